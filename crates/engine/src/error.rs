@@ -429,7 +429,7 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::Foreign { .. } => "not_an_orchestration",
             Error::NoPlan { .. } => "no_plan",
-            Error::BadPlan { finding, .. } => finding.code.as_str(),
+            Error::BadPlan { finding, .. } => finding.code.name(),
             Error::AmbiguousTask { .. } => "ambiguous_task",
             Error::NobodyRuns { .. } => "nobody_runs",
             Error::NoAgent { .. } => "no_agent",

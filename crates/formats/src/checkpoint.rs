@@ -5,7 +5,7 @@
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_list, put_time};
 use crate::time::{parse, utc};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
@@ -19,29 +19,6 @@ pub const KEPT_MAX: usize = 10;
 /// Size of one file.
 pub const FILE_BYTES_MAX: usize = 50 * 1024 * 1024;
 
-const TASK_STATUSES: [TaskStatus; 6] = [
-    TaskStatus::Draft,
-    TaskStatus::Pending,
-    TaskStatus::InProgress,
-    TaskStatus::Review,
-    TaskStatus::Completed,
-    TaskStatus::Failed,
-];
-const AGENT_STATUSES: [AgentStatus; 8] = [
-    AgentStatus::Idle,
-    AgentStatus::Running,
-    AgentStatus::Paused,
-    AgentStatus::WaitingDependency,
-    AgentStatus::WaitingQuestion,
-    AgentStatus::WaitingReview,
-    AgentStatus::Completed,
-    AgentStatus::Failed,
-];
-const BLOCKS: [BlockedBy; 3] = [
-    BlockedBy::Dependency,
-    BlockedBy::Question,
-    BlockedBy::Review,
-];
 /// Who asks for a checkpoint.
 pub const CREATORS: [&str; 3] = ["auto", "user", "system"];
 /// Why one is saved.
@@ -212,7 +189,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         reason: reading.word("/reason", &REASONS, |it| it, "interval"),
         task_status: reading.word(
             "/task/status",
-            &TASK_STATUSES,
+            &TaskStatus::ALL,
             TaskStatus::name,
             TaskStatus::InProgress,
         ),
@@ -221,7 +198,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         progress: read_progress(reading),
         agent_status: reading.word(
             "/agent/status",
-            &AGENT_STATUSES,
+            &AgentStatus::ALL,
             AgentStatus::name,
             AgentStatus::Paused,
         ),
@@ -262,7 +239,7 @@ fn read_progress(reading: &mut Reading<'_>) -> u32 {
 fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
     let place = "/agent/blockedBy";
     let found = reading.get(place).and_then(Value::as_str);
-    let block = BLOCKS.into_iter().find(|it| Some(it.name()) == found);
+    let block = found.and_then(BlockedBy::from_name);
     if block.is_none() {
         let message = Found::NotOneOf {
             words: "dependency, question, review, null".into(),
@@ -357,35 +334,33 @@ fn read_phases(reading: &mut Reading<'_>) -> Vec<u32> {
 
 fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
     let c = checkpoint;
-    let number = |number: Option<u32>| number.map_or(Value::Null, Value::from);
-    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
-    let blocked = c.blocked_by.map_or(Value::Null, |it| it.name().into());
-    put(value, "/id", c.id.clone().into());
-    put(value, "/taskId", c.task_id.clone().into());
+    let blocked = c.blocked_by.map(BlockedBy::name);
+    put(value, "/id", c.id.clone());
+    put(value, "/taskId", c.task_id.clone());
     put_time(value, "/createdAt", Some(c.created_at), utc);
-    put(value, "/createdBy", c.created_by.into());
-    put(value, "/reason", c.reason.into());
-    put(value, "/task/status", c.task_status.name().into());
-    put(value, "/task/type", c.task_type.clone().into());
-    put(value, "/task/currentPhase", number(c.task_phase));
-    put(value, "/task/progress", c.progress.into());
-    put(value, "/agent/status", c.agent_status.name().into());
-    put(value, "/agent/pid", number(c.pid));
-    put(value, "/agent/currentPhase", number(c.agent_phase));
-    put(value, "/agent/currentStep", text(&c.current_step));
-    put(value, "/agent/tokensUsed", c.tokens_used.into());
+    put(value, "/createdBy", c.created_by);
+    put(value, "/reason", c.reason);
+    put(value, "/task/status", c.task_status.name());
+    put(value, "/task/type", c.task_type.clone());
+    put(value, "/task/currentPhase", c.task_phase);
+    put(value, "/task/progress", c.progress);
+    put(value, "/agent/status", c.agent_status.name());
+    put(value, "/agent/pid", c.pid);
+    put(value, "/agent/currentPhase", c.agent_phase);
+    put(value, "/agent/currentStep", c.current_step.clone());
+    put(value, "/agent/tokensUsed", c.tokens_used);
     put(value, "/agent/blockedBy", blocked);
     let list = "/conversationHistory/messages";
-    write_list(value, list, &c.messages, |item, message| {
-        put(item, "/role", message.role.into());
-        put(item, "/content", message.content.clone().into());
+    put_list(value, list, &c.messages, |item, message| {
+        put(item, "/role", message.role);
+        put(item, "/content", message.content.clone());
         put_time(item, "/timestamp", Some(message.at), utc);
         if let Some(metadata) = &message.metadata {
             put(item, "/metadata", metadata.clone());
         }
     });
     let last = i64::try_from(c.messages.len()).unwrap_or(i64::MAX) - 1;
-    put(value, "/conversationHistory/lastMessageIndex", last.into());
+    put(value, "/conversationHistory/lastMessageIndex", last);
     let old = value.pointer("/environment/variables");
     let sealed = |name: &String| old?.get(name).filter(|it| is_sealed(it)).cloned();
     let variables: Map<String, Value> = c
@@ -393,48 +368,25 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
         .iter()
         .map(|name| (name.clone(), sealed(name).unwrap_or(Value::Null)))
         .collect();
-    put(value, "/environment/variables", variables.into());
+    put(value, "/environment/variables", variables);
     let list = "/environment/dependencies";
-    write_list(value, list, &c.dependencies, |item, provided| {
-        put(item, "/type", provided.kind.clone().into());
-        put(item, "/name", provided.name.clone().into());
+    put_list(value, list, &c.dependencies, |item, provided| {
+        put(item, "/type", provided.kind.clone());
+        put(item, "/name", provided.name.clone());
         put_time(item, "/providedAt", Some(provided.at), utc);
     });
-    put(value, "/workspace/path", c.workspace.clone().into());
-    put(
-        value,
-        "/workspace/deliverables",
-        c.deliverables.clone().into(),
-    );
+    put(value, "/workspace/path", c.workspace.clone());
+    put(value, "/workspace/deliverables", c.deliverables.clone());
     put_time(value, "/workspace/lastModified", c.last_modified, utc);
     let asked = c.pending_dependencies.clone();
-    put(value, "/protocols/pendingDependencies", asked.into());
+    put(value, "/protocols/pendingDependencies", asked);
     let questions = c.pending_questions.clone();
-    put(value, "/protocols/pendingQuestions", questions.into());
+    put(value, "/protocols/pendingQuestions", questions);
     let phases = c.completed_phases.clone();
-    put(value, "/protocols/completedPhases", phases.into());
+    put(value, "/protocols/completedPhases", phases);
     for (name, optional) in [("sessionId", &c.session_id), ("codeRef", &c.code_ref)] {
         if optional.is_some() || value.get(name).is_some() {
-            put(value, &child("", name), text(optional));
+            put(value, &child("", name), optional.clone());
         }
     }
-}
-
-/// Writes a list, keeping what else its elements say.
-fn write_list<T>(value: &mut Value, place: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
-    let old = value.pointer_mut(place).map_or(Value::Null, Value::take);
-    let mut old = match old {
-        Value::Array(items) => items.into_iter(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            Vec::new().into_iter()
-        }
-    };
-    let mut new = Vec::with_capacity(items.len());
-    for item in items {
-        let known = old.next().filter(Value::is_object);
-        let mut object = known.unwrap_or_else(|| json!({}));
-        write(&mut object, item);
-        new.push(object);
-    }
-    put(value, place, new.into());
 }

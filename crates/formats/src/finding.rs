@@ -1,35 +1,25 @@
 //! What a tolerant reader has to say about a file: where, how bad, and how it would be repaired.
 
 use crate::json::JsonDocument;
+use bowline_machines::named;
 use bowline_words::Lang;
 use bowline_words::message::{Found, Repair};
 use serde_json::Value;
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; nothing is wrong.
-    Note,
-    /// Tolerated: the meaning is clear.
-    Warning,
-    /// Wrong: a value had to be replaced or guessed.
-    Error,
-    /// Readable, but must not be written by this program.
-    ReadOnly,
-    /// Not readable as this kind of file.
-    Fatal,
-}
-
-impl Severity {
-    /// The word in messages and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-            Severity::ReadOnly => "read_only",
-            Severity::Fatal => "fatal",
-        }
+named! {
+    /// How bad a finding is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Severity {
+        /// Worth knowing; nothing is wrong.
+        Note = "note",
+        /// Tolerated: the meaning is clear.
+        Warning = "warning",
+        /// Wrong: a value had to be replaced or guessed.
+        Error = "error",
+        /// Readable, but must not be written by this program.
+        ReadOnly = "read_only",
+        /// Not readable as this kind of file.
+        Fatal = "fatal",
     }
 }
 

@@ -112,13 +112,9 @@ impl StateFormat for ThinkingFile {
 
     fn write(run: &Run, value: &mut Value, now: Timestamp) {
         put_later(value, "/updated_at", now, utc);
-        put(value, "/current_stage", run.current.name().into());
-        put(value, "/overall_status", run.overall().name().into());
-        put(
-            value,
-            "/progress_percentage",
-            run.progress_percentage().into(),
-        );
+        put(value, "/current_stage", run.current.name());
+        put(value, "/overall_status", run.overall().name());
+        put(value, "/progress_percentage", run.progress_percentage());
         for stage in Stage::ALL {
             write_stage(value, stage, run.stage(stage));
         }
@@ -176,10 +172,7 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
             .or(started_at)
             .unwrap_or(Timestamp(0)),
     });
-    let retry_count = match reading.get(&field("retry_count")) {
-        None => 0,
-        Some(_) => reading.count_or(&field("retry_count"), 0),
-    };
+    let retry_count = reading.optional_count(&field("retry_count"), 0);
     StageState {
         status,
         started_at,
@@ -370,25 +363,17 @@ fn stage_value(stage: Stage, state: &StageState) -> Value {
 
 fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
     let field = |name: &str| format!("/stages/{}/{name}", stage.name());
-    put(value, &field("status"), state.status.name().into());
-    put(value, &field("thinking_type"), stage.thinking_type().into());
+    put(value, &field("status"), state.status.name());
+    put(value, &field("thinking_type"), stage.thinking_type());
     put_time(value, &field("started_at"), state.started_at, utc);
     put_time(value, &field("completed_at"), state.completed_at, utc);
-    put(
-        value,
-        &field("duration_minutes"),
-        state.duration_minutes.map_or(Value::Null, Value::from),
-    );
-    put(value, &field("outputs"), state.outputs.clone().into());
+    put(value, &field("duration_minutes"), state.duration_minutes);
+    put(value, &field("outputs"), state.outputs.clone());
     match &state.error {
         Some(error) => {
             let place = field("error");
-            put(value, &format!("{place}/code"), error.code.clone().into());
-            put(
-                value,
-                &format!("{place}/message"),
-                error.message.clone().into(),
-            );
+            put(value, &format!("{place}/code"), error.code.clone());
+            put(value, &format!("{place}/message"), error.message.clone());
             put_time(value, &format!("{place}/timestamp"), Some(error.at), utc);
         }
         None => {
@@ -399,7 +384,7 @@ fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
     }
     // A stage that never failed has no count in hand-made files; it need not get one.
     if state.retry_count > 0 || value.pointer(&field("retry_count")).is_some() {
-        put(value, &field("retry_count"), state.retry_count.into());
+        put(value, &field("retry_count"), state.retry_count);
     }
 }
 
@@ -425,40 +410,32 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
             "task_id": lesson.task_id, "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages),
         }));
     }
-    put(value, "/feedback/from_previous_tasks", previous.into());
+    put(value, "/feedback/from_previous_tasks", previous);
     let mut next = list(value, "for_next_tasks");
     for lesson in feedback.for_next_tasks.iter().skip(next.len()) {
         next.push(
             json!({ "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages) }),
         );
     }
-    put(value, "/feedback/for_next_tasks", next.into());
+    put(value, "/feedback/for_next_tasks", next);
     for (name, number) in &feedback.from_execution {
-        put(
-            value,
-            &at(&["feedback", "from_execution", name]),
-            (*number).into(),
-        );
+        put(value, &at(&["feedback", "from_execution", name]), *number);
     }
     if let Some(achievement) = feedback.goal_achievement {
         put(
             value,
             "/feedback/from_execution/goal_achievement",
-            achievement.into(),
+            achievement,
         );
     }
     if !feedback.learnings.is_empty() {
-        put(
-            value,
-            "/feedback/learnings",
-            feedback.learnings.clone().into(),
-        );
+        put(value, "/feedback/learnings", feedback.learnings.clone());
     }
     if !feedback.improvements.is_empty() {
         put(
             value,
             "/feedback/improvements",
-            feedback.improvements.clone().into(),
+            feedback.improvements.clone(),
         );
     }
 }

@@ -227,7 +227,7 @@ fn plan_json(plan: &Plan) -> Value {
     let notes = file.findings.iter().map(|finding| {
         json!({
             "line": finding.line,
-            "code": finding.code.as_str(),
+            "code": finding.code.name(),
             "severity": finding.severity.name(),
             "text": finding.message.to_string(),
         })
@@ -287,7 +287,7 @@ fn show_plan(output: &Output, plan: &Plan) {
         output.line(&format!("{word} {}  {}", group.id, ids.join(" ")));
     }
     for finding in &file.findings {
-        let head = output.severity(finding.severity, finding.code.as_str());
+        let head = output.severity(finding.severity, finding.code.name());
         let line = output.label(Label::Line);
         output.talk(&format!(
             "{head}: {line} {}: {}",

@@ -1,9 +1,10 @@
 //! Every code a program can meet has a section in `docs/errors.md`, and every section has a code.
 //!
-//! The codes are gathered from the sources, where they are written in few ways only: in a function `code` (or the
-//! names of `TASKS.md` findings), as the code of a finding, in a call that makes a finding, and as a constant of the
-//! wire between scheduler and tasks.
+//! The codes are gathered from the sources, where they are written in few ways only: in a function `code`, as the code of a
+//! finding, in a call that makes a finding, and as a constant of the wire between scheduler and tasks. Those of findings in a
+//! `TASKS.md` are a list of their own.
 
+use bowline_engine::formats::tasks_md::PlanFindingCode;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,6 @@ const PAGE: &str = include_str!("../../../../docs/errors.md");
 
 /// A function whose body is a table from variants to codes.
 const TABLE: &str = "fn code(";
-/// The one table with another name.
-const TASKS_TABLE: (&str, &str) = ("formats/src/tasks_md/finding.rs", "fn as_str(");
 /// Calls that make a finding; their first bare word in quotes is its code.
 const MAKERS: [&str; 5] = [".note(", ".mend(", ".drop_key(", ".give_up(", ".fatal("];
 /// A function named like a table that is none.
@@ -134,18 +133,15 @@ fn sections() -> BTreeSet<String> {
 
 fn codes() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut codes = BTreeSet::new();
+    let mut codes: BTreeSet<String> = PlanFindingCode::ALL.map(|code| code.name().into()).into();
     for path in sources(crates) {
         let text = std::fs::read_to_string(&path).unwrap();
         // Unit tests at the end of a file speak of codes too.
         let text = text.split("#[cfg(test)]").next().unwrap();
-        let mut tables = bodies(text, TABLE);
-        if path.ends_with(NO_TABLE) {
-            tables.clear();
-        }
-        if path.ends_with(TASKS_TABLE.0) {
-            tables.extend(bodies(text, TASKS_TABLE.1));
-        }
+        let tables = match path.ends_with(NO_TABLE) {
+            true => Vec::new(),
+            false => bodies(text, TABLE),
+        };
         for body in tables {
             codes.extend(after(body, "=> \""));
             // A single code needs no table.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
-use super::stream::{Text, broke_off, or_empty};
+use super::stream::{Failure, Text, broke_off, or_empty, raw};
 use super::words::Words;
 
 /// How the ids of our requests begin.
@@ -143,66 +143,47 @@ pub(super) fn read(
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow)]
     method: Option<Text<'a>>,
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
     params: Option<&'a RawValue>,
-    #[serde(borrow)]
     result: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<Failure<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Failure<'a> {
-    #[serde(borrow)]
-    message: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Params<'a> {
-    #[serde(borrow)]
     update: Update<'a>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Update<'a> {
-    #[serde(borrow)]
     session_update: Text<'a>,
     /// A chunk's block, or the list of blocks of a tool call.
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_call_id: Option<Text<'a>>,
     /// What the tool is called; older agents only have a title, which is for people.
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     title: Option<Text<'a>>,
-    #[serde(borrow)]
     status: Option<Text<'a>>,
-    #[serde(borrow)]
     message_id: Option<Text<'a>>,
-    #[serde(borrow)]
     raw_input: Option<&'a RawValue>,
-    #[serde(borrow)]
     cost: Option<Cost<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Chunk<'a> {
-    #[serde(borrow)]
     text: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Cost<'a> {
     amount: Option<f64>,
-    #[serde(borrow)]
     currency: Option<Text<'a>>,
 }
 
@@ -233,7 +214,7 @@ fn updated(
             let call = Call {
                 id: or_empty(update.tool_call_id).into_owned(),
                 name: or_empty(update.name.or(update.title)).into_owned(),
-                input: update.raw_input.map_or("null", RawValue::get).to_owned(),
+                input: raw(update.raw_input).to_owned(),
             };
             if pending {
                 talk.announced(call, emit);
@@ -263,24 +244,18 @@ fn updated(
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Permission<'a> {
-    #[serde(borrow)]
     tool_call: ToolCall<'a>,
-    #[serde(borrow)]
     options: &'a RawValue,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ToolCall<'a> {
-    #[serde(borrow)]
     tool_call_id: Option<Text<'a>>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     title: Option<Text<'a>>,
-    #[serde(borrow)]
     raw_input: Option<&'a RawValue>,
 }
 
@@ -291,7 +266,7 @@ fn asked(
     talk: &mut Talk,
     emit: &mut impl FnMut(What<'_>),
 ) -> Result<(), serde_json::Error> {
-    let params = params.map_or("null", RawValue::get);
+    let params = raw(params);
     if method.is("session/request_permission") {
         let permission: Permission<'_> = serde_json::from_str(params)?;
         let call = permission.tool_call;
@@ -302,7 +277,7 @@ fn asked(
                 body: permission.options.get().into(),
             },
             tool: or_empty(call.name.or(call.title)),
-            input: call.raw_input.map_or("null", RawValue::get).into(),
+            input: raw(call.raw_input).into(),
         });
     } else {
         emit(What::ProtocolError(ProtocolError::Unsupported {
@@ -317,11 +292,9 @@ fn asked(
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Answer<'a> {
-    #[serde(borrow)]
     session_id: Option<Text<'a>>,
-    #[serde(borrow)]
     stop_reason: Option<Text<'a>>,
     usage: Option<Tokens>,
 }

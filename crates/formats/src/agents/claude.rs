@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
-use super::stream::{Text, or_empty};
+use super::stream::{Text, or_empty, raw};
 use super::words::Words;
 use crate::markers::{Category, UserQuestion};
 
@@ -56,38 +56,34 @@ fn leading_type(line: &[u8]) -> Option<&str> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Head<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Assistant<'a> {
-    #[serde(borrow)]
     message: Message<'a>,
-    #[serde(borrow)]
     parent_tool_use_id: Option<Text<'a>>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Message<'a> {
-    #[serde(borrow)]
     content: Vec<Block<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Block<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Option<Text<'a>>,
-    #[serde(borrow)]
     id: Option<Text<'a>>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
 }
 
@@ -102,7 +98,7 @@ fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<
             "tool_use" => emit(What::ToolUsed {
                 id: or_empty(block.id),
                 name: or_empty(block.name),
-                input: raw(block.input),
+                input: raw(block.input).into(),
             }),
             _ => {}
         }
@@ -110,14 +106,11 @@ fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct System<'a> {
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     session_id: Option<Text<'a>>,
-    #[serde(borrow)]
     model: Option<Text<'a>>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
     retry_delay_ms: Option<f64>,
 }
@@ -137,16 +130,14 @@ fn system(line: System<'_>, emit: &mut impl FnMut(What<'_>)) {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Ended<'a> {
-    #[serde(borrow)]
     subtype: Option<Text<'a>>,
     #[serde(default)]
     is_error: bool,
-    #[serde(borrow)]
     result: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     errors: Vec<Text<'a>>,
-    #[serde(borrow)]
     terminal_reason: Option<Text<'a>>,
     api_error_status: Option<u16>,
     usage: Option<Tokens>,
@@ -211,18 +202,16 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct LimitLine<'a> {
-    #[serde(borrow)]
     rate_limit_info: LimitInfo<'a>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct LimitInfo<'a> {
-    #[serde(borrow)]
     status: Text<'a>,
     resets_at: Option<f64>,
-    #[serde(borrow)]
     rate_limit_type: Option<Text<'a>>,
 }
 
@@ -241,40 +230,37 @@ fn limit(line: LimitLine<'_>, emit: &mut impl FnMut(What<'_>)) {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ControlRequest<'a> {
-    #[serde(borrow)]
     request_id: &'a RawValue,
-    #[serde(borrow)]
     request: Asked<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Asked<'a> {
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     tool_name: Option<Text<'a>>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Questions<'a> {
-    #[serde(borrow)]
     questions: Vec<Question<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Question<'a> {
-    #[serde(borrow)]
     question: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     options: Vec<Choice<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Choice<'a> {
-    #[serde(borrow)]
     label: Text<'a>,
 }
 
@@ -285,7 +271,7 @@ fn control_request(
     let asked = line.request;
     let request = Request {
         id: line.request_id.get().into(),
-        body: raw(asked.input),
+        body: raw(asked.input).into(),
     };
     if !asked.subtype.is("can_use_tool") {
         emit(What::ProtocolError(ProtocolError::Unsupported {
@@ -329,16 +315,15 @@ fn asked_of_a_person(question: Question<'_>) -> UserQuestion {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ControlResponse<'a> {
-    #[serde(borrow)]
     response: Reply<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Reply<'a> {
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
@@ -351,13 +336,9 @@ fn control_response(line: ControlResponse<'_>, emit: &mut impl FnMut(What<'_>)) 
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Cancel<'a> {
-    #[serde(borrow)]
     request_id: &'a RawValue,
-}
-
-fn raw(value: Option<&RawValue>) -> Cow<'_, str> {
-    value.map_or("null", RawValue::get).into()
 }
 
 /// The text of a value that usually is a string.

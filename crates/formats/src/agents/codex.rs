@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::{Since, TurnEnd, Usage, What};
-use super::stream::{Text, broke_off, or_empty};
+use super::stream::{Failure, Text, broke_off, or_empty, raw};
 use super::words::Words;
 
 pub(super) fn read(
@@ -57,41 +57,30 @@ pub(super) fn read(
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     thread_id: Option<Text<'a>>,
-    #[serde(borrow)]
     item: Option<Item<'a>>,
     usage: Option<Tokens>,
-    #[serde(borrow)]
     error: Option<Failure<'a>>,
-    #[serde(borrow)]
     message: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Item<'a> {
-    #[serde(borrow)]
     id: Option<Text<'a>>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Option<Text<'a>>,
-    #[serde(borrow)]
     message: Option<Text<'a>>,
-    #[serde(borrow)]
     command: Option<&'a RawValue>,
-    #[serde(borrow)]
     changes: Option<&'a RawValue>,
-    #[serde(borrow)]
     query: Option<&'a RawValue>,
-    #[serde(borrow)]
     server: Option<Text<'a>>,
-    #[serde(borrow)]
     tool: Option<Text<'a>>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
@@ -103,12 +92,6 @@ struct Tokens {
     cached_input_tokens: u64,
     #[serde(default)]
     output_tokens: u64,
-}
-
-#[derive(Deserialize)]
-struct Failure<'a> {
-    #[serde(borrow)]
-    message: Option<Text<'a>>,
 }
 
 /// What takes time is reported when it begins.
@@ -148,7 +131,7 @@ fn used<'a>(
     emit(What::ToolUsed {
         id: or_empty(id),
         name,
-        input: input.map_or("null", RawValue::get).into(),
+        input: raw(input).into(),
     });
 }
 

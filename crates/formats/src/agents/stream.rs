@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::event::{Event, ProtocolError, Resume, TurnEnd, What};
 use super::lines::{Line, Lines};
@@ -206,7 +207,8 @@ fn read(
 
 /// A JSON string, borrowed if nothing in it is escaped.
 ///
-/// A plain `Cow` inside an `Option` or a list would always be copied.
+/// A plain `Cow` inside an `Option` or a list would always be copied. A struct of such texts has to say, once, that it lives as
+/// long as the line it is read from.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
@@ -219,6 +221,18 @@ impl Text<'_> {
 /// The words in `text`, or nothing.
 pub(super) fn or_empty(text: Option<Text<'_>>) -> Cow<'_, str> {
     text.map(|text| text.0).unwrap_or_default()
+}
+
+/// A value as JSON; one that is not there is `null`.
+pub(super) fn raw(value: Option<&RawValue>) -> &str {
+    value.map_or("null", RawValue::get)
+}
+
+/// What a client says of something that went wrong.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) struct Failure<'a> {
+    pub(super) message: Option<Text<'a>>,
 }
 
 /// Whether a client's words are about a limit that is lifted by itself. They are all some clients give.

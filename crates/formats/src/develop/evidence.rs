@@ -1,5 +1,6 @@
 //! `evidence.jsonl` of a develop run: what was run for a gate or a checkpoint, and what came of it.
 
+use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 
 /// The file's name in the folder of a run.
@@ -8,26 +9,17 @@ pub const FILE_NAME: &str = "evidence.jsonl";
 /// The version written. 1: the first.
 pub const VERSION: u32 = 1;
 
-/// Where a piece of evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The sealed command.
-    Sealed,
-    /// A command that the caller named.
-    Given,
-    /// A person's word.
-    ByHand,
-}
-
-impl Source {
-    /// The word in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Source::Sealed => "sealed",
-            Source::Given => "given",
-            Source::ByHand => "by_hand",
-        }
+named! {
+    /// Where a piece of evidence comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Source {
+        /// The sealed command.
+        Sealed = "sealed",
+        /// A command that the caller named.
+        Given = "given",
+        /// A person's word.
+        ByHand = "by_hand",
     }
 }
 

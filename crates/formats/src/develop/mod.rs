@@ -12,7 +12,7 @@ pub mod settings;
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_time, take_object};
 use crate::time::civil;
 use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
@@ -52,8 +52,7 @@ impl StateFormat for DevelopFile {
             let message = Found::NoKnownPhase;
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };
-        let updated = reading.get("/updated_at").and_then(Value::as_str);
-        let known = updated.and_then(crate::time::parse);
+        let known = reading.seen_time("/updated_at");
         let started_at = reading.time_or("/started_at", known.unwrap_or(Timestamp(0)), civil);
         let run = Run {
             phase,
@@ -172,15 +171,7 @@ fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
         );
         let iteration = iteration.unwrap_or_else(|| {
             let first = u32::from(status != CheckpointStatus::Pending);
-            let here = child(&place, "iteration");
-            let message = Found::Missing;
-            reading.mend(
-                Severity::Warning,
-                "missing_field",
-                &here,
-                message,
-                first.into(),
-            );
+            reading.missing(&child(&place, "iteration"), first.into());
             first
         });
         checkpoints.push(Checkpoint {
@@ -196,7 +187,7 @@ fn write_run(run: &Run, value: &mut Value) {
     let phase = value.get("phase").and_then(Value::as_str);
     // An older name of the same phase stays until the run moves on: other programs may look for it.
     if phase.and_then(Phase::from_name) != Some(run.phase) {
-        put(value, "/phase", run.phase.name().into());
+        put(value, "/phase", run.phase.name());
     }
     match run.strategy {
         Some(strategy) => {
@@ -206,7 +197,7 @@ fn write_run(run: &Run, value: &mut Value) {
             {
                 map.shift_insert(map.len().min(1), "strategy".into(), Value::Null);
             }
-            put(value, "/strategy", strategy.name().into());
+            put(value, "/strategy", strategy.name());
         }
         None => {
             if let Value::Object(map) = value
@@ -216,26 +207,23 @@ fn write_run(run: &Run, value: &mut Value) {
             }
         }
     }
-    put(value, "/feature", run.feature.clone().into());
+    put(value, "/feature", run.feature.clone());
     put_time(value, "/started_at", Some(run.started_at), civil);
     put_time(value, "/updated_at", Some(run.updated_at), civil);
     for gate in Gate::ALL {
         let place = child("/gates", gate.name());
-        put(value, &place, run.gates.is_open(gate).into());
+        put(value, &place, run.gates.is_open(gate));
     }
-    let mut old = match value.pointer_mut("/checkpoints") {
-        Some(Value::Object(map)) => std::mem::take(map),
-        Some(_) | None => Map::new(),
-    };
+    let mut old = take_object(value, "/checkpoints");
     let mut checkpoints = Map::new();
     for checkpoint in &run.checkpoints {
         let known = old.swap_remove(&checkpoint.id).filter(Value::is_object);
         let mut item = known.unwrap_or_else(|| json!({}));
-        put(&mut item, "/status", checkpoint.status.name().into());
-        put(&mut item, "/iteration", checkpoint.iteration.into());
+        put(&mut item, "/status", checkpoint.status.name());
+        put(&mut item, "/iteration", checkpoint.iteration);
         checkpoints.insert(checkpoint.id.clone(), item);
     }
-    put(value, "/checkpoints", checkpoints.into());
+    put(value, "/checkpoints", checkpoints);
 }
 
 /// The machine's rules. A repair closes gates and never opens one.

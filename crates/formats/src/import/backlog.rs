@@ -139,18 +139,11 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
             part.progress != Progress::Done
         });
         let open = open.count();
-        if draft.progress == Progress::Done && open > 0 {
-            let id = entry.id.clone();
-            found
-                .unplaced
-                .push(Unplaced::DoneWithOpenParts { id, open });
+        if draft.progress == Progress::Done {
+            found.done_with_open_parts(&entry.id, open);
         }
         for (name, value) in &entry.rest {
-            let told = text::of_value(value);
-            if !told.trim().is_empty() {
-                draft.keep(name, &told);
-                found.field(name);
-            }
+            found.field(&mut draft, name, &text::of_value(value));
         }
         draft.keep("task", &entry.body);
         found.drafts.push(draft);

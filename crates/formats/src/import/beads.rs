@@ -128,10 +128,7 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
         }
         for name in KEPT {
             let told = issue.get(name).map(text::of_value).unwrap_or_default();
-            if !told.trim().is_empty() {
-                draft.keep(name, &told);
-                found.field(name);
-            }
+            found.field(&mut draft, name, &told);
         }
         for name in issue.keys().map(String::as_str) {
             if !KEPT.contains(&name) && !PLACED.contains(&name) {
@@ -153,12 +150,7 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
                 .iter()
                 .filter(|part| !closed(&issues, &places, part))
                 .count();
-            if open > 0 {
-                let id = id.clone();
-                found
-                    .unplaced
-                    .push(Unplaced::DoneWithOpenParts { id, open });
-            }
+            found.done_with_open_parts(id, open);
         }
         let head = format!("{id}: {}\n", text::one_line(&draft.title));
         found.preface.push_str(&format!("{head}{}\n", draft.text));

@@ -137,9 +137,20 @@ struct Found {
 }
 
 impl Found {
-    /// Notes that a task has a field which is kept as text.
-    fn field(&mut self, name: &str) {
-        *self.fields.entry(name.to_owned()).or_default() += 1;
+    /// Keeps a field that a plan does not have as text, if it says anything.
+    fn field(&mut self, draft: &mut Draft, name: &str, told: &str) {
+        if !told.trim().is_empty() {
+            draft.keep(name, told);
+            *self.fields.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Notes a task that is told to be done while so many of its parts are not.
+    fn done_with_open_parts(&mut self, id: &str, open: usize) {
+        if open > 0 {
+            let id = id.to_owned();
+            self.unplaced.push(Unplaced::DoneWithOpenParts { id, open });
+        }
     }
 
     /// The plan of it.
@@ -214,16 +225,8 @@ fn can_be_read(id: &str) -> Option<TaskId> {
 /// An id like one that a plan cannot have.
 fn like(key: &str, taken: &mut HashSet<String>) -> TaskId {
     const LETTERS_MAX: usize = 40;
-    let plain: String = key
-        .chars()
-        .map(|letter| match letter.is_ascii_alphanumeric() {
-            true => letter,
-            false => '-',
-        })
-        .take(LETTERS_MAX)
-        .collect();
-    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
-    let stem = words.join("-");
+    let beginning: String = key.chars().take(LETTERS_MAX).collect();
+    let stem = text::hyphenated(&beginning);
     // A number makes an id of a word; a letter before it makes sure that it is no phase.
     let tries = (1..).flat_map(|number| [format!("{stem}-{number}"), format!("I-{stem}-{number}")]);
     let tries = tries.map(|id| id.trim_matches('-').replace("--", "-"));

@@ -102,15 +102,10 @@ fn project_of(value: &Value) -> Option<String> {
 
 /// A tag as the beginning of an id.
 fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
-    let plain: String = tag
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
-    let plain = match words.is_empty() {
-        true => "tag".to_owned(),
-        false => words.join("-"),
-    };
+    let mut plain = text::hyphenated(tag);
+    if plain.is_empty() {
+        plain = "tag".to_owned();
+    }
     let more = (2..).map(|number| format!("{plain}-{number}-"));
     let mut all = std::iter::once(format!("{plain}-")).chain(more);
     let free = all.find(|it| taken.insert(it.clone()));
@@ -254,10 +249,8 @@ impl Tag<'_> {
                 .iter()
                 .filter(|it| it.progress != Progress::Done)
                 .count();
-            if done && open > 0 {
-                self.found
-                    .unplaced
-                    .push(Unplaced::DoneWithOpenParts { id: key, open });
+            if done {
+                self.found.done_with_open_parts(&key, open);
             }
         }
     }
@@ -308,11 +301,7 @@ impl Tag<'_> {
         let rest = rest.filter(|name| !first.contains(name) && !PLACED.contains(name));
         for name in first.into_iter().chain(rest) {
             let told = text::of_value(&value(entry, name));
-            if told.trim().is_empty() {
-                continue;
-            }
-            draft.keep(name, &told);
-            self.found.field(name);
+            self.found.field(draft, name, &told);
         }
     }
 }

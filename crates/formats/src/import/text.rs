@@ -40,6 +40,13 @@ pub(super) fn one_line(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Its plain letters and digits, with hyphens between them.
+pub(super) fn hyphenated(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
 /// A value of JSON as people would write it.
 pub(super) fn of_value(value: &serde_json::Value) -> String {
     use serde_json::Value;

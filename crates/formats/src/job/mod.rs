@@ -13,11 +13,20 @@ use bowline_machines::job::{
     QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
     Value as Given,
 };
+use bowline_machines::named;
 use serde::Serializer;
 use serde::ser::{SerializeStruct as _, SerializeStructVariant as _};
 use serde_json::Value;
-use wire::{Spelled, record, variants};
+use wire::{Spelled, record, variants, words};
 
+words!(
+    DependencyKind,
+    DependencyStatus,
+    FailureCode,
+    Level,
+    ReviewStatus,
+    SnapshotReason,
+);
 record!(Job {
     title,
     description,
@@ -94,16 +103,6 @@ record!(Failure {
     details,
     at,
 });
-variants!(FailureCode {
-    AgentFatal = "agent_fatal",
-    VerificationFailed = "verification_failed",
-    Cancelled = "cancelled",
-    AgentExited = "agent_exited",
-    SpawnFailed = "spawn_failed",
-    DependencyRejected = "dependency_rejected",
-    DependencyTimeout = "dependency_timeout",
-    Breaker = "breaker",
-});
 record!(Review {
     id,
     phase,
@@ -112,11 +111,6 @@ record!(Review {
     comment,
     created_at,
     reviewed_at,
-});
-variants!(ReviewStatus {
-    Pending = "pending",
-    Approved = "approved",
-    ChangesRequested = "changes_requested",
 });
 record!(Question {
     id,
@@ -142,20 +136,6 @@ record!(Dependency {
     default,
     required,
     status,
-});
-variants!(DependencyKind {
-    ApiKey = "api_key",
-    EnvVariable = "env_variable",
-    Service = "service",
-    File = "file",
-    Permission = "permission",
-    Package = "package",
-});
-variants!(DependencyStatus {
-    Pending = "pending",
-    Provided = "provided",
-    Rejected = "rejected",
-    Timeout = "timeout",
 });
 variants!(Marker {
     PhaseComplete { phase, deliverables } = "phase_complete",
@@ -195,23 +175,6 @@ variants!(SpawnFrom {
     Latest = "latest",
     Checkpoint(id) = "checkpoint",
 });
-variants!(Level {
-    Running = "running",
-    Paused = "paused",
-    Ended = "ended",
-});
-variants!(SnapshotReason {
-    Interval = "interval",
-    Manual = "manual",
-    Completed = "completed",
-    Failed = "failed",
-    RateLimit = "rate_limit",
-    Error = "error",
-    PhaseComplete = "phase_complete",
-    UserPause = "user_pause",
-    DependencyRequest = "dependency_request",
-    UserQuestion = "user_question",
-});
 variants!(Event {
     TaskStarted = "task.started",
     TaskCompleted = "task.completed",
@@ -234,71 +197,55 @@ variants!(TimerKind {
     Dependency { id } = "dependency",
 });
 
-/// What has to be carried out after a step, as it is kept until it is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Carry {
-    /// Start a process.
-    Spawn {
-        /// Its number.
-        attempt: u32,
-        /// Where it begins.
-        from: SpawnFrom,
-    },
-    /// Bring a process to a level.
-    Signal {
-        /// Which process.
-        attempt: u32,
-        /// The level.
-        want: Level,
-    },
-    /// Write to a process.
-    Tell {
-        /// Which process.
-        attempt: u32,
-        /// Numbers the messages of the attempt, from 1; the first one is its prompt.
-        number: u64,
-        /// What.
-        say: Vec<Message>,
-    },
-    /// Interrupt a process.
-    Interrupt {
-        /// Which process.
-        attempt: u32,
-    },
-    /// Save a checkpoint.
-    Snapshot(SnapshotReason),
-    /// Check a phase.
-    Verify {
-        /// The ticket.
-        verification: u32,
-        /// The phase, from 1.
-        phase: u32,
-    },
-    /// Tell people.
-    Notify(Event),
-    /// Pack the deliverables.
-    ZipArtifacts,
-    /// Keep the whole error log.
-    SaveErrorLog,
-    /// Remove what belongs to the job on the disk.
-    Remove,
-}
-
-impl Carry {
-    /// The word by which an effect of this sort is kept.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Carry::Spawn { .. } => "spawn",
-            Carry::Signal { .. } => "signal",
-            Carry::Tell { .. } => "tell",
-            Carry::Interrupt { .. } => "interrupt",
-            Carry::Snapshot(_) => "snapshot",
-            Carry::Verify { .. } => "verify",
-            Carry::Notify(_) => "notify",
-            Carry::ZipArtifacts => "zip_artifacts",
-            Carry::SaveErrorLog => "save_error_log",
-            Carry::Remove => "remove",
-        }
+named! {
+    /// What has to be carried out after a step, as it is kept until it is done.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Carry {
+        /// Start a process.
+        Spawn {
+            /// Its number.
+            attempt: u32,
+            /// Where it begins.
+            from: SpawnFrom,
+        } = "spawn",
+        /// Bring a process to a level.
+        Signal {
+            /// Which process.
+            attempt: u32,
+            /// The level.
+            want: Level,
+        } = "signal",
+        /// Write to a process.
+        Tell {
+            /// Which process.
+            attempt: u32,
+            /// Numbers the messages of the attempt, from 1; the first one is its prompt.
+            number: u64,
+            /// What.
+            say: Vec<Message>,
+        } = "tell",
+        /// Interrupt a process.
+        Interrupt {
+            /// Which process.
+            attempt: u32,
+        } = "interrupt",
+        /// Save a checkpoint.
+        Snapshot(SnapshotReason) = "snapshot",
+        /// Check a phase.
+        Verify {
+            /// The ticket.
+            verification: u32,
+            /// The phase, from 1.
+            phase: u32,
+        } = "verify",
+        /// Tell people.
+        Notify(Event) = "notify",
+        /// Pack the deliverables.
+        ZipArtifacts = "zip_artifacts",
+        /// Keep the whole error log.
+        SaveErrorLog = "save_error_log",
+        /// Remove what belongs to the job on the disk.
+        Remove = "remove",
     }
 }
 

@@ -215,6 +215,22 @@ macro_rules! record {
 }
 pub(super) use record;
 
+/// Enums of words alone: those written beside the variants, with `named!`.
+macro_rules! words {
+    ($($type:ident),+ $(,)?) => {$(
+        impl Wire for $type {
+            fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+            fn from_value(value: &Value) -> Result<Self, Unreadable> {
+                let (word, _) = $crate::job::wire::variant(value)?;
+                $type::from_name(word).ok_or_else(|| Unreadable::at(word))
+            }
+        }
+    )+};
+}
+pub(super) use words;
+
 /// An enum: a word alone, or an object with the word as its only key. `(it)` holds one thing, `{…}` has fields.
 macro_rules! variants {
     (@write $to:ident $word:literal) => { $to.serialize_str($word) };

@@ -1,5 +1,6 @@
 //! What the parser reports: a closed set of events, with owned data.
 
+use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -105,41 +106,29 @@ pub enum Kind {
     },
 }
 
-/// The markers that have a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Marker {
-    /// A phase is complete.
-    PhaseComplete,
-    /// A task without phases is complete.
-    CustomComplete,
-    /// A verifying agent's findings.
-    VerificationResult,
-    /// Something the agent needs from a person.
-    DependencyRequest,
-    /// A question to a person.
-    UserQuestion,
-    /// The agent reports an error.
-    Error,
-}
-
-impl Marker {
-    /// The name as agents spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PhaseComplete => "PHASE_COMPLETE",
-            Self::CustomComplete => "CUSTOM_COMPLETE",
-            Self::VerificationResult => "VERIFICATION_RESULT",
-            Self::DependencyRequest => "DEPENDENCY_REQUEST",
-            Self::UserQuestion => "USER_QUESTION",
-            Self::Error => "ERROR",
-        }
+named! {
+    /// The markers that have a name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Marker {
+        /// A phase is complete.
+        PhaseComplete = "PHASE_COMPLETE",
+        /// A task without phases is complete.
+        CustomComplete = "CUSTOM_COMPLETE",
+        /// A verifying agent's findings.
+        VerificationResult = "VERIFICATION_RESULT",
+        /// Something the agent needs from a person.
+        DependencyRequest = "DEPENDENCY_REQUEST",
+        /// A question to a person.
+        UserQuestion = "USER_QUESTION",
+        /// The agent reports an error.
+        Error = "ERROR",
     }
 }
 
 impl std::fmt::Display for Marker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.name())
     }
 }
 

@@ -74,7 +74,7 @@ impl Block {
     }
 
     fn name(self) -> &'static str {
-        self.marker().as_str()
+        self.marker().name()
     }
 
     fn tag(self) -> &'static str {

@@ -117,10 +117,10 @@ impl StateFormat for AgentMemoryFile {
 
     fn write(memory: &AgentMemory, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
-        put(value, "/agent", memory.agent.clone().into());
-        put(value, "/preferences", memory.preferences.clone().into());
-        put(value, "/cache", memory.cache.clone().into());
-        put(value, "/statistics", memory.statistics.clone().into());
+        put(value, "/agent", memory.agent.clone());
+        put(value, "/preferences", memory.preferences.clone());
+        put(value, "/cache", memory.cache.clone());
+        put(value, "/statistics", memory.statistics.clone());
         put_later(value, "/last_updated", at, utc);
     }
 }

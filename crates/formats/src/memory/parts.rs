@@ -2,14 +2,14 @@
 
 use crate::finding::Severity;
 use crate::json::child;
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_list, put_time, take_list};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
 };
 use bowline_words::message::{Found, Kind, Repair};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
 /// Reads the plan at a place. `known` is a time to fall back on.
@@ -58,14 +58,8 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
     };
     let status = reading.word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
     let counted = error.as_ref().map_or(0, |error| error.retries);
-    let retries = match reading.get(&field("retries")) {
-        None => counted,
-        Some(_) => reading.count_or(&field("retries"), counted),
-    };
-    let earlier_retries = match reading.get(&field("earlier_retries")) {
-        None => 0,
-        Some(_) => reading.count_or(&field("earlier_retries"), 0),
-    };
+    let retries = reading.optional_count(&field("retries"), counted);
+    let earlier_retries = reading.optional_count(&field("earlier_retries"), 0);
     let output = reading.get(&field("output")).filter(|it| !it.is_null());
     PlanStep {
         id,
@@ -211,9 +205,9 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
 /// Writes a plan at a place. Steps are found by their number.
 pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
     let field = |name: &str| child(place, name);
-    put(value, &field("goal"), plan.goal.clone().into());
+    put(value, &field("goal"), plan.goal.clone());
     let criteria = plan.success_criteria.clone();
-    put(value, &field("success_criteria"), criteria.into());
+    put(value, &field("success_criteria"), criteria);
     let mut old: HashMap<u32, VecDeque<Value>> = HashMap::new();
     for (index, item) in take_list(value, &field("steps")).into_iter().enumerate() {
         old.entry(step_id(&item, index))
@@ -227,9 +221,8 @@ pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
         write_step(&mut item, step);
         steps.push(item);
     }
-    put(value, &field("steps"), steps.into());
-    let current = plan.current_step().map_or(Value::Null, Value::from);
-    put(value, &field("current_step"), current);
+    put(value, &field("steps"), steps);
+    put(value, &field("current_step"), plan.current_step());
 }
 
 /// The number of a step as [`read_step`] understands it.
@@ -243,12 +236,12 @@ fn step_id(item: &Value, index: usize) -> u32 {
 }
 
 fn write_step(item: &mut Value, step: &PlanStep) {
-    put(item, "/id", step.id.into());
-    put(item, "/name", step.name.clone().into());
-    put(item, "/agent", step.agent.clone().into());
-    put(item, "/cluster", step.cluster.clone().into());
-    put(item, "/status", step.status.name().into());
-    put(item, "/dependencies", step.dependencies.clone().into());
+    put(item, "/id", step.id);
+    put(item, "/name", step.name.clone());
+    put(item, "/agent", step.agent.clone());
+    put(item, "/cluster", step.cluster.clone());
+    put(item, "/status", step.status.name());
+    put(item, "/dependencies", step.dependencies.clone());
     put_time(item, "/started_at", step.started_at, utc);
     put_time(item, "/completed_at", step.completed_at, utc);
     let output = step.output.as_deref().map_or(Value::Null, |text| {
@@ -258,18 +251,18 @@ fn write_step(item: &mut Value, step: &PlanStep) {
     match &step.error {
         None => put(item, "/error", Value::Null),
         Some(error) => {
-            put(item, "/error/type", error.kind.name().into());
-            put(item, "/error/message", error.message.clone().into());
+            put(item, "/error/type", error.kind.name());
+            put(item, "/error/message", error.message.clone());
             put_time(item, "/error/timestamp", Some(error.at), utc);
-            put(item, "/error/retries", error.retries.into());
+            put(item, "/error/retries", error.retries);
         }
     }
     // A step that never failed has no count in hand-made files; it need not get one.
     if step.retries > 0 || item.get("retries").is_some() {
-        put(item, "/retries", step.retries.into());
+        put(item, "/retries", step.retries);
     }
     if step.earlier_retries > 0 || item.get("earlier_retries").is_some() {
-        put(item, "/earlier_retries", step.earlier_retries.into());
+        put(item, "/earlier_retries", step.earlier_retries);
     }
 }
 
@@ -281,38 +274,18 @@ pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
         constraints,
         resources,
     } = context;
-    put(value, &field("user_request"), user_request.clone().into());
-    put(value, &field("constraints"), constraints.clone().into());
-    put(value, &field("resources"), resources.clone().into());
+    put(value, &field("user_request"), user_request.clone());
+    put(value, &field("constraints"), constraints.clone());
+    put(value, &field("resources"), resources.clone());
 }
 
 /// Writes a list of things made, keeping what else the entries say.
 pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
-    let mut old = take_list(value, place).into_iter();
-    let mut items = Vec::with_capacity(artifacts.len());
-    for artifact in artifacts {
-        let mut item = old
-            .next()
-            .filter(Value::is_object)
-            .unwrap_or_else(|| json!({}));
-        put(&mut item, "/type", artifact.kind.clone().into());
-        put(&mut item, "/path", artifact.path.clone().into());
-        put(
-            &mut item,
-            "/description",
-            artifact.description.clone().into(),
-        );
-        items.push(item);
-    }
-    put(value, place, items.into());
-}
-
-/// Takes a list out of a document, leaving its place.
-pub(super) fn take_list(value: &mut Value, place: &str) -> Vec<Value> {
-    match value.pointer_mut(place) {
-        Some(Value::Array(items)) => std::mem::take(items),
-        Some(_) | None => Vec::new(),
-    }
+    put_list(value, place, artifacts, |item, artifact| {
+        put(item, "/type", artifact.kind.clone());
+        put(item, "/path", artifact.path.clone());
+        put(item, "/description", artifact.description.clone());
+    });
 }
 
 fn artifact_value(artifact: &Artifact) -> Value {
@@ -320,10 +293,10 @@ fn artifact_value(artifact: &Artifact) -> Value {
 }
 
 fn error_value(error: &StepError) -> Value {
-    let mut map = Map::new();
-    map.insert("type".into(), error.kind.name().into());
-    map.insert("message".into(), error.message.clone().into());
-    map.insert("timestamp".into(), utc(error.at).into());
-    map.insert("retries".into(), error.retries.into());
-    map.into()
+    json!({
+        "type": error.kind.name(),
+        "message": error.message,
+        "timestamp": utc(error.at),
+        "retries": error.retries,
+    })
 }

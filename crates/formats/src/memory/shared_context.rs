@@ -67,10 +67,7 @@ impl StateFormat for SharedContextFile {
             return Err(reading.give_up("/shared_data", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);
-        let known = reading
-            .get("/last_updated")
-            .and_then(Value::as_str)
-            .and_then(crate::time::parse);
+        let known = reading.seen_time("/last_updated");
         reading.object("/session");
         let session_started_at =
             reading.time_or("/session/started_at", known.unwrap_or(Timestamp(0)), utc);
@@ -88,10 +85,10 @@ impl StateFormat for SharedContextFile {
     fn write(context: &SharedContext, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         let started = Some(context.session_started_at);
-        put(value, "/session/id", context.session_id.clone().into());
+        put(value, "/session/id", context.session_id.clone());
         put_time(value, "/session/started_at", started, utc);
-        put(value, "/shared_data", context.shared_data.clone().into());
-        put(value, "/preferences", context.preferences.clone().into());
+        put(value, "/shared_data", context.shared_data.clone());
+        put(value, "/preferences", context.preferences.clone());
         put_later(value, "/last_updated", at, utc);
     }
 }

@@ -1,11 +1,11 @@
 //! `task-history.json`: tasks that are over, and what they add up to.
 
-use super::parts::{read_artifacts, take_list, write_artifacts};
+use super::parts::{read_artifacts, write_artifacts};
 use super::{VERSION, VERSION_MAJOR};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time, put_version};
+use crate::reading::{Reading, put, put_time, put_version, take_list};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
@@ -87,7 +87,7 @@ impl StateFormat for TaskHistoryFile {
             write_entry(&mut item, entry);
             items.push(item);
         }
-        put(value, "/tasks", items.into());
+        put(value, "/tasks", items);
         for (name, number) in numbers(entries) {
             let place = child("/statistics", name);
             if !says(value.pointer(&place), number) {
@@ -99,10 +99,7 @@ impl StateFormat for TaskHistoryFile {
 
 fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
     let field = |name: &str| child(place, name);
-    let ended = reading
-        .get(&field("completed_at"))
-        .and_then(Value::as_str)
-        .and_then(crate::time::parse);
+    let ended = reading.seen_time(&field("completed_at"));
     let started_at = reading.time_or(&field("started_at"), ended.unwrap_or(Timestamp(0)), utc);
     let completed_at = reading.time_or(&field("completed_at"), started_at, utc);
     let spent = completed_at.seconds_since(started_at);
@@ -110,15 +107,7 @@ fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
     let duration_seconds = match duration.and_then(|it| i64::try_from(it).ok()) {
         Some(seconds) => seconds,
         None => {
-            let message = Found::Missing;
-            let place = field("duration_seconds");
-            reading.mend(
-                Severity::Warning,
-                "missing_field",
-                &place,
-                message,
-                spent.into(),
-            );
+            reading.missing(&field("duration_seconds"), spent.into());
             spent
         }
     };
@@ -171,18 +160,18 @@ fn read_details(reading: &mut Reading<'_>, place: &str) -> HistoryDetails {
 }
 
 fn write_entry(item: &mut Value, entry: &HistoryEntry) {
-    put(item, "/id", entry.id.clone().into());
-    put(item, "/name", entry.name.clone().into());
-    put(item, "/result", entry.result.name().into());
+    put(item, "/id", entry.id.clone());
+    put(item, "/name", entry.name.clone());
+    put(item, "/result", entry.result.name());
     put_time(item, "/started_at", Some(entry.started_at), utc);
     put_time(item, "/completed_at", Some(entry.completed_at), utc);
-    put(item, "/duration_seconds", entry.duration_seconds.into());
-    put(item, "/summary", entry.summary.clone().into());
+    put(item, "/duration_seconds", entry.duration_seconds);
+    put(item, "/summary", entry.summary.clone());
     match &entry.details {
         Some(details) => {
             write_artifacts(item, "/artifacts", &details.artifacts);
             write_metrics(item, "/metrics", &details.metrics);
-            put(item, "/lessons", details.lessons.clone().into());
+            put(item, "/lessons", details.lessons.clone());
         }
         None => {
             if let Value::Object(map) = item
@@ -196,16 +185,11 @@ fn write_entry(item: &mut Value, entry: &HistoryEntry) {
 
 fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
     let field = |name: &str| child(place, name);
-    put(item, &field("steps_total"), metrics.steps_total.into());
-    put(
-        item,
-        &field("steps_completed"),
-        metrics.steps_completed.into(),
-    );
-    put(item, &field("retries"), metrics.retries.into());
+    put(item, &field("steps_total"), metrics.steps_total);
+    put(item, &field("steps_completed"), metrics.steps_completed);
+    put(item, &field("retries"), metrics.retries);
     // Always there, so that whoever adds them up need not ask: nobody knows is null.
-    let tokens = metrics.tokens_used.map_or(Value::Null, Value::from);
-    put(item, &field("tokens_used"), tokens);
+    put(item, &field("tokens_used"), metrics.tokens_used);
 }
 
 fn check_statistics(reading: &mut Reading<'_>, entries: &[HistoryEntry]) {

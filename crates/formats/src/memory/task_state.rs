@@ -1,13 +1,15 @@
 //! `task-state.json`: the task at work and those that wait behind it.
 
 use super::parts::{
-    read_artifacts, read_context, read_plan, take_list, write_artifacts, write_context, write_plan,
+    read_artifacts, read_context, read_plan, write_artifacts, write_context, write_plan,
 };
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_later, put_time, put_version, rule_broken};
+use crate::reading::{
+    Reading, put, put_later, put_list, put_time, put_version, rule_broken, take_list,
+};
 use crate::time::utc;
 use bowline_machines::plan::{
     FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine, PlanStep,
@@ -44,15 +46,7 @@ impl StateFormat for TaskStateFile {
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
-                let message = Found::Missing;
-                let place = "/current_task";
-                reading.mend(
-                    Severity::Warning,
-                    "missing_field",
-                    place,
-                    message,
-                    Value::Null,
-                );
+                reading.missing("/current_task", Value::Null);
             }
             // Saying "no task" here would lose the one that was.
             Some(_) | None => {
@@ -90,13 +84,10 @@ impl StateFormat for TaskStateFile {
 fn read_task(reading: &mut Reading<'_>) -> Task {
     let place = "/current_task";
     let field = |name: &str| child(place, name);
-    let seen = |name: &str| {
-        let text = reading.get(name).and_then(Value::as_str);
-        text.and_then(crate::time::parse)
-    };
-    let known = seen("/current_task/started_at")
-        .or(seen("/current_task/updated_at"))
-        .or(seen("/last_updated"))
+    let known = reading
+        .seen_time(&field("started_at"))
+        .or(reading.seen_time(&field("updated_at")))
+        .or(reading.seen_time("/last_updated"))
         .unwrap_or(Timestamp(0));
     let started_at = reading.time_or(&field("started_at"), known, utc);
     let updated_at = reading.time_or(&field("updated_at"), started_at, utc);
@@ -134,10 +125,7 @@ fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<I
             Some(_) | None => reading.flag(&field("resolved"), resolved_at.is_some()),
         };
         if resolved && resolved_at.is_none() {
-            let message = Found::Missing;
-            let place = field("resolved_at");
-            let value = utc(known).into();
-            reading.mend(Severity::Warning, "missing_field", &place, message, value);
+            reading.missing(&field("resolved_at"), utc(known).into());
         }
         issues.push(Issue {
             step_id: reading.count_or(&field("step_id"), 0),
@@ -224,7 +212,7 @@ fn write_memory(memory: &Memory, value: &mut Value) {
             let id = value.pointer("/current_task/id").and_then(Value::as_str);
             // Another task: nothing of the one before belongs to it.
             if id != Some(&task.id) {
-                put(value, "/current_task", Map::new().into());
+                put(value, "/current_task", Map::new());
             }
             write_task(value, task);
         }
@@ -240,53 +228,40 @@ fn write_memory(memory: &Memory, value: &mut Value) {
         write_queued(&mut item, queued);
         items.push(item);
     }
-    put(value, "/pending_tasks", items.into());
+    put(value, "/pending_tasks", items);
 }
 
 fn write_task(value: &mut Value, task: &Task) {
     let field = |name: &str| child("/current_task", name);
-    put(value, &field("id"), task.id.clone().into());
-    put(value, &field("name"), task.name.clone().into());
-    put(value, &field("status"), task.status.name().into());
+    put(value, &field("id"), task.id.clone());
+    put(value, &field("name"), task.name.clone());
+    put(value, &field("status"), task.status.name());
     put_time(value, &field("started_at"), Some(task.started_at), utc);
     put_time(value, &field("updated_at"), Some(task.updated_at), utc);
-    put(
-        value,
-        &field("orchestrator"),
-        task.orchestrator.clone().into(),
-    );
+    put(value, &field("orchestrator"), task.orchestrator.clone());
     write_plan(value, &field("plan"), &task.plan);
     write_context(value, &field("context"), &task.context);
     write_artifacts(value, &field("artifacts"), &task.artifacts);
-    let list = field("issues");
-    let mut old = take_list(value, &list).into_iter();
-    let mut items = Vec::with_capacity(task.issues.len());
-    for issue in &task.issues {
-        let mut item = old
-            .next()
-            .filter(Value::is_object)
-            .unwrap_or_else(|| json!({}));
-        put(&mut item, "/step_id", issue.step_id.into());
-        put(&mut item, "/type", issue.kind.name().into());
-        put(&mut item, "/message", issue.message.clone().into());
-        put(&mut item, "/resolution", issue.resolution.name().into());
-        put(&mut item, "/resolved", issue.resolved.into());
+    put_list(value, &field("issues"), &task.issues, |item, issue| {
+        put(item, "/step_id", issue.step_id);
+        put(item, "/type", issue.kind.name());
+        put(item, "/message", issue.message.clone());
+        put(item, "/resolution", issue.resolution.name());
+        put(item, "/resolved", issue.resolved);
         if issue.resolved_at.is_some() || item.get("resolved_at").is_some() {
-            put_time(&mut item, "/resolved_at", issue.resolved_at, utc);
+            put_time(item, "/resolved_at", issue.resolved_at, utc);
         }
-        items.push(item);
-    }
-    put(value, &list, items.into());
+    });
 }
 
 fn write_queued(item: &mut Value, queued: &Queued) {
-    put(item, "/id", queued.id.clone().into());
-    put(item, "/name", queued.name.clone().into());
+    put(item, "/id", queued.id.clone());
+    put(item, "/name", queued.name.clone());
     write_plan(item, "/plan", &queued.plan);
     write_context(item, "/context", &queued.context);
     put_time(item, "/created_at", Some(queued.created_at), utc);
     if queued.orchestrator != ORCHESTRATOR_DEFAULT || item.get("orchestrator").is_some() {
-        put(item, "/orchestrator", queued.orchestrator.clone().into());
+        put(item, "/orchestrator", queued.orchestrator.clone());
     }
 }
 

@@ -230,12 +230,7 @@ impl<'v> Convert<'v> {
     /// The phases that are done, whichever way that is said, beside the checkpoints there are.
     fn checkpoints(&mut self) -> Map<String, Value> {
         let old = self.old;
-        let mut all = old
-            .map
-            .get("checkpoints")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let mut all = old.object("checkpoints");
         let mut done: Vec<(u32, Option<&Value>)> = Vec::new();
         if let Some(Value::Array(phases)) = old.get(PHASES_DONE) {
             done.extend(
@@ -315,12 +310,7 @@ impl<'v> Convert<'v> {
 
     fn document(&mut self, checkpoints: Map<String, Value>) -> Value {
         let old = self.old;
-        let mut execution = old
-            .map
-            .get("execution")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let mut execution = old.object("execution");
         let (started, updated) = (self.time(STARTED), self.time(UPDATED));
         if let Some(at) = started.clone().or_else(|| updated.clone()) {
             execution.entry("started_at").or_insert(at.into());
@@ -343,12 +333,7 @@ impl<'v> Convert<'v> {
                 Some(Value::String(path)) => path.as_str().into(),
                 Some(_) | None => Value::Null,
             });
-        let mut config = old
-            .map
-            .get("config")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let mut config = old.object("config");
         if let Some(key) = old.key(WEBHOOK)
             && old.map[key].is_string()
         {
@@ -393,12 +378,7 @@ impl<'v> Convert<'v> {
         let Value::Object(map) = &mut value else {
             return value;
         };
-        let mut book = old
-            .map
-            .get("bookkeeping")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let mut book = old.object("bookkeeping");
         if !self.noted.is_empty() {
             book.insert("tasks".into(), std::mem::take(&mut self.noted).into());
         }

@@ -287,6 +287,12 @@ impl<'v> Old<'v> {
         })
     }
 
+    /// An object of exactly that name, as a copy; an empty one where there is none.
+    pub(super) fn object(&self, name: &str) -> Map<String, Value> {
+        let found = self.map.get(name).and_then(Value::as_object);
+        found.cloned().unwrap_or_default()
+    }
+
     /// Whether something in it is said as one of our families says it.
     fn is_known(&self) -> bool {
         let phase = self

@@ -87,15 +87,15 @@ impl Meta {
 
     /// Writes it into a document.
     pub fn write(&self, value: &mut Value) {
-        put(value, "/mode", self.mode.name().into());
-        put(value, "/project", self.project.clone().into());
+        put(value, "/mode", self.mode.name());
+        put(value, "/project", self.project.clone());
         let url = self.slack_webhook_url.as_ref().map(WebhookUrl::expose);
         // Some files have the address at the top; there it stays.
         let place = match value.get("slack_webhook_url") {
             Some(_) => "/slack_webhook_url",
             None => "/config/slack_webhook_url",
         };
-        put(value, place, url.map_or(Value::Null, Value::from));
+        put(value, place, url);
     }
 }
 

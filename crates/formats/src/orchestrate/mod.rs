@@ -76,7 +76,7 @@ impl StateFormat for OrchestrateFile {
         let known = value["mode"].as_str().and_then(Mode::from_name);
         if known.is_none() {
             let mode = Meta::read(value).mode;
-            crate::reading::put(value, "/mode", mode.name().into());
+            crate::reading::put(value, "/mode", mode.name());
         }
         write::write(run, value, at);
     }

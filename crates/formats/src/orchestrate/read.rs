@@ -189,12 +189,8 @@ fn collect(reading: &mut Reading<'_>) -> Known {
 /// When the run began, and when it was last changed. A time that is missing is taken from its sibling; where neither is there,
 /// it is unknown, which is the beginning of all time and never written.
 fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
-    let seen = |reading: &Reading<'_>, pointer: &str| {
-        let text = reading.get(pointer).and_then(Value::as_str);
-        text.and_then(crate::time::parse)
-    };
     let (started, updated) = ("/execution/started_at", "/execution/last_updated");
-    let known = (seen(reading, started), seen(reading, updated));
+    let known = (reading.seen_time(started), reading.seen_time(updated));
     for (place, own, sibling) in [(started, known.0, known.1), (updated, known.1, known.0)] {
         let Some(found) = reading.get(place).filter(|_| own.is_none()) else {
             continue;
@@ -348,10 +344,7 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
         reading.object("/config");
     }
     let default = Config::default();
-    let mut count = |name: &str, default| match reading.get(&child("/config", name)) {
-        None => default,
-        Some(_) => reading.count_or(&child("/config", name), default),
-    };
+    let mut count = |name: &str, default| reading.optional_count(&child("/config", name), default);
     let config = Config {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),

@@ -5,15 +5,12 @@ use super::families::phase_word;
 use super::read::{UNKNOWN_TIME, time_from_average};
 use super::{VERSION, VERSION_MAJOR, phase_told_by};
 use crate::json::child;
-use crate::reading::{put, put_time, put_version};
+use crate::reading::{put, put_time, put_version, take_list, take_object};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-
-/// Keys of a task's bookkeeping that are ours.
-const NOTED_KEYS: [&str; 4] = ["attempts", "started_at", "error", "phase"];
 
 /// Writes the run; the document is of this version.
 pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
@@ -21,21 +18,20 @@ pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
     write_execution(run, value, at);
     for status in Status::ALL {
         let place = child("/tasks", status.name());
-        let old = take(value, &place);
-        let items = old.as_array().map_or(&[][..], Vec::as_slice);
-        put(value, &place, list(items, run, status).into());
+        let old = take_list(value, &place);
+        put(value, &place, list(&old, run, status));
     }
     write_dependencies(run, value);
     if value.get("checkpoints").is_none() {
-        put(value, "/checkpoints", Map::new().into());
+        put(value, "/checkpoints", Map::new());
     }
     for phase in run.phases() {
         write_checkpoint(run, phase, value);
     }
     write_metrics(run, value);
     let config = run.config();
-    put(value, "/config/max_parallel", config.max_parallel.into());
-    put(value, "/config/retry_limit", config.retry_limit.into());
+    put(value, "/config/max_parallel", config.max_parallel);
+    put(value, "/config/retry_limit", config.retry_limit);
     write_bookkeeping(run, value);
 }
 
@@ -72,10 +68,9 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
     // Behind the last phase there is nothing; a number that says so stays.
     if !(run.all_done() && behind) {
-        put(value, "/execution/current_phase", current.into());
+        put(value, "/execution/current_phase", current);
     }
-    let worktree = run.worktree().map_or(Value::Null, Value::from);
-    put(value, "/execution/worktree", worktree);
+    put(value, "/execution/worktree", run.worktree());
     if run.started_at() != UNKNOWN_TIME {
         put_time(value, "/execution/started_at", Some(run.started_at()), utc);
     } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
@@ -86,12 +81,7 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
 
 fn write_dependencies(run: &Run, value: &mut Value) {
     let graph = run.graph();
-    let mut old = match take(value, "/dependencies") {
-        Value::Object(map) => map,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    };
+    let mut old = take_object(value, "/dependencies");
     old.retain(|id, _| graph.contains(id));
     for id in graph.ids() {
         let needs = graph.dependencies_of(id);
@@ -105,7 +95,7 @@ fn write_dependencies(run: &Run, value: &mut Value) {
             old.insert(id.to_string(), needs.into());
         }
     }
-    put(value, "/dependencies", old.into());
+    put(value, "/dependencies", old);
 }
 
 fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
@@ -132,17 +122,17 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     }
     if (!finished && phase.started_at.is_some()) || there(value, "progress") {
         let progress = progress_text(phase.completed, phase.total);
-        put(value, &field("progress"), progress.into());
+        put(value, &field("progress"), progress);
     }
     if finished {
         write_tasks(run, phase, value, &place);
     }
     match &phase.landing {
         Some(Landing::Merged { commit }) => {
-            put(value, &field("merged"), true.into());
-            put(value, &field("merge_commit"), (&**commit).into());
+            put(value, &field("merged"), true);
+            put(value, &field("merge_commit"), &**commit);
         }
-        Some(Landing::Unmerged) => put(value, &field("merged"), false.into()),
+        Some(Landing::Unmerged) => put(value, &field("merged"), false),
         Some(Landing::WithoutMerge) | None => {
             // An earlier try that failed is no news any more. An earlier landing is, even of a phase that is open again.
             if value.pointer(&field("merged")) == Some(&Value::Bool(false))
@@ -167,32 +157,23 @@ fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
         return;
     }
     let ids: Vec<Value> = ids.iter().map(|id| Value::from(&**id)).collect();
-    put(value, &count, ids.len().into());
-    put(value, &list, ids.into());
+    put(value, &count, ids.len());
+    put(value, &list, ids);
 }
 
 fn write_metrics(run: &Run, value: &mut Value) {
     let metrics = run.metrics();
-    put(value, "/metrics/total_tasks", metrics.total_tasks.into());
-    put(
-        value,
-        "/metrics/completed_count",
-        metrics.completed_count.into(),
-    );
-    put(value, "/metrics/failed_count", metrics.failed_count.into());
+    put(value, "/metrics/total_tasks", metrics.total_tasks);
+    put(value, "/metrics/completed_count", metrics.completed_count);
+    put(value, "/metrics/failed_count", metrics.failed_count);
     let place = "/metrics/average_task_time_seconds";
     if !says_average(value.pointer(place), metrics.average_task_time_seconds) {
-        put(value, place, metrics.average_task_time_seconds.into());
+        put(value, place, metrics.average_task_time_seconds);
     }
 }
 
 fn write_bookkeeping(run: &Run, value: &mut Value) {
-    let mut book = match take(value, "/bookkeeping") {
-        Value::Object(map) => map,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    };
+    let mut book = take_object(value, "/bookkeeping");
     let time = run.time();
     let average = value.pointer("/metrics/average_task_time_seconds");
     // What the average tells need not be told twice.
@@ -257,8 +238,7 @@ fn noted(node: &Node, id: &str, phase: u32, known: Option<Value>) -> Option<Map<
     if node.started_at.is_none() {
         keep("started_at", None);
     }
-    let empty = NOTED_KEYS.iter().all(|key| !map.contains_key(*key)) && map.is_empty();
-    (!empty).then(|| std::mem::take(map))
+    (!map.is_empty()).then(|| std::mem::take(map))
 }
 
 /// Whether a list names exactly these ids, in whatever order and however often.
@@ -269,9 +249,4 @@ fn same_ids(items: &[Value], ids: &[Id]) -> bool {
     }
     let known: Option<HashSet<&str>> = named().collect();
     known.is_some_and(|it| it.len() == ids.len() && ids.iter().all(|id| it.contains::<str>(id)))
-}
-
-/// Takes a value out of a document, leaving its place.
-fn take(value: &mut Value, place: &str) -> Value {
-    value.pointer_mut(place).map_or(Value::Null, Value::take)
 }

@@ -3,7 +3,7 @@
 mod put;
 mod values;
 
-pub use put::{at, put, put_later, put_time, put_version};
+pub use put::{at, put, put_later, put_list, put_time, put_version, take_list, take_object};
 
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, lookup, unescaped};
@@ -109,6 +109,12 @@ impl<'d> Reading<'d> {
         self.note(severity, code, pointer, message, Some(repair));
     }
 
+    /// Adds a finding about a field that is not there and gets a value.
+    pub fn missing(&mut self, pointer: &str, value: Value) {
+        let message = Found::Missing;
+        self.mend(Severity::Warning, "missing_field", pointer, message, value);
+    }
+
     /// Adds a finding that is repaired by taking the key out.
     pub fn drop_key(
         &mut self,
@@ -144,29 +150,8 @@ impl<'d> Reading<'d> {
     pub fn object(&mut self, pointer: &str) -> Option<&'d Map<String, Value>> {
         match self.get(pointer) {
             Some(Value::Object(map)) => Some(map),
-            Some(other) => {
-                let message = Found::ShouldBeIs {
-                    wanted: Kind::Object,
-                    is: kind(other),
-                };
-                self.mend(
-                    Severity::Error,
-                    "wrong_type",
-                    pointer,
-                    message,
-                    Value::Object(Map::new()),
-                );
-                None
-            }
-            None => {
-                let value = Value::Object(Map::new());
-                self.mend(
-                    Severity::Warning,
-                    "missing_field",
-                    pointer,
-                    Found::Missing,
-                    value,
-                );
+            other => {
+                self.complain(pointer, other, Kind::Object, Value::Object(Map::new()));
                 None
             }
         }
@@ -251,6 +236,11 @@ impl<'d> Reading<'d> {
             Value::from(name(value)),
         );
         value
+    }
+
+    /// The time at a pointer, if there is one, without a word about what else stands there.
+    pub fn seen_time(&self, pointer: &str) -> Option<Timestamp> {
+        put::time_at(self.document.value(), pointer)
     }
 
     /// A time or nothing.
@@ -441,13 +431,7 @@ impl<'d> Reading<'d> {
 
     fn complain(&mut self, pointer: &str, found: Option<&Value>, wanted: Kind, instead: Value) {
         match found {
-            None => self.mend(
-                Severity::Warning,
-                "missing_field",
-                pointer,
-                Found::Missing,
-                instead,
-            ),
+            None => self.missing(pointer, instead),
             Some(other) => {
                 let message = Found::ShouldBeIs {
                     wanted,

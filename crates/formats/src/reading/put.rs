@@ -3,37 +3,64 @@
 use crate::json::{child, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Gives a document a value at a pointer, making objects on the way.
-pub fn put(root: &mut Value, pointer: &str, value: Value) {
+pub fn put(root: &mut Value, pointer: &str, value: impl Into<Value>) {
+    if let Some(place) = place(root, pointer) {
+        *place = value.into();
+    }
+}
+
+/// The place of a pointer, with objects made on the way; none behind the end of a list.
+fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
         let key = unescaped(part);
         if let Value::Array(items) = node {
-            match key
-                .parse()
-                .ok()
-                .and_then(|index: usize| items.get_mut(index))
-            {
-                Some(item) => node = item,
-                None => return,
-            }
+            node = items.get_mut(key.parse::<usize>().ok()?)?;
             continue;
         }
         if !node.is_object() {
             *node = Value::Object(Map::new());
         }
-        let Value::Object(map) = node else { return };
+        let map = node.as_object_mut()?;
+        // An entry would have a copy of every key on the way.
         if !map.contains_key(key.as_ref()) {
             map.insert(key.clone().into_owned(), Value::Null);
         }
-        let Some(below) = map.get_mut(key.as_ref()) else {
-            return;
-        };
-        node = below;
+        node = map.get_mut(key.as_ref())?;
     }
-    *node = value;
+    Some(node)
+}
+
+/// Gives a document a list of objects. What else they say is kept: each is written into the one that stood in its place.
+pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
+    let mut old = take_list(root, pointer).into_iter();
+    let mut new = Vec::with_capacity(items.len());
+    for item in items {
+        let known = old.next().filter(Value::is_object);
+        let mut object = known.unwrap_or_else(|| json!({}));
+        write(&mut object, item);
+        new.push(object);
+    }
+    put(root, pointer, new);
+}
+
+/// Takes a list out of a document, leaving its place.
+pub fn take_list(root: &mut Value, pointer: &str) -> Vec<Value> {
+    match root.pointer_mut(pointer) {
+        Some(Value::Array(items)) => std::mem::take(items),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Takes an object out of a document, leaving its place.
+pub fn take_object(root: &mut Value, pointer: &str) -> Map<String, Value> {
+    match root.pointer_mut(pointer) {
+        Some(Value::Object(map)) => std::mem::take(map),
+        Some(_) | None => Map::new(),
+    }
 }
 
 /// Gives a time to a field, and leaves another spelling of the same time alone.
@@ -43,12 +70,9 @@ pub fn put_time(
     at: Option<Timestamp>,
     spell: impl Fn(Timestamp) -> String,
 ) {
-    let now = lookup(root, pointer)
-        .and_then(Value::as_str)
-        .and_then(time::parse);
     match at {
-        Some(at) if now == Some(at) => {}
-        Some(at) => put(root, pointer, Value::from(spell(at))),
+        Some(at) if time_at(root, pointer) == Some(at) => {}
+        Some(at) => put(root, pointer, spell(at)),
         None => put(root, pointer, Value::Null),
     }
 }
@@ -60,15 +84,13 @@ pub fn put_later(
     at: Timestamp,
     spell: impl Fn(Timestamp) -> String,
 ) {
-    let known = lookup(root, pointer)
-        .and_then(Value::as_str)
-        .and_then(time::parse);
-    put_time(
-        root,
-        pointer,
-        Some(known.map_or(at, |known| at.max(known))),
-        spell,
-    );
+    let later = time_at(root, pointer).map_or(at, |known| at.max(known));
+    put_time(root, pointer, Some(later), spell);
+}
+
+/// The time at a pointer, if there is one.
+pub(super) fn time_at(root: &Value, pointer: &str) -> Option<Timestamp> {
+    time::parse(lookup(root, pointer)?.as_str()?)
 }
 
 /// Brings the version up to date. Another minor version of the same format is left alone.
@@ -79,7 +101,7 @@ pub fn put_version(root: &mut Value, major: u32, written: &str) {
         None => String::new(),
     };
     if version_major(&text) != Some(major) {
-        put(root, "/version", written.into());
+        put(root, "/version", written);
     }
 }
 

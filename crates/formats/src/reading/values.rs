@@ -63,11 +63,17 @@ impl<'d> Reading<'d> {
     /// A whole number from 0 that must be there; `default` where it is missing or `null`.
     pub fn count_or(&mut self, pointer: &str, default: u32) -> u32 {
         self.count(pointer).unwrap_or_else(|| {
-            let message = Found::Missing;
-            let value = default.into();
-            self.mend(Severity::Warning, "missing_field", pointer, message, value);
+            self.missing(pointer, default.into());
             default
         })
+    }
+
+    /// A whole number from 0 that need not be there: missing is `default`.
+    pub fn optional_count(&mut self, pointer: &str, default: u32) -> u32 {
+        match self.get(pointer) {
+            None => default,
+            Some(_) => self.count_or(pointer, default),
+        }
     }
 
     /// A whole number from 0 that may be large, or nothing.
@@ -97,9 +103,7 @@ impl<'d> Reading<'d> {
     /// A whole number from 0 that may be large and must be there; `default` where it is missing or `null`.
     pub fn whole_or(&mut self, pointer: &str, default: u64) -> u64 {
         self.whole(pointer).unwrap_or_else(|| {
-            let message = Found::Missing;
-            let value = default.into();
-            self.mend(Severity::Warning, "missing_field", pointer, message, value);
+            self.missing(pointer, default.into());
             default
         })
     }

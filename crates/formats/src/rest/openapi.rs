@@ -137,12 +137,7 @@ fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerat
     let mut operation = json!({
         "operationId": route.id,
         "summary": route.summary,
-        "x-access": match route.access {
-            Access::Open => "open",
-            Access::Read => "read",
-            Access::Person => "person",
-            Access::Agent => "agent",
-        },
+        "x-access": route.access.name(),
         "responses": responses(route, sent),
     });
     let parameters = parameters(route);
@@ -262,16 +257,6 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         "503",
         "The server starts, drains or has too many connections.",
     );
-    if route.id == "ready" {
-        let health = find(ANSWERS, "Health", sent);
-        all["503"]["content"]["application/json"]["schema"] = json!({ "anyOf": [error, health] });
-    }
-    let mut fails = |status: &str, about: &str| {
-        all[status] = json!({
-            "description": about,
-            "content": { "application/json": { "schema": error } },
-        });
-    };
     if route.access != Access::Open || route.body == Some("SignIn") {
         fails("401", "Without a token, or with a wrong one.");
     }
@@ -294,6 +279,10 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     }
     if route.answer == Answer::Zip {
         fails("413", "The files are too big for one ZIP.");
+    }
+    if route.id == "ready" {
+        let health = find(ANSWERS, "Health", sent);
+        all["503"]["content"]["application/json"]["schema"] = json!({ "anyOf": [error, health] });
     }
     all
 }

@@ -1,38 +1,32 @@
 //! The table of routes: what the server serves, what `docs/openapi.json` says, and what the tests walk through.
 
-/// How a route is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum Method {
-    Get,
-    Post,
-    Patch,
-    Delete,
-}
+use bowline_machines::named;
 
-impl Method {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-        }
+named! {
+    /// How a route is asked.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum Method {
+        Get = "GET",
+        Post = "POST",
+        Patch = "PATCH",
+        Delete = "DELETE",
     }
 }
 
-/// Who may ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Everybody, without a token.
-    Open,
-    /// Whoever has a token, agents too.
-    Read,
-    /// A person.
-    Person,
-    /// The agent of a task, by the token of its attempt.
-    Agent,
+named! {
+    /// Who may ask.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Access {
+        /// Everybody, without a token.
+        Open = "open",
+        /// Whoever has a token, agents too.
+        Read = "read",
+        /// A person.
+        Person = "person",
+        /// The agent of a task, by the token of its attempt.
+        Agent = "agent",
+    }
 }
 
 /// What comes back.

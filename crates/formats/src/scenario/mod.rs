@@ -1,5 +1,6 @@
 //! The scenario of a scripted agent: what it says and does, step by step. The format is described in `docs/scripted-agent.md`.
 
+use bowline_machines::named;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -55,29 +56,19 @@ impl Speech {
     }
 }
 
-/// A signal that can be ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Ignored {
-    /// SIGTERM
-    Term,
-    /// SIGTSTP
-    Tstp,
-    /// SIGINT
-    Int,
-    /// SIGHUP
-    Hup,
-}
-
-impl Ignored {
-    /// The name as a shell has it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Term => "TERM",
-            Self::Tstp => "TSTP",
-            Self::Int => "INT",
-            Self::Hup => "HUP",
-        }
+named! {
+    /// A signal that can be ignored.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Ignored {
+        /// SIGTERM
+        Term = "TERM",
+        /// SIGTSTP
+        Tstp = "TSTP",
+        /// SIGINT
+        Int = "INT",
+        /// SIGHUP
+        Hup = "HUP",
     }
 }
 

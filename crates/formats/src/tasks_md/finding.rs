@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bowline_machines::named;
 use bowline_words::message::InPlan;
 
 use super::id::TaskId;
@@ -10,82 +11,56 @@ use crate::finding::Severity;
 /// Most ids printed of one path; the middle of a longer one is left out.
 const PATH_IDS_MAX: usize = 32;
 
-/// The kinds of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PlanFindingCode {
-    /// The file holds no task.
-    ParseFail,
-    /// Two headers have the same id; the first counts.
-    DuplicateId,
-    /// The file is too large to be read.
-    TooLarge,
-    /// A task needs a task that is not in the file.
-    MissingDep,
-    /// A short id could mean several tasks.
-    AmbiguousDep,
-    /// Tasks need each other in a circle.
-    CircularDep,
-    /// A task needs one of a later phase, which starts only after its own.
-    LaterPhaseDep,
-    /// A header states one phase and its id another.
-    WrongPhase,
-    /// The plan has more dependencies than are read.
-    TooManyEdges,
-    /// An arrow of a diagram leads to an id that is not in the file.
-    MissingNode,
-    /// A line of a diagram was understood only up to some point.
-    UnreadMermaid,
-    /// A number is left out between phases.
-    PhaseGap,
-    /// The phase in the id is not that of the heading above, which counts.
-    PhaseMismatch,
-    /// A phase heading has no task.
-    EmptyPhase,
-    /// A task has no title.
-    EmptyTitle,
-    /// A heading has an id and no box in a plan whose tasks have boxes.
-    NoBox,
-    /// A heading has a tick box but no task id.
-    UnreadHeader,
-    /// A dependency field has text that names no task.
-    UnreadDep,
-    /// A parallel field names a task that is not in the file.
-    MissingParallel,
-    /// Nobody knows what the mark in a tick box means; it counts as not done.
-    UnknownTick,
-    /// A code fence or comment is never closed, so the rest of the file is not read.
-    UnclosedBlock,
+named! {
+    /// The kinds of findings.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum PlanFindingCode {
+        /// The file holds no task.
+        ParseFail = "PARSE_FAIL",
+        /// Two headers have the same id; the first counts.
+        DuplicateId = "DUPLICATE_ID",
+        /// The file is too large to be read.
+        TooLarge = "TOO_LARGE",
+        /// A task needs a task that is not in the file.
+        MissingDep = "MISSING_DEP",
+        /// A short id could mean several tasks.
+        AmbiguousDep = "AMBIGUOUS_DEP",
+        /// Tasks need each other in a circle.
+        CircularDep = "CIRCULAR_DEP",
+        /// A task needs one of a later phase, which starts only after its own.
+        LaterPhaseDep = "LATER_PHASE_DEP",
+        /// A header states one phase and its id another.
+        WrongPhase = "WRONG_PHASE",
+        /// The plan has more dependencies than are read.
+        TooManyEdges = "TOO_MANY_EDGES",
+        /// An arrow of a diagram leads to an id that is not in the file.
+        MissingNode = "MISSING_NODE",
+        /// A line of a diagram was understood only up to some point.
+        UnreadMermaid = "UNREAD_MERMAID",
+        /// A number is left out between phases.
+        PhaseGap = "PHASE_GAP",
+        /// The phase in the id is not that of the heading above, which counts.
+        PhaseMismatch = "PHASE_MISMATCH",
+        /// A phase heading has no task.
+        EmptyPhase = "EMPTY_PHASE",
+        /// A task has no title.
+        EmptyTitle = "EMPTY_TITLE",
+        /// A heading has an id and no box in a plan whose tasks have boxes.
+        NoBox = "NO_BOX",
+        /// A heading has a tick box but no task id.
+        UnreadHeader = "UNREAD_HEADER",
+        /// A dependency field has text that names no task.
+        UnreadDep = "UNREAD_DEP",
+        /// A parallel field names a task that is not in the file.
+        MissingParallel = "MISSING_PARALLEL",
+        /// Nobody knows what the mark in a tick box means; it counts as not done.
+        UnknownTick = "UNKNOWN_TICK",
+        /// A code fence or comment is never closed, so the rest of the file is not read.
+        UnclosedBlock = "UNCLOSED_BLOCK",
+    }
 }
 
 impl PlanFindingCode {
-    /// The name in upper case, as it stands on the wire: `CIRCULAR_DEP`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ParseFail => "PARSE_FAIL",
-            Self::DuplicateId => "DUPLICATE_ID",
-            Self::TooLarge => "TOO_LARGE",
-            Self::MissingDep => "MISSING_DEP",
-            Self::AmbiguousDep => "AMBIGUOUS_DEP",
-            Self::CircularDep => "CIRCULAR_DEP",
-            Self::LaterPhaseDep => "LATER_PHASE_DEP",
-            Self::WrongPhase => "WRONG_PHASE",
-            Self::TooManyEdges => "TOO_MANY_EDGES",
-            Self::MissingNode => "MISSING_NODE",
-            Self::UnreadMermaid => "UNREAD_MERMAID",
-            Self::PhaseGap => "PHASE_GAP",
-            Self::PhaseMismatch => "PHASE_MISMATCH",
-            Self::EmptyPhase => "EMPTY_PHASE",
-            Self::EmptyTitle => "EMPTY_TITLE",
-            Self::NoBox => "NO_BOX",
-            Self::UnreadHeader => "UNREAD_HEADER",
-            Self::UnreadDep => "UNREAD_DEP",
-            Self::MissingParallel => "MISSING_PARALLEL",
-            Self::UnknownTick => "UNKNOWN_TICK",
-            Self::UnclosedBlock => "UNCLOSED_BLOCK",
-        }
-    }
-
     /// Whether the finding stops a run.
     #[must_use]
     pub fn severity(self) -> Severity {
@@ -172,7 +147,7 @@ impl fmt::Display for PlanFinding {
             f,
             "line {}: {}: {}",
             self.line,
-            self.code.as_str(),
+            self.code.name(),
             self.message
         )
     }

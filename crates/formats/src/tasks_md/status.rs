@@ -1,28 +1,19 @@
 //! Where a plan says how far a task is, and in which form: a box, a sign, or a word. A change is written in the same form.
 
+use bowline_machines::named;
 use std::ops::Range;
 
-/// How far a task is, as the plan says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Progress {
-    /// Not begun.
-    #[default]
-    Open,
-    /// Being worked on.
-    InProgress,
-    /// Done.
-    Done,
-}
-
-impl Progress {
-    /// The word in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "pending",
-            Self::InProgress => "in_progress",
-            Self::Done => "done",
-        }
+named! {
+    /// How far a task is, as the plan says.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Progress {
+        /// Not begun.
+        #[default]
+        Open = "pending",
+        /// Being worked on.
+        InProgress = "in_progress",
+        /// Done.
+        Done = "done",
     }
 }
 

@@ -77,6 +77,14 @@ fn lines(imported: &Imported) -> Vec<String> {
     told(&read_back(imported))
 }
 
+#[track_caller]
+fn has_told(imported: &Imported, wanted: &[Unplaced]) {
+    let all = &imported.unplaced;
+    for wanted in wanted {
+        assert!(all.contains(wanted), "{wanted:?}: {all:?}");
+    }
+}
+
 #[test]
 fn task_master_with_tags_parts_and_ids_of_both_sorts() {
     let json = r#"{
@@ -113,39 +121,36 @@ fn task_master_with_tags_parts_and_ids_of_both_sorts() {
             "feature-x-2[ ] More < feature-x-1",
         ]
     );
-    for wanted in [
-        Unplaced::NothingNeeded {
-            id: "3".into(),
-            other: "9".into(),
-        },
-        Unplaced::NeedsItself { id: "3".into() },
-        Unplaced::DoneWithOpenParts {
-            id: "feature-x-1".into(),
-            open: 1,
-        },
-        Unplaced::CountsAsDone {
-            id: "feature-x-1".into(),
-            status: "cancelled".into(),
-        },
-        Unplaced::StatusInText {
-            id: "3".into(),
-            status: "deferred".into(),
-        },
-        Unplaced::OrderLeftOut {
-            id: "feature-x-1".into(),
-            other: "feature-x-1.1".into(),
-        },
-        Unplaced::Field {
-            name: "priority".into(),
-            tasks: 1,
-        },
-    ] {
-        assert!(
-            imported.unplaced.contains(&wanted),
-            "{wanted:?}: {:?}",
-            imported.unplaced
-        );
-    }
+    has_told(
+        &imported,
+        &[
+            Unplaced::NothingNeeded {
+                id: "3".into(),
+                other: "9".into(),
+            },
+            Unplaced::NeedsItself { id: "3".into() },
+            Unplaced::DoneWithOpenParts {
+                id: "feature-x-1".into(),
+                open: 1,
+            },
+            Unplaced::CountsAsDone {
+                id: "feature-x-1".into(),
+                status: "cancelled".into(),
+            },
+            Unplaced::StatusInText {
+                id: "3".into(),
+                status: "deferred".into(),
+            },
+            Unplaced::OrderLeftOut {
+                id: "feature-x-1".into(),
+                other: "feature-x-1.1".into(),
+            },
+            Unplaced::Field {
+                name: "priority".into(),
+                tasks: 1,
+            },
+        ],
+    );
     // The current tag has the bare ids.
     let imported = task_master(json, Some("feature-x")).unwrap();
     let ids: Vec<&str> = imported.tasks.iter().map(|it| it.id.as_str()).collect();
@@ -163,7 +168,7 @@ fn task_master_as_it_was_before_tags_and_what_is_no_such_file() {
     );
     let imported = old.unwrap();
     assert_eq!(lines(&imported), ["1[ ] a < ", "1-2[ ] b < "]);
-    assert!(imported.unplaced.contains(&Unplaced::NotATask { count: 1 }));
+    has_told(&imported, &[Unplaced::NotATask { count: 1 }]);
     for (text, refused) in [
         (r#"{"tasks":[]}"#, Refused::Empty),
         (r#"{"tasks":{}}"#, Refused::NotIts(String::new())),
@@ -215,26 +220,23 @@ fn beads_with_links_groups_and_odd_ids() {
         assert!(text.contains(kept), "{kept} is lost:\n{text}");
     }
     assert!(!text.contains('\u{1b}'));
-    for wanted in [
-        Unplaced::Deleted {
-            id: "gone-1".into(),
-        },
-        Unplaced::LineUnread { line: 9 },
-        Unplaced::Renamed {
-            was: "bd-abc".into(),
-            id: "bd-abc-1".into(),
-        },
-        Unplaced::StatusInText {
-            id: "HT-1.2".into(),
-            status: "blocked".into(),
-        },
-    ] {
-        assert!(
-            imported.unplaced.contains(&wanted),
-            "{wanted:?}: {:?}",
-            imported.unplaced
-        );
-    }
+    has_told(
+        &imported,
+        &[
+            Unplaced::Deleted {
+                id: "gone-1".into(),
+            },
+            Unplaced::LineUnread { line: 9 },
+            Unplaced::Renamed {
+                was: "bd-abc".into(),
+                id: "bd-abc-1".into(),
+            },
+            Unplaced::StatusInText {
+                id: "HT-1.2".into(),
+                status: "blocked".into(),
+            },
+        ],
+    );
 }
 
 #[test]
@@ -309,20 +311,12 @@ fn spec_kit_in_order_with_neighbours_and_prose() {
         .map(|it| it.phase)
         .collect();
     assert_eq!(phases, [1, 1, 1, 1, 2, 2, 2, 3]);
-    assert!(
-        imported
-            .unplaced
-            .contains(&Unplaced::Deleted { id: "T006".into() })
-    );
+    let deleted = Unplaced::Deleted { id: "T006".into() };
     let check = Unplaced::LineWithoutId {
         line: 22,
         text: "all tests pass".into(),
     };
-    assert!(
-        imported.unplaced.contains(&check),
-        "{:?}",
-        imported.unplaced
-    );
+    has_told(&imported, &[deleted, check]);
 }
 
 #[test]
@@ -355,7 +349,7 @@ fn spec_kit_with_half_phases_stories_and_a_need_behind_its_own_order() {
         id: "T003".into(),
         other: "T002".into(),
     };
-    assert!(imported.unplaced.contains(&left), "{:?}", imported.unplaced);
+    has_told(&imported, &[left]);
 }
 
 #[test]
@@ -400,25 +394,22 @@ fn backlog_with_front_matter_of_every_writing() {
         read_back(&imported).tasks[3].assignee.as_deref(),
         Some("kim + lee")
     );
-    for wanted in [
-        Unplaced::FileUnread {
-            name: "e.md".into(),
-        },
-        Unplaced::NothingNeeded {
-            id: "task-7".into(),
-            other: "task-99".into(),
-        },
-        Unplaced::DoneWithOpenParts {
-            id: "task-2".into(),
-            open: 1,
-        },
-    ] {
-        assert!(
-            imported.unplaced.contains(&wanted),
-            "{wanted:?}: {:?}",
-            imported.unplaced
-        );
-    }
+    has_told(
+        &imported,
+        &[
+            Unplaced::FileUnread {
+                name: "e.md".into(),
+            },
+            Unplaced::NothingNeeded {
+                id: "task-7".into(),
+                other: "task-99".into(),
+            },
+            Unplaced::DoneWithOpenParts {
+                id: "task-2".into(),
+                open: 1,
+            },
+        ],
+    );
 }
 
 #[test]

@@ -17,17 +17,11 @@ impl Turn {
             self.withdrawn(request);
             return self.done();
         }
-        match &self.job.life {
-            Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
-                return Err(Refusal::not_allowed(&self.job));
-            }
-            Life::Running => self.act(marker),
-            Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing => self.hear_stopped(marker)?,
+        self.at_work()?;
+        if self.job.life == Life::Running {
+            self.act(marker);
+        } else {
+            self.hear_stopped(marker)?;
         }
         self.done()
     }
@@ -254,32 +248,22 @@ impl Turn {
     /// without progress.
     pub(super) fn agent_exit(mut self, attempt: u32, code: Option<i32>) -> Outcome {
         self.present(attempt)?;
+        self.at_work()?;
         self.permissions_die(Trigger::AgentExit);
         let completes = self.job.kind.as_ref().is_some_and(Kind::completes_on_exit);
-        match self.job.life {
-            Life::Running if completes && code == Some(0) => {
-                self.process_gone();
-                self.complete_phase(self.job.phase, vec![]);
-            }
-            Life::Running if self.job.exits > 0 => {
-                self.process_gone();
-                let message = format!("the agent ended twice without progress, {}", ended(code));
-                self.fail(FailureCode::AgentExited, message, None, Trigger::AgentExit);
-            }
-            Life::Running => {
-                self.job.exits += 1;
-                let facts = vec![("exit", Fact::Text(ended(code)))];
-                self.replace_process(Trigger::AgentExit, facts);
-            }
-            Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing => self.process_gone(),
-            Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
-                return Err(Refusal::not_allowed(&self.job));
-            }
+        if self.job.life != Life::Running {
+            self.process_gone();
+        } else if completes && code == Some(0) {
+            self.process_gone();
+            self.complete_phase(self.job.phase, vec![]);
+        } else if self.job.exits > 0 {
+            self.process_gone();
+            let message = format!("the agent ended twice without progress, {}", ended(code));
+            self.fail(FailureCode::AgentExited, message, None, Trigger::AgentExit);
+        } else {
+            self.job.exits += 1;
+            let facts = vec![("exit", Fact::Text(ended(code)))];
+            self.replace_process(Trigger::AgentExit, facts);
         }
         self.hear_waiting();
         self.done()
@@ -287,40 +271,21 @@ impl Turn {
 
     pub(super) fn spawn_failed(mut self, attempt: u32, message: String) -> Outcome {
         self.present(attempt)?;
-        match self.job.life {
-            Life::Running
-            | Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. } => {
-                self.process_gone();
-                self.fail(FailureCode::SpawnFailed, message, None, Trigger::AgentExit);
-                self.done()
-            }
-            Life::Draft
-            | Life::Pending
-            | Life::Reviewing
-            | Life::Completed { .. }
-            | Life::Failed(_) => Err(Refusal::not_allowed(&self.job)),
-        }
+        self.may_fail()?;
+        self.process_gone();
+        self.fail(FailureCode::SpawnFailed, message, None, Trigger::AgentExit);
+        self.done()
     }
 
     /// The process of an attempt was lost through no fault of its own.
     pub(super) fn recover(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
+        self.at_work()?;
         self.permissions_die(Trigger::Recover);
-        match self.job.life {
-            Life::Running => self.lost(attempt),
-            Life::Paused(_)
-            | Life::Asking
-            | Life::Needing
-            | Life::Permitting
-            | Life::Verifying { .. }
-            | Life::Reviewing => self.process_gone(),
-            Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
-                return Err(Refusal::not_allowed(&self.job));
-            }
+        if self.job.life == Life::Running {
+            self.lost(attempt);
+        } else {
+            self.process_gone();
         }
         self.hear_waiting();
         self.done()

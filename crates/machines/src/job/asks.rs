@@ -28,25 +28,16 @@ impl Review {
     }
 }
 
-/// Where a review stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewStatus {
-    /// To be decided.
-    Pending,
-    /// The phase is good.
-    Approved,
-    /// The phase is to be changed, or was set back to a checkpoint.
-    ChangesRequested,
-}
-
-impl ReviewStatus {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ReviewStatus::Pending => "pending",
-            ReviewStatus::Approved => "approved",
-            ReviewStatus::ChangesRequested => "changes_requested",
-        }
+named! {
+    /// Where a review stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ReviewStatus {
+        /// To be decided.
+        Pending = "pending",
+        /// The phase is good.
+        Approved = "approved",
+        /// The phase is to be changed, or was set back to a checkpoint.
+        ChangesRequested = "changes_requested",
     }
 }
 
@@ -102,28 +93,18 @@ impl Question {
     }
 }
 
-/// Where a question stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum QuestionStatus {
-    /// Nobody has answered.
-    Pending,
-    /// A person has.
-    Answered(String),
-    /// A person skipped it, or the task ended first.
-    Skipped,
-    /// Nobody answered in time.
-    Timeout,
-}
-
-impl QuestionStatus {
-    /// The word on the wire.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            QuestionStatus::Pending => "pending",
-            QuestionStatus::Answered(_) => "answered",
-            QuestionStatus::Skipped => "skipped",
-            QuestionStatus::Timeout => "timeout",
-        }
+named! {
+    /// Where a question stands.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum QuestionStatus {
+        /// Nobody has answered.
+        Pending = "pending",
+        /// A person has.
+        Answered(String) = "answered",
+        /// A person skipped it, or the task ended first.
+        Skipped = "skipped",
+        /// Nobody answered in time.
+        Timeout = "timeout",
     }
 }
 
@@ -196,27 +177,17 @@ named! {
     }
 }
 
-/// Where a dependency stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DependencyStatus {
-    /// Nobody has settled it.
-    Pending,
-    /// A valid value was given.
-    Provided,
-    /// A person refused it, or the task ended first.
-    Rejected,
-    /// Nobody settled it in time.
-    Timeout,
-}
-
-impl DependencyStatus {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DependencyStatus::Pending => "pending",
-            DependencyStatus::Provided => "provided",
-            DependencyStatus::Rejected => "rejected",
-            DependencyStatus::Timeout => "timeout",
-        }
+named! {
+    /// Where a dependency stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DependencyStatus {
+        /// Nobody has settled it.
+        Pending = "pending",
+        /// A valid value was given.
+        Provided = "provided",
+        /// A person refused it, or the task ended first.
+        Rejected = "rejected",
+        /// Nobody settled it in time.
+        Timeout = "timeout",
     }
 }

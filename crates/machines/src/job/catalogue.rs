@@ -30,14 +30,14 @@ impl Catalogue for JobMachine {
             attempt: 1,
             code: Some(1),
         };
-        let verifying = after(&running, [said(1, phase_complete(1))]);
+        let verifying = after(&running, [said(phase_complete(1))]);
         let review = after(&verifying, [passed(1)]);
         let approve = || Command::Approve {
             review: "rev_1".into(),
             comment: None,
         };
         let second = after(&review, [approve()]);
-        let mut last_review = after(&second, [said(1, phase_complete(2)), passed(2)]);
+        let mut last_review = after(&second, [said(phase_complete(2)), passed(2)]);
         // The commands below speak of one review only.
         for (review, id) in last_review.reviews.iter_mut().zip(["rev_0", "rev_1"]) {
             review.id = id.into();
@@ -45,7 +45,7 @@ impl Catalogue for JobMachine {
         let mut last_rework = verifying.clone();
         last_rework.reworks = last_rework.limits.reworks_max;
         let gone = after(&verifying, [once_ended.clone(), passed(1)]);
-        let limited = |until| after(&running, [said(1, Marker::RateLimit { until })]);
+        let limited = |until| after(&running, [said(Marker::RateLimit { until })]);
         vec![
             ("empty draft", Job::draft()),
             ("draft", draft),
@@ -56,32 +56,26 @@ impl Catalogue for JobMachine {
                 "running, lost once",
                 after(&running, [Command::Recover { attempt: 1 }]),
             ),
-            (
-                "running, reminded",
-                after(&running, [said(1, turn_ended())]),
-            ),
+            ("running, reminded", after(&running, [said(turn_ended())])),
             ("paused by a person", after(&running, [Command::Pause])),
             ("paused by a rate limit", limited(OVER)),
             ("paused by a breaker", after(&running, [breaker(false)])),
-            (
-                "waiting for an answer",
-                after(&running, [said(1, question())]),
-            ),
+            ("waiting for an answer", after(&running, [said(question())])),
             (
                 "waiting for two answers",
-                after(&running, [said(1, question()), said(1, second_question())]),
+                after(&running, [said(question()), said(second_question())]),
             ),
             (
                 "waiting for a dependency",
-                after(&running, [said(1, dependency())]),
+                after(&running, [said(dependency())]),
             ),
             (
                 "waiting for a permission",
-                after(&running, [said(1, permission())]),
+                after(&running, [said(permission())]),
             ),
             (
                 "waiting, a phase done after it",
-                after(&running, [said(1, question()), said(1, phase_complete(1))]),
+                after(&running, [said(question()), said(phase_complete(1))]),
             ),
             ("verifying", verifying),
             ("verifying, reworks used up", last_rework),
@@ -121,62 +115,47 @@ impl Catalogue for JobMachine {
                     to: "task_b".into(),
                 },
             ),
-            ("phase 1 complete", said(1, phase_complete(1))),
-            ("phase 2 complete", said(1, phase_complete(2))),
-            ("custom complete", said(1, Marker::CustomComplete)),
-            ("question", said(1, second_question())),
-            ("dependency request", said(1, dependency())),
-            ("permission wanted", said(1, permission())),
-            ("turn ended", said(1, turn_ended())),
-            ("turn ended at a limit", said(1, Marker::TurnLimited)),
+            ("phase 1 complete", said(phase_complete(1))),
+            ("phase 2 complete", said(phase_complete(2))),
+            ("custom complete", said(Marker::CustomComplete)),
+            ("question", said(second_question())),
+            ("dependency request", said(dependency())),
+            ("permission wanted", said(permission())),
+            ("turn ended", said(turn_ended())),
+            ("turn ended at a limit", said(Marker::TurnLimited)),
             (
                 "request withdrawn",
-                said(
-                    1,
-                    Marker::Withdrawn {
-                        request: "r-1".into(),
-                    },
-                ),
+                said(Marker::Withdrawn {
+                    request: "r-1".into(),
+                }),
             ),
-            ("rate limit", said(1, Marker::RateLimit { until: LATER })),
+            ("rate limit", said(Marker::RateLimit { until: LATER })),
             (
                 "fatal error",
-                said(
-                    1,
-                    Marker::ErrorFatal {
-                        message: "disk gone".into(),
-                        details: None,
-                    },
-                ),
+                said(Marker::ErrorFatal {
+                    message: "disk gone".into(),
+                    details: None,
+                }),
             ),
             (
                 "error to notify",
-                said(
-                    1,
-                    Marker::ErrorNotify {
-                        message: "slow".into(),
-                    },
-                ),
+                said(Marker::ErrorNotify {
+                    message: "slow".into(),
+                }),
             ),
             (
                 "step",
-                said(
-                    1,
-                    Marker::Step(StepAt {
-                        number: 1,
-                        of: 2,
-                        name: "idea".into(),
-                    }),
-                ),
+                said(Marker::Step(StepAt {
+                    number: 1,
+                    of: 2,
+                    name: "idea".into(),
+                })),
             ),
             (
                 "malformed marker",
-                said(
-                    1,
-                    Marker::Malformed {
-                        details: "no type".into(),
-                    },
-                ),
+                said(Marker::Malformed {
+                    details: "no type".into(),
+                }),
             ),
             (
                 "tokens",
@@ -369,8 +348,9 @@ fn after<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
     job
 }
 
-fn said(attempt: u32, marker: Marker) -> Command {
-    Command::Said { attempt, marker }
+/// The first attempt says something.
+fn said(marker: Marker) -> Command {
+    Command::Said { attempt: 1, marker }
 }
 
 fn phase_complete(phase: u32) -> Marker {

@@ -4,198 +4,200 @@ use super::{Dependency, Kind, Permission, Question, StepAt};
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 
-/// What somebody wants of a job, or what was observed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// Change a draft.
-    Edit(Edit),
-    /// Put a draft into the queue.
-    Submit,
-    /// Give a queued job its agent. The caller has a free place for it.
-    Assign {
-        /// Tasks known to be completed.
-        completed: BTreeSet<String>,
-    },
-    /// A task this one depends on was retried: the new one takes its place.
-    Redirect {
-        /// The failed task.
-        from: String,
-        /// The one in its place.
-        to: String,
-    },
-    /// The agent said something that counts.
-    Said {
-        /// The attempt that said it.
-        attempt: u32,
-        /// What.
-        marker: Marker,
-    },
-    /// The agent used tokens.
-    Tokens {
-        /// The attempt that used them.
-        attempt: u32,
-        /// How many more.
-        used: u64,
-    },
-    /// The process of an attempt ended.
-    AgentExit {
-        /// Which.
-        attempt: u32,
-        /// Its exit code; `None` when a signal ended it.
-        code: Option<i32>,
-    },
-    /// The process of an attempt could not be started.
-    SpawnFailed {
-        /// Which.
-        attempt: u32,
-        /// Why.
-        message: String,
-    },
-    /// The process of an attempt was lost through no fault of its own, found after a restart.
-    Recover {
-        /// Which.
-        attempt: u32,
-    },
-    /// A verification found nothing wrong.
-    VerificationPassed {
-        /// Its ticket, from the effect that asked for it.
-        verification: u32,
-        /// Id for the review, if the phase has one.
-        review: String,
-    },
-    /// A verification found something.
-    VerificationFailed {
-        /// Its ticket, from the effect that asked for it.
-        verification: u32,
-        /// What.
-        issues: Vec<String>,
-    },
-    /// A person approves the phase.
-    Approve {
-        /// The review.
-        review: String,
-        /// A word for the agent.
-        comment: Option<String>,
-    },
-    /// A person wants the phase changed.
-    RequestChanges {
-        /// The review.
-        review: String,
-        /// What to change.
-        feedback: String,
-    },
-    /// A person answers.
-    Answer {
-        /// The question.
-        question: String,
-        /// The answer.
-        text: String,
-    },
-    /// A person will not answer an optional question.
-    Skip {
-        /// The question.
-        question: String,
-    },
-    /// A question waited as long as it may.
-    QuestionTimeout {
-        /// The question.
-        question: String,
-    },
-    /// A person gave a value, and it is valid.
-    Provide {
-        /// The dependency.
-        dependency: String,
-    },
-    /// A person refuses a dependency.
-    Reject {
-        /// The dependency.
-        dependency: String,
-        /// Why.
-        reason: String,
-    },
-    /// A dependency waited as long as it may.
-    DependencyTimeout {
-        /// The dependency.
-        dependency: String,
-    },
-    /// A person stops the agent.
-    Pause,
-    /// A person lets it go on, whoever stopped it.
-    Resume,
-    /// The time at which a pause ends by itself has come.
-    RateLimitReset,
-    /// It is time for a checkpoint.
-    CheckpointDue,
-    /// A person wants a checkpoint.
-    SaveCheckpoint,
-    /// The agent has printed nothing for too long.
-    Stuck {
-        /// Which.
-        attempt: u32,
-    },
-    /// A stopped process is to make room; it is started anew when the job goes on.
-    Shed {
-        /// Which.
-        attempt: u32,
-    },
-    /// A person has a word for the agent. It is told when the agent listens, and interrupts nothing.
-    Say {
-        /// Id of what is said.
-        id: String,
-        /// What.
-        text: String,
-    },
-    /// A person takes a word back that the agent has not been told.
-    Unsay {
-        /// Id of what was said.
-        id: String,
-    },
-    /// A person interrupts what the agent does.
-    Interrupt,
-    /// A person, or a rule a person made, allows a tool.
-    Permit {
-        /// The permission.
-        permission: String,
-    },
-    /// A person, or a rule a person made, denies a tool.
-    Deny {
-        /// The permission.
-        permission: String,
-        /// Why.
-        reason: String,
-    },
-    /// A budget or limit was passed.
-    Breaker {
-        /// Which.
-        reason: String,
-        /// Over, or stopped until a person decides.
-        ends: bool,
-        /// When it goes on by itself, if it does.
-        until: Option<Timestamp>,
-    },
-    /// A person gives it up.
-    Cancel,
-    /// A person sets the job back to a checkpoint.
-    Restore(Checkpoint),
-    /// A person wants a failed task done anew.
-    Retry {
-        /// Id for the new task.
-        new: String,
-    },
-    /// A person wants another task that begins at a checkpoint of this one.
-    Fork {
-        /// Id for the new task.
-        new: String,
-        /// Where it begins.
-        checkpoint: Checkpoint,
-    },
-    /// A person puts a completed task away.
-    Archive,
-    /// A person removes it.
-    Delete {
-        /// Tasks that depend on it.
-        dependents: Vec<String>,
-    },
+named! {
+    /// What somebody wants of a job, or what was observed. The words are what it is called in a refusal.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Command {
+        /// Change a draft.
+        Edit(Edit) = "edit",
+        /// Put a draft into the queue.
+        Submit = "submit",
+        /// Give a queued job its agent. The caller has a free place for it.
+        Assign {
+            /// Tasks known to be completed.
+            completed: BTreeSet<String>,
+        } = "assign",
+        /// A task this one depends on was retried: the new one takes its place.
+        Redirect {
+            /// The failed task.
+            from: String,
+            /// The one in its place.
+            to: String,
+        } = "redirect",
+        /// The agent said something that counts.
+        Said {
+            /// The attempt that said it.
+            attempt: u32,
+            /// What.
+            marker: Marker,
+        } = "listen",
+        /// The agent used tokens.
+        Tokens {
+            /// The attempt that used them.
+            attempt: u32,
+            /// How many more.
+            used: u64,
+        } = "count tokens",
+        /// The process of an attempt ended.
+        AgentExit {
+            /// Which.
+            attempt: u32,
+            /// Its exit code; `None` when a signal ended it.
+            code: Option<i32>,
+        } = "end the agent",
+        /// The process of an attempt could not be started.
+        SpawnFailed {
+            /// Which.
+            attempt: u32,
+            /// Why.
+            message: String,
+        } = "fail the start",
+        /// The process of an attempt was lost through no fault of its own, found after a restart.
+        Recover {
+            /// Which.
+            attempt: u32,
+        } = "recover",
+        /// A verification found nothing wrong.
+        VerificationPassed {
+            /// Its ticket, from the effect that asked for it.
+            verification: u32,
+            /// Id for the review, if the phase has one.
+            review: String,
+        } = "verify",
+        /// A verification found something.
+        VerificationFailed {
+            /// Its ticket, from the effect that asked for it.
+            verification: u32,
+            /// What.
+            issues: Vec<String>,
+        } = "verify",
+        /// A person approves the phase.
+        Approve {
+            /// The review.
+            review: String,
+            /// A word for the agent.
+            comment: Option<String>,
+        } = "approve",
+        /// A person wants the phase changed.
+        RequestChanges {
+            /// The review.
+            review: String,
+            /// What to change.
+            feedback: String,
+        } = "request changes",
+        /// A person answers.
+        Answer {
+            /// The question.
+            question: String,
+            /// The answer.
+            text: String,
+        } = "answer",
+        /// A person will not answer an optional question.
+        Skip {
+            /// The question.
+            question: String,
+        } = "skip",
+        /// A question waited as long as it may.
+        QuestionTimeout {
+            /// The question.
+            question: String,
+        } = "time a question out",
+        /// A person gave a value, and it is valid.
+        Provide {
+            /// The dependency.
+            dependency: String,
+        } = "provide",
+        /// A person refuses a dependency.
+        Reject {
+            /// The dependency.
+            dependency: String,
+            /// Why.
+            reason: String,
+        } = "reject",
+        /// A dependency waited as long as it may.
+        DependencyTimeout {
+            /// The dependency.
+            dependency: String,
+        } = "time a dependency out",
+        /// A person stops the agent.
+        Pause = "pause",
+        /// A person lets it go on, whoever stopped it.
+        Resume = "resume",
+        /// The time at which a pause ends by itself has come.
+        RateLimitReset = "end the pause",
+        /// It is time for a checkpoint.
+        CheckpointDue = "checkpoint",
+        /// A person wants a checkpoint.
+        SaveCheckpoint = "checkpoint",
+        /// The agent has printed nothing for too long.
+        Stuck {
+            /// Which.
+            attempt: u32,
+        } = "call the agent stuck",
+        /// A stopped process is to make room; it is started anew when the job goes on.
+        Shed {
+            /// Which.
+            attempt: u32,
+        } = "make room",
+        /// A person has a word for the agent. It is told when the agent listens, and interrupts nothing.
+        Say {
+            /// Id of what is said.
+            id: String,
+            /// What.
+            text: String,
+        } = "say",
+        /// A person takes a word back that the agent has not been told.
+        Unsay {
+            /// Id of what was said.
+            id: String,
+        } = "take back",
+        /// A person interrupts what the agent does.
+        Interrupt = "interrupt",
+        /// A person, or a rule a person made, allows a tool.
+        Permit {
+            /// The permission.
+            permission: String,
+        } = "permit",
+        /// A person, or a rule a person made, denies a tool.
+        Deny {
+            /// The permission.
+            permission: String,
+            /// Why.
+            reason: String,
+        } = "deny",
+        /// A budget or limit was passed.
+        Breaker {
+            /// Which.
+            reason: String,
+            /// Over, or stopped until a person decides.
+            ends: bool,
+            /// When it goes on by itself, if it does.
+            until: Option<Timestamp>,
+        } = "break",
+        /// A person gives it up.
+        Cancel = "cancel",
+        /// A person sets the job back to a checkpoint.
+        Restore(Checkpoint) = "restore",
+        /// A person wants a failed task done anew.
+        Retry {
+            /// Id for the new task.
+            new: String,
+        } = "retry",
+        /// A person wants another task that begins at a checkpoint of this one.
+        Fork {
+            /// Id for the new task.
+            new: String,
+            /// Where it begins.
+            checkpoint: Checkpoint,
+        } = "fork",
+        /// A person puts a completed task away.
+        Archive = "archive",
+        /// A person removes it.
+        Delete {
+            /// Tasks that depend on it.
+            dependents: Vec<String>,
+        } = "delete",
+    }
 }
 
 /// What the agent said, once read out of its output. Those read while it is stopped wait their turn.
@@ -278,48 +280,4 @@ pub struct Checkpoint {
     pub phase: u32,
     /// The step.
     pub step: Option<StepAt>,
-}
-
-impl Command {
-    /// What the command is called in a refusal.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Command::Edit(_) => "edit",
-            Command::Submit => "submit",
-            Command::Assign { .. } => "assign",
-            Command::Redirect { .. } => "redirect",
-            Command::Said { .. } => "listen",
-            Command::Tokens { .. } => "count tokens",
-            Command::AgentExit { .. } => "end the agent",
-            Command::SpawnFailed { .. } => "fail the start",
-            Command::Recover { .. } => "recover",
-            Command::VerificationPassed { .. } | Command::VerificationFailed { .. } => "verify",
-            Command::Approve { .. } => "approve",
-            Command::RequestChanges { .. } => "request changes",
-            Command::Answer { .. } => "answer",
-            Command::Skip { .. } => "skip",
-            Command::QuestionTimeout { .. } => "time a question out",
-            Command::Provide { .. } => "provide",
-            Command::Reject { .. } => "reject",
-            Command::DependencyTimeout { .. } => "time a dependency out",
-            Command::Pause => "pause",
-            Command::Resume => "resume",
-            Command::RateLimitReset => "end the pause",
-            Command::CheckpointDue | Command::SaveCheckpoint => "checkpoint",
-            Command::Stuck { .. } => "call the agent stuck",
-            Command::Shed { .. } => "make room",
-            Command::Say { .. } => "say",
-            Command::Unsay { .. } => "take back",
-            Command::Interrupt => "interrupt",
-            Command::Permit { .. } => "permit",
-            Command::Deny { .. } => "deny",
-            Command::Breaker { .. } => "break",
-            Command::Cancel => "cancel",
-            Command::Restore(_) => "restore",
-            Command::Retry { .. } => "retry",
-            Command::Fork { .. } => "fork",
-            Command::Archive => "archive",
-            Command::Delete { .. } => "delete",
-        }
-    }
 }

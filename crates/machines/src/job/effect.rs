@@ -97,22 +97,14 @@ pub struct JobTransition {
     pub metadata: Vec<(&'static str, Fact)>,
 }
 
-/// Task or agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entity {
-    /// The task.
-    Task,
-    /// Its agent.
-    Agent,
-}
-
-impl Entity {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Entity::Task => "task",
-            Entity::Agent => "agent",
-        }
+named! {
+    /// Task or agent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Entity {
+        /// The task.
+        Task = "task",
+        /// Its agent.
+        Agent = "agent",
     }
 }
 
@@ -125,55 +117,30 @@ pub enum Fact {
     Text(String),
 }
 
-/// Why something moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum Trigger {
-    Submit,
-    Assign,
-    PhaseComplete,
-    VerificationFailed,
-    Approve,
-    RequestChanges,
-    DependencyRequest,
-    DependencyProvided,
-    UserQuestion,
-    Answer,
-    Pause,
-    Resume,
-    RateLimit,
-    RateLimitReset,
-    ErrorFatal,
-    AgentExit,
-    Cancel,
-    Recover,
-    Restore,
-}
-
-impl Trigger {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Trigger::Submit => "SUBMIT",
-            Trigger::Assign => "ASSIGN",
-            Trigger::PhaseComplete => "PHASE_COMPLETE",
-            Trigger::VerificationFailed => "VERIFICATION_FAILED",
-            Trigger::Approve => "APPROVE",
-            Trigger::RequestChanges => "REQUEST_CHANGES",
-            Trigger::DependencyRequest => "DEPENDENCY_REQUEST",
-            Trigger::DependencyProvided => "DEPENDENCY_PROVIDED",
-            Trigger::UserQuestion => "USER_QUESTION",
-            Trigger::Answer => "ANSWER",
-            Trigger::Pause => "PAUSE",
-            Trigger::Resume => "RESUME",
-            Trigger::RateLimit => "RATE_LIMIT",
-            Trigger::RateLimitReset => "RATE_LIMIT_RESET",
-            Trigger::ErrorFatal => "ERROR_FATAL",
-            Trigger::AgentExit => "AGENT_EXIT",
-            Trigger::Cancel => "CANCEL",
-            Trigger::Recover => "RECOVER",
-            Trigger::Restore => "RESTORE",
-        }
+named! {
+    /// Why something moved.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum Trigger {
+        Submit = "SUBMIT",
+        Assign = "ASSIGN",
+        PhaseComplete = "PHASE_COMPLETE",
+        VerificationFailed = "VERIFICATION_FAILED",
+        Approve = "APPROVE",
+        RequestChanges = "REQUEST_CHANGES",
+        DependencyRequest = "DEPENDENCY_REQUEST",
+        DependencyProvided = "DEPENDENCY_PROVIDED",
+        UserQuestion = "USER_QUESTION",
+        Answer = "ANSWER",
+        Pause = "PAUSE",
+        Resume = "RESUME",
+        RateLimit = "RATE_LIMIT",
+        RateLimitReset = "RATE_LIMIT_RESET",
+        ErrorFatal = "ERROR_FATAL",
+        AgentExit = "AGENT_EXIT",
+        Cancel = "CANCEL",
+        Recover = "RECOVER",
+        Restore = "RESTORE",
     }
 }
 
@@ -188,130 +155,103 @@ pub enum SpawnFrom {
     Checkpoint(String),
 }
 
-/// The level a process is wanted at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// It runs.
-    Running,
-    /// It is stopped.
-    Paused,
-    /// It is gone.
-    Ended,
-}
-
-impl Level {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Level::Running => "running",
-            Level::Paused => "paused",
-            Level::Ended => "ended",
-        }
+named! {
+    /// The level a process is wanted at.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Level {
+        /// It runs.
+        Running = "running",
+        /// It is stopped.
+        Paused = "paused",
+        /// It is gone.
+        Ended = "ended",
     }
 }
 
-/// What an agent is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// Begin a phase.
-    PhaseStart {
-        /// Which, from 1.
-        phase: u32,
-    },
-    /// A person approved.
-    ReviewApproved {
-        /// The review.
-        review: String,
-        /// What the person said.
-        feedback: Option<String>,
-    },
-    /// A person wants changes.
-    ReviewRejected {
-        /// The review.
-        review: String,
-        /// Which.
-        reason: String,
-    },
-    /// Verification found something.
-    Rework {
-        /// The phase, from 1.
-        phase: u32,
-        /// Which rework, from 1.
-        attempt: u32,
-        /// Of how many.
-        of: u32,
-        /// What was found.
-        issues: Vec<String>,
-    },
-    /// A dependency is there.
-    DependencyProvided {
-        /// Its name.
-        name: String,
-        /// Its value.
-        value: Value,
-    },
-    /// An optional dependency will not come.
-    DependencyRejected {
-        /// Its name.
-        name: String,
-        /// Why.
-        reason: String,
-    },
-    /// An answer.
-    QuestionAnswer {
-        /// The question.
-        question: String,
-        /// The answer.
-        answer: String,
-    },
-    /// A word of a person.
-    Said {
-        /// Its id.
-        id: String,
-        /// The word.
-        text: String,
-    },
-    /// It ended its turn, but nothing it said tells how the work stands.
-    Reminder {
-        /// The phase, from 1.
-        phase: u32,
-    },
-    /// A tool was allowed.
-    Permitted {
-        /// The permission.
-        permission: String,
-    },
-    /// A tool was denied.
-    Denied {
-        /// The permission.
-        permission: String,
-        /// Why.
-        reason: String,
-    },
-    /// The agent broke the protocol.
-    ProtocolError {
-        /// How.
-        details: String,
-    },
-}
-
-impl Message {
-    /// The word on the wire.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Message::PhaseStart { .. } => "PHASE_START",
-            Message::ReviewApproved { .. } => "REVIEW_APPROVED",
-            Message::ReviewRejected { .. } => "REVIEW_REJECTED",
-            Message::Rework { .. } => "REWORK",
-            Message::DependencyProvided { .. } => "DEPENDENCY_PROVIDED",
-            Message::DependencyRejected { .. } => "DEPENDENCY_REJECTED",
-            Message::QuestionAnswer { .. } => "question_answer",
-            Message::Said { .. } => "USER_MESSAGE",
-            Message::Reminder { .. } => "REMINDER",
-            Message::Permitted { .. } => "permitted",
-            Message::Denied { .. } => "denied",
-            Message::ProtocolError { .. } => "PROTOCOL_ERROR",
-        }
+named! {
+    /// What an agent is told.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Message {
+        /// Begin a phase.
+        PhaseStart {
+            /// Which, from 1.
+            phase: u32,
+        } = "PHASE_START",
+        /// A person approved.
+        ReviewApproved {
+            /// The review.
+            review: String,
+            /// What the person said.
+            feedback: Option<String>,
+        } = "REVIEW_APPROVED",
+        /// A person wants changes.
+        ReviewRejected {
+            /// The review.
+            review: String,
+            /// Which.
+            reason: String,
+        } = "REVIEW_REJECTED",
+        /// Verification found something.
+        Rework {
+            /// The phase, from 1.
+            phase: u32,
+            /// Which rework, from 1.
+            attempt: u32,
+            /// Of how many.
+            of: u32,
+            /// What was found.
+            issues: Vec<String>,
+        } = "REWORK",
+        /// A dependency is there.
+        DependencyProvided {
+            /// Its name.
+            name: String,
+            /// Its value.
+            value: Value,
+        } = "DEPENDENCY_PROVIDED",
+        /// An optional dependency will not come.
+        DependencyRejected {
+            /// Its name.
+            name: String,
+            /// Why.
+            reason: String,
+        } = "DEPENDENCY_REJECTED",
+        /// An answer.
+        QuestionAnswer {
+            /// The question.
+            question: String,
+            /// The answer.
+            answer: String,
+        } = "question_answer",
+        /// A word of a person.
+        Said {
+            /// Its id.
+            id: String,
+            /// The word.
+            text: String,
+        } = "USER_MESSAGE",
+        /// It ended its turn, but nothing it said tells how the work stands.
+        Reminder {
+            /// The phase, from 1.
+            phase: u32,
+        } = "REMINDER",
+        /// A tool was allowed.
+        Permitted {
+            /// The permission.
+            permission: String,
+        } = "permitted",
+        /// A tool was denied.
+        Denied {
+            /// The permission.
+            permission: String,
+            /// Why.
+            reason: String,
+        } = "denied",
+        /// The agent broke the protocol.
+        ProtocolError {
+            /// How.
+            details: String,
+        } = "PROTOCOL_ERROR",
     }
 }
 
@@ -324,140 +264,95 @@ pub enum Value {
     Text(String),
 }
 
-/// Why a checkpoint is saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum SnapshotReason {
-    Interval,
-    Manual,
-    Completed,
-    Failed,
-    RateLimit,
-    Error,
-    PhaseComplete,
-    UserPause,
-    DependencyRequest,
-    UserQuestion,
-}
-
-impl SnapshotReason {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            SnapshotReason::Interval => "interval",
-            SnapshotReason::Manual => "manual",
-            SnapshotReason::Completed => "completed",
-            SnapshotReason::Failed => "failed",
-            SnapshotReason::RateLimit => "rate_limit",
-            SnapshotReason::Error => "error",
-            SnapshotReason::PhaseComplete => "phase_complete",
-            SnapshotReason::UserPause => "user_pause",
-            SnapshotReason::DependencyRequest => "dependency_request",
-            SnapshotReason::UserQuestion => "user_question",
-        }
+named! {
+    /// Why a checkpoint is saved.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum SnapshotReason {
+        Interval = "interval",
+        Manual = "manual",
+        Completed = "completed",
+        Failed = "failed",
+        RateLimit = "rate_limit",
+        Error = "error",
+        PhaseComplete = "phase_complete",
+        UserPause = "user_pause",
+        DependencyRequest = "dependency_request",
+        UserQuestion = "user_question",
     }
 }
 
-/// What people are told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Its agent was started for the first time.
-    TaskStarted,
-    /// It is done.
-    TaskCompleted,
-    /// It is over.
-    TaskFailed,
-    /// A phase passed its verification.
-    PhaseCompleted {
-        /// Which, from 1.
-        phase: u32,
-    },
-    /// A review waits.
-    ReviewCreated {
-        /// Which.
-        id: String,
-    },
-    /// A dependency waits.
-    DependencyRequested {
-        /// Which.
-        id: String,
-    },
-    /// A question waits, or still waits.
-    QuestionAsked {
-        /// Which.
-        id: String,
-    },
-    /// A tool waits to be allowed.
-    PermissionWanted {
-        /// Which.
-        id: String,
-    },
-    /// The agent was stopped by a breaker.
-    BreakerTripped {
-        /// Which limit.
-        reason: String,
-    },
-    /// The agent reports something and goes on.
-    AgentError {
-        /// What.
-        message: String,
-    },
-}
-
-impl Event {
-    /// The word on the wire.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Event::TaskStarted => "task.started",
-            Event::TaskCompleted => "task.completed",
-            Event::TaskFailed => "task.failed",
-            Event::PhaseCompleted { .. } => "phase.completed",
-            Event::ReviewCreated { .. } => "review.created",
-            Event::DependencyRequested { .. } => "dependency.requested",
-            Event::QuestionAsked { .. } => "question.asked",
-            Event::PermissionWanted { .. } => "permission.wanted",
-            Event::BreakerTripped { .. } => "agent.breaker",
-            Event::AgentError { .. } => "agent.error",
-        }
+named! {
+    /// What people are told.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Event {
+        /// Its agent was started for the first time.
+        TaskStarted = "task.started",
+        /// It is done.
+        TaskCompleted = "task.completed",
+        /// It is over.
+        TaskFailed = "task.failed",
+        /// A phase passed its verification.
+        PhaseCompleted {
+            /// Which, from 1.
+            phase: u32,
+        } = "phase.completed",
+        /// A review waits.
+        ReviewCreated {
+            /// Which.
+            id: String,
+        } = "review.created",
+        /// A dependency waits.
+        DependencyRequested {
+            /// Which.
+            id: String,
+        } = "dependency.requested",
+        /// A question waits, or still waits.
+        QuestionAsked {
+            /// Which.
+            id: String,
+        } = "question.asked",
+        /// A tool waits to be allowed.
+        PermissionWanted {
+            /// Which.
+            id: String,
+        } = "permission.wanted",
+        /// The agent was stopped by a breaker.
+        BreakerTripped {
+            /// Which limit.
+            reason: String,
+        } = "agent.breaker",
+        /// The agent reports something and goes on.
+        AgentError {
+            /// What.
+            message: String,
+        } = "agent.error",
     }
 }
 
-/// What a timer comes back with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TimerKind {
-    /// The job may be assigned.
-    Scheduled,
-    /// A pause ends by itself.
-    RateLimitReset,
-    /// It is time for a checkpoint.
-    Checkpoint,
-    /// It is time to look whether the agent still prints.
-    Silence,
-    /// It is time to look whether an agent that ended a turn has begun another.
-    Turn,
-    /// A question waited long enough.
-    Question {
-        /// Which.
-        id: String,
-    },
-    /// A dependency waited long enough.
-    Dependency {
-        /// Which.
-        id: String,
-    },
-}
-
-impl TimerKind {
-    /// The word for it. With the id of a question or dependency it names a timer of a job.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            TimerKind::Scheduled => "scheduled",
-            TimerKind::RateLimitReset => "rate_limit_reset",
-            TimerKind::Checkpoint => "checkpoint",
-            TimerKind::Silence => "silence",
-            TimerKind::Turn => "turn",
-            TimerKind::Question { .. } => "question",
-            TimerKind::Dependency { .. } => "dependency",
-        }
+named! {
+    /// What a timer comes back with.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum TimerKind {
+        /// The job may be assigned.
+        Scheduled = "scheduled",
+        /// A pause ends by itself.
+        RateLimitReset = "rate_limit_reset",
+        /// It is time for a checkpoint.
+        Checkpoint = "checkpoint",
+        /// It is time to look whether the agent still prints.
+        Silence = "silence",
+        /// It is time to look whether an agent that ended a turn has begun another.
+        Turn = "turn",
+        /// A question waited long enough.
+        Question {
+            /// Which.
+            id: String,
+        } = "question",
+        /// A dependency waited long enough.
+        Dependency {
+            /// Which.
+            id: String,
+        } = "dependency",
     }
 }

@@ -256,7 +256,7 @@ impl Turn {
     }
 
     /// The agent was assigned and is not at its end.
-    fn at_work(&self) -> Result<(), Refusal> {
+    pub(super) fn at_work(&self) -> Result<(), Refusal> {
         match self.job.life {
             Life::Running
             | Life::Paused(_)
@@ -269,6 +269,14 @@ impl Turn {
                 Err(Refusal::not_allowed(&self.job))
             }
         }
+    }
+
+    /// It is at work, and no person looks at a phase that was finished before: a review goes on.
+    pub(super) fn may_fail(&self) -> Result<(), Refusal> {
+        if self.job.life == Life::Reviewing {
+            return Err(Refusal::not_allowed(&self.job));
+        }
+        self.at_work()
     }
 
     /// The attempt is the latest one and has not ended before.

@@ -146,23 +146,25 @@ pub enum Life {
     Failed(Failure),
 }
 
-/// Who stopped an agent that is paused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PausedBy {
-    /// A person: only a person resumes it.
-    Person,
-    /// A rate limit: it goes on by itself.
-    RateLimit {
-        /// When.
-        until: Timestamp,
-    },
-    /// A breaker: a person decides, unless it goes on by itself.
-    Breaker {
-        /// Which limit was passed.
-        reason: String,
-        /// When it goes on by itself.
-        until: Option<Timestamp>,
-    },
+named! {
+    /// Who stopped an agent that is paused.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum PausedBy {
+        /// A person: only a person resumes it.
+        Person = "user",
+        /// A rate limit: it goes on by itself.
+        RateLimit {
+            /// When.
+            until: Timestamp,
+        } = "rate_limit",
+        /// A breaker: a person decides, unless it goes on by itself.
+        Breaker {
+            /// Which limit was passed.
+            reason: String,
+            /// When it goes on by itself.
+            until: Option<Timestamp>,
+        } = "breaker",
+    }
 }
 
 impl PausedBy {
@@ -172,15 +174,6 @@ impl PausedBy {
             PausedBy::Person => None,
             PausedBy::RateLimit { until } => Some(*until),
             PausedBy::Breaker { until, .. } => *until,
-        }
-    }
-
-    /// The word on the wire.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            PausedBy::Person => "user",
-            PausedBy::RateLimit { .. } => "rate_limit",
-            PausedBy::Breaker { .. } => "breaker",
         }
     }
 }
@@ -239,40 +232,26 @@ pub struct Failure {
     pub at: Timestamp,
 }
 
-/// The reasons a task fails for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureCode {
-    /// The agent reported a fatal error.
-    AgentFatal,
-    /// Verification failed once more than there are reworks.
-    VerificationFailed,
-    /// A person gave it up.
-    Cancelled,
-    /// The process ended, and ended again without progress.
-    AgentExited,
-    /// The process could not be started.
-    SpawnFailed,
-    /// A required dependency was refused.
-    DependencyRejected,
-    /// Nobody provided a required dependency in time.
-    DependencyTimeout,
-    /// A budget or limit was passed.
-    Breaker,
-}
-
-impl FailureCode {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FailureCode::AgentFatal => "agent_fatal",
-            FailureCode::VerificationFailed => "verification_failed",
-            FailureCode::Cancelled => "cancelled",
-            FailureCode::AgentExited => "agent_exited",
-            FailureCode::SpawnFailed => "spawn_failed",
-            FailureCode::DependencyRejected => "dependency_rejected",
-            FailureCode::DependencyTimeout => "dependency_timeout",
-            FailureCode::Breaker => "breaker",
-        }
+named! {
+    /// The reasons a task fails for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FailureCode {
+        /// The agent reported a fatal error.
+        AgentFatal = "agent_fatal",
+        /// Verification failed once more than there are reworks.
+        VerificationFailed = "verification_failed",
+        /// A person gave it up.
+        Cancelled = "cancelled",
+        /// The process ended, and ended again without progress.
+        AgentExited = "agent_exited",
+        /// The process could not be started.
+        SpawnFailed = "spawn_failed",
+        /// A required dependency was refused.
+        DependencyRejected = "dependency_rejected",
+        /// Nobody provided a required dependency in time.
+        DependencyTimeout = "dependency_timeout",
+        /// A budget or limit was passed.
+        Breaker = "breaker",
     }
 }
 

@@ -2,93 +2,58 @@
 
 use super::{Job, Life};
 
-/// The task's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskStatus {
-    /// Being written.
-    Draft,
-    /// In the queue.
-    Pending,
-    /// Its agent works or waits.
-    InProgress,
-    /// A person looks at a phase.
-    Review,
-    /// Done.
-    Completed,
-    /// Over.
-    Failed,
-}
-
-impl TaskStatus {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TaskStatus::Draft => "draft",
-            TaskStatus::Pending => "pending",
-            TaskStatus::InProgress => "in_progress",
-            TaskStatus::Review => "review",
-            TaskStatus::Completed => "completed",
-            TaskStatus::Failed => "failed",
-        }
+named! {
+    /// The task's word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TaskStatus {
+        /// Being written.
+        Draft = "draft",
+        /// In the queue.
+        Pending = "pending",
+        /// Its agent works or waits.
+        InProgress = "in_progress",
+        /// A person looks at a phase.
+        Review = "review",
+        /// Done.
+        Completed = "completed",
+        /// Over.
+        Failed = "failed",
     }
 }
 
-/// The agent's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AgentStatus {
-    /// Never started.
-    Idle,
-    /// At work.
-    Running,
-    /// Stopped by a person, a rate limit or a breaker.
-    Paused,
-    /// Stopped until a dependency is settled.
-    WaitingDependency,
-    /// Stopped until a question is answered.
-    WaitingQuestion,
-    /// Stopped while its phase is verified or reviewed.
-    WaitingReview,
-    /// Ended, its work done.
-    Completed,
-    /// Ended otherwise.
-    Failed,
-}
-
-impl AgentStatus {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AgentStatus::Idle => "idle",
-            AgentStatus::Running => "running",
-            AgentStatus::Paused => "paused",
-            AgentStatus::WaitingDependency => "waiting_dependency",
-            AgentStatus::WaitingQuestion => "waiting_question",
-            AgentStatus::WaitingReview => "waiting_review",
-            AgentStatus::Completed => "completed",
-            AgentStatus::Failed => "failed",
-        }
+named! {
+    /// The agent's word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum AgentStatus {
+        /// Never started.
+        Idle = "idle",
+        /// At work.
+        Running = "running",
+        /// Stopped by a person, a rate limit or a breaker.
+        Paused = "paused",
+        /// Stopped until a dependency is settled.
+        WaitingDependency = "waiting_dependency",
+        /// Stopped until a question is answered.
+        WaitingQuestion = "waiting_question",
+        /// Stopped while its phase is verified or reviewed.
+        WaitingReview = "waiting_review",
+        /// Ended, its work done.
+        Completed = "completed",
+        /// Ended otherwise.
+        Failed = "failed",
     }
 }
 
-/// What a stopped agent waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockedBy {
-    /// A dependency.
-    Dependency,
-    /// An answer.
-    Question,
-    /// A verification or a review.
-    Review,
-}
-
-impl BlockedBy {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BlockedBy::Dependency => "dependency",
-            BlockedBy::Question => "question",
-            BlockedBy::Review => "review",
-        }
+named! {
+    /// What a stopped agent waits for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum BlockedBy {
+        /// A dependency.
+        Dependency = "dependency",
+        /// An answer.
+        Question = "question",
+        /// A verification or a review.
+        Review = "review",
     }
 }
 

@@ -231,26 +231,16 @@ fn redirect(mut turn: Turn, from: &str, to: String) -> Outcome {
 }
 
 fn cancel(mut turn: Turn) -> Outcome {
-    let message = "cancelled by a person".to_owned();
-    match turn.job.life {
-        Life::Pending => {
-            turn.fail(FailureCode::Cancelled, message, None, Trigger::Cancel);
-            turn.push(Effect::RemoveFromQueue);
-            turn.done()
-        }
-        Life::Running
-        | Life::Paused(_)
-        | Life::Asking
-        | Life::Needing
-        | Life::Permitting
-        | Life::Verifying { .. } => {
-            turn.fail(FailureCode::Cancelled, message, None, Trigger::Cancel);
-            turn.done()
-        }
-        Life::Draft | Life::Reviewing | Life::Completed { .. } | Life::Failed(_) => {
-            Err(Refusal::not_allowed(&turn.job))
-        }
+    let queued = turn.job.life == Life::Pending;
+    if !queued {
+        turn.may_fail()?;
     }
+    let message = "cancelled by a person".to_owned();
+    turn.fail(FailureCode::Cancelled, message, None, Trigger::Cancel);
+    if queued {
+        turn.push(Effect::RemoveFromQueue);
+    }
+    turn.done()
 }
 
 fn restore(mut turn: Turn, checkpoint: Checkpoint) -> Outcome {
@@ -413,22 +403,9 @@ impl Turn {
 
     fn breaker(mut self, reason: String, ends: bool, until: Option<Timestamp>) -> Outcome {
         if ends {
-            match self.job.life {
-                Life::Running
-                | Life::Paused(_)
-                | Life::Asking
-                | Life::Needing
-                | Life::Permitting
-                | Life::Verifying { .. } => {
-                    self.fail(FailureCode::Breaker, reason, None, Trigger::ErrorFatal);
-                    return self.done();
-                }
-                Life::Draft
-                | Life::Pending
-                | Life::Reviewing
-                | Life::Completed { .. }
-                | Life::Failed(_) => return Err(Refusal::not_allowed(&self.job)),
-            }
+            self.may_fail()?;
+            self.fail(FailureCode::Breaker, reason, None, Trigger::ErrorFatal);
+            return self.done();
         }
         self.running()?;
         self.broken(reason, until, Trigger::Pause, vec![]);

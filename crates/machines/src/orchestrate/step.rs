@@ -158,18 +158,9 @@ fn complete(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
 
 fn fail(run: &mut Run, id: &Id, reason: Option<Arc<str>>, retry: bool, at: Timestamp) -> Outcome {
     let node = in_progress(run, id, "fail")?;
-    let (limit, rest) = (run.config.retry_limit.max(1), run.derived(node));
     let mut draft = Draft::of(run, at);
-    let state = draft.run.at_mut(node);
-    state.attempts = state.attempts.saturating_add(1).min(limit);
-    state.started_at = None;
-    state.error = reason;
-    if retry && state.attempts < limit {
-        draft.put(node, rest);
-    } else {
-        draft.put(node, Status::Failed);
-        draft.notify(Event::TaskFailed(id.clone()));
-    }
+    draft.run.at_mut(node).error = reason;
+    draft.failed_run(node, retry);
     Ok(draft.done())
 }
 
@@ -224,22 +215,10 @@ fn retry(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
 fn lost(run: &mut Run, gone: &[Id], at: Timestamp) -> Outcome {
     let gone = gone.iter().map(|id| find(run, id));
     let gone = gone.collect::<Result<Vec<_>, _>>()?;
-    let limit = run.config.retry_limit.max(1);
     let mut draft = Draft::of(run, at);
     for node in gone {
-        if draft.run.at(node).status != Status::InProgress {
-            continue;
-        }
-        let rest = draft.run.derived(node);
-        let state = draft.run.at_mut(node);
-        state.attempts = state.attempts.saturating_add(1).min(limit);
-        state.started_at = None;
-        if state.attempts < limit {
-            draft.put(node, rest);
-        } else {
-            draft.put(node, Status::Failed);
-            let id = draft.run.graph.id(node).clone();
-            draft.notify(Event::TaskFailed(id));
+        if draft.run.at(node).status == Status::InProgress {
+            draft.failed_run(node, true);
         }
     }
     Ok(draft.done())
@@ -348,6 +327,21 @@ impl<'r> Draft<'r> {
         let id = self.run.graph.id(node).clone();
         self.effects.push(Effect::TickTask(id.clone()));
         self.notify(Event::TaskDone(id));
+    }
+
+    /// Counts a run that failed. The task is tried again where that is wanted and the limit allows; otherwise it fails for good.
+    fn failed_run(&mut self, node: u32, retry: bool) {
+        let (limit, rest) = (self.run.config.retry_limit.max(1), self.run.derived(node));
+        let state = self.run.at_mut(node);
+        state.attempts = state.attempts.saturating_add(1).min(limit);
+        state.started_at = None;
+        if retry && state.attempts < limit {
+            self.put(node, rest);
+        } else {
+            self.put(node, Status::Failed);
+            let id = self.run.graph.id(node).clone();
+            self.notify(Event::TaskFailed(id));
+        }
     }
 
     fn notify(&mut self, event: Event) {

@@ -15,7 +15,7 @@ pub(super) fn ignoring(signals: &[Ignored]) -> io::Result<()> {
     if signals.is_empty() || std::env::var_os(IGNORING_VARIABLE).is_some() {
         return Ok(());
     }
-    let names: Vec<&str> = signals.iter().map(|signal| signal.as_str()).collect();
+    let names: Vec<&str> = signals.iter().map(|signal| signal.name()).collect();
     let script = format!("trap '' {}; exec \"$0\" \"$@\"", names.join(" "));
     let error = Command::new("/bin/sh")
         .args(["-c", &script])

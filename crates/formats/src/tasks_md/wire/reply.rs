@@ -151,7 +151,7 @@ impl ErrorCode {
 
 impl From<PlanFindingCode> for ErrorCode {
     fn from(code: PlanFindingCode) -> Self {
-        Self(Cow::Borrowed(code.as_str()))
+        Self(Cow::Borrowed(code.name()))
     }
 }
 

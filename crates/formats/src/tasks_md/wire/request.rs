@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{WireError, id};
 use crate::tasks_md::id::TaskId;
+use bowline_machines::named;
 
 const RESOLVE_EXPECTED: &str = "`RESOLVE_NEXT[:PHASE:n][:FORCE]`";
 const CUSTOM_EXPECTED: &str = "`CUSTOM:PRIORITY|SKIP|RETRY:id`";
@@ -56,26 +57,16 @@ impl fmt::Display for ResolveRequest {
     }
 }
 
-/// What a person wants with one task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CustomAction {
-    /// Before the others.
-    Priority,
-    /// Not at all.
-    Skip,
-    /// Once more.
-    Retry,
-}
-
-impl CustomAction {
-    /// The word on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Priority => "PRIORITY",
-            Self::Skip => "SKIP",
-            Self::Retry => "RETRY",
-        }
+named! {
+    /// What a person wants with one task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CustomAction {
+        /// Before the others.
+        Priority = "PRIORITY",
+        /// Not at all.
+        Skip = "SKIP",
+        /// Once more.
+        Retry = "RETRY",
     }
 }
 
@@ -95,14 +86,7 @@ impl FromStr for CustomRequest {
         let refused = || WireError::not_this(text, CUSTOM_EXPECTED);
         let rest = text.trim().strip_prefix("CUSTOM:").ok_or_else(refused)?;
         let (word, task) = rest.split_once(':').ok_or_else(refused)?;
-        let action = [
-            CustomAction::Priority,
-            CustomAction::Skip,
-            CustomAction::Retry,
-        ]
-        .into_iter()
-        .find(|action| action.as_str() == word)
-        .ok_or_else(refused)?;
+        let action = CustomAction::from_name(word).ok_or_else(refused)?;
         Ok(Self {
             action,
             id: id(task)?,
@@ -112,6 +96,6 @@ impl FromStr for CustomRequest {
 
 impl fmt::Display for CustomRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CUSTOM:{}:{}", self.action.as_str(), self.id)
+        write!(f, "CUSTOM:{}:{}", self.action.name(), self.id)
     }
 }

@@ -142,6 +142,6 @@ fn what_is_pending_can_be_asked() {
     let mut parser = Parser::new(Options::default());
     parser.push(b"so\n[USER_QUESTION]\ncategory: business\n", &mut |_| {});
     let (marker, start) = parser.pending().unwrap();
-    assert_eq!((marker.as_str(), start), ("USER_QUESTION", 3));
+    assert_eq!((marker.name(), start), ("USER_QUESTION", 3));
     assert_eq!(parser.resume().offset, 3);
 }

@@ -236,7 +236,7 @@ fn findings() {
                     "{} {:?} {} {}",
                     finding.line,
                     finding.severity,
-                    finding.code.as_str(),
+                    finding.code.name(),
                     join(&finding.path)
                 )
                 .trim_end()

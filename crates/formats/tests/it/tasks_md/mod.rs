@@ -79,7 +79,7 @@ fn describe(file: &TasksFile) -> String {
             "{} {:?} {} {}",
             finding.line,
             finding.severity,
-            finding.code.as_str(),
+            finding.code.name(),
             join(&finding.path)
         )
         .unwrap();
