@@ -26,7 +26,7 @@ pub use ledger::Ledger;
 pub use logs::logs;
 pub use note::{Failure, Note, Stage, Used};
 pub use ports::{
-    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish, Word,
+    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish,
 };
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};

@@ -335,38 +335,8 @@ fn asked(
     request: Request,
     lang: Lang,
 ) -> Result<Answer, Error> {
-    let named = |real: &Real<'_>, name: &str| real.ledger.owned.resolve(name);
-    let mut task = None;
-    let wish = match request {
-        Request::Pause {} => Ok(Wish::Pause),
-        Request::Continue {} => Ok(Wish::Continue),
-        Request::Stop {} => Ok(Wish::Stop),
-        Request::Start { id } => named(real, &id)
-            .map(|id| Command::Start { id })
-            .map(Wish::Move),
-        Request::Complete { id } => named(real, &id)
-            .map(|id| Command::Complete { id })
-            .map(Wish::Move),
-        Request::Fail { id, reason, retry } => named(real, &id)
-            .map(|id| Command::Fail {
-                id,
-                reason: reason.as_deref().map(Arc::from),
-                retry,
-            })
-            .map(Wish::Move),
-        Request::Retry { id } => named(real, &id)
-            .map(|id| Command::Retry { id })
-            .map(Wish::Move),
-        Request::ForceComplete { id, reason, person } => named(real, &id)
-            .map(|id| Command::ForceComplete {
-                id,
-                by: if person { Actor::Person } else { Actor::Agent },
-                reason: reason.as_deref().map(Arc::from),
-            })
-            .map(Wish::Move),
-    };
-    let outcome = wish.and_then(|wish| {
-        task = match &wish {
+    let outcome = wished(real, request).and_then(|wish| {
+        let task = match &wish {
             Wish::Move(
                 Command::Start { id }
                 | Command::Complete { id }
@@ -381,10 +351,10 @@ fn asked(
         if conductor.is_paused() != still {
             door::says_paused(&real.ledger.owned.orchestration().file().path, !still);
         }
-        Ok(())
+        Ok(task)
     });
     match outcome {
-        Ok(()) => {
+        Ok(task) => {
             let status = |id: &Id| {
                 real.run()
                     .node(id)
@@ -410,6 +380,28 @@ fn asked(
         }
         Err(error) => Err(error),
     }
+}
+
+fn wished(real: &Real<'_>, request: Request) -> Result<Wish, Error> {
+    let named = |name: &str| real.ledger.owned.resolve(name);
+    Ok(match request {
+        Request::Pause {} => Wish::Pause,
+        Request::Continue {} => Wish::Continue,
+        Request::Stop {} => Wish::Stop,
+        Request::Start { id } => Wish::Move(Command::Start { id: named(&id)? }),
+        Request::Complete { id } => Wish::Move(Command::Complete { id: named(&id)? }),
+        Request::Fail { id, reason, retry } => Wish::Move(Command::Fail {
+            id: named(&id)?,
+            reason: reason.as_deref().map(Arc::from),
+            retry,
+        }),
+        Request::Retry { id } => Wish::Move(Command::Retry { id: named(&id)? }),
+        Request::ForceComplete { id, reason, person } => Wish::Move(Command::ForceComplete {
+            id: named(&id)?,
+            by: if person { Actor::Person } else { Actor::Agent },
+            reason: reason.as_deref().map(Arc::from),
+        }),
+    })
 }
 
 pub(super) fn open_repo(

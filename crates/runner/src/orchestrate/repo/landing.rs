@@ -257,11 +257,7 @@ impl Repo {
                 inside &= !line.starts_with(">>>>>>> ");
             }
             if out.len() > HUNK_BYTES_MAX {
-                let mut end = HUNK_BYTES_MAX;
-                while !out.is_char_boundary(end) {
-                    end -= 1;
-                }
-                out.truncate(end);
+                out.truncate(out.floor_char_boundary(HUNK_BYTES_MAX));
                 out.push_str("\n…\n");
                 break;
             }

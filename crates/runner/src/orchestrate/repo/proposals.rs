@@ -275,12 +275,10 @@ impl Repo {
                     .unwrap_or_else(|why| why.to_string()),
                 None => String::new(),
             };
-            let mut from = log.len().saturating_sub(LOG_BYTES_MAX);
-            while !log.is_char_boundary(from) {
-                from += 1;
-            }
+            let from = log.len().saturating_sub(LOG_BYTES_MAX);
+            let end = &log[log.ceil_char_boundary(from)..];
             let name = name.unwrap_or_default().to_owned();
-            let why = Why::with(Reason::ProposalCheckRed { name }, &log[from..]);
+            let why = Why::with(Reason::ProposalCheckRed { name }, end);
             // Whoever looks again at the same work without a change would hear the same.
             return Ok(Landed::SentBack { why });
         }
