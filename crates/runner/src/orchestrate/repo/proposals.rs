@@ -1,7 +1,7 @@
 //! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
 //! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
 
-use super::landing::{Advance, Rebased, first_lines};
+use super::landing::{Advance, first_lines};
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -199,14 +199,10 @@ impl Repo {
         if known.head == head {
             return self.answered(task, how, known);
         }
-        let commit = match self.rebased(task, &tip, &head)? {
-            Rebased::Commit(commit) => commit,
-            Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
-            Rebased::Red(why) => return Ok(Landed::Red { why }),
+        let commit = match self.proven(task, &tip, &head)? {
+            Ok(commit) => commit,
+            Err(landed) => return Ok(landed),
         };
-        if let Some(why) = self.evidence(&commit)? {
-            return Ok(Landed::Red { why });
-        }
         let branch = Repo::task_branch(&task.id);
         let to = format!("{commit}:refs/heads/{branch}");
         let end = self
