@@ -33,4 +33,4 @@ pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace}
 pub use report::{
     FailedTask, PhaseView, Progress, Prospect, Rehearsal, Report, View, prospect, would_start,
 };
-pub use run::{Options, Screen, Stopper, rules, run, settings_of};
+pub use run::{Options, Screen, rules, run, settings_of};

@@ -13,6 +13,7 @@ use super::repo::{Customs, Kept, Proposals, Repo};
 use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
 use crate::core::breakers::Breakers;
+use crate::core::stopper::Stopper;
 use crate::core::tidy::tidy;
 use crate::core::why::Why;
 use bowline_engine::agents::shim;
@@ -100,22 +101,6 @@ pub trait Screen {
     fn used(&mut self, id: &str, used: Used);
     /// News for people elsewhere, in words; why something failed, where it was in this run.
     fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String;
-}
-
-/// Asks a run to leave, from another thread.
-#[derive(Clone)]
-pub struct Stopper(Sender<Heard>);
-
-impl Stopper {
-    /// Nothing new is started; agents go on, and the run leaves.
-    pub fn leave(&self) {
-        let _ = self.0.send(Heard::Wish(Wish::Leave));
-    }
-
-    /// Agents are ended too.
-    pub fn stop(&self) {
-        let _ = self.0.send(Heard::Wish(Wish::Stop));
-    }
 }
 
 /// What a run has to know of its beginning whenever it goes on.
@@ -233,7 +218,10 @@ pub fn run(
     }
     real.clean_up();
     real.tick_left();
-    begun(Stopper(heard));
+    begun(Stopper::new(move |ending| {
+        let wish = if ending { Wish::Stop } else { Wish::Leave };
+        let _ = heard.send(Heard::Wish(wish));
+    }));
     real.announce_left()?;
     let mut conductor = Conductor::new(rules);
     conductor.resume(&mut real)?;
