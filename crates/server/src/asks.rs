@@ -161,7 +161,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn skip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let question = named(shared, call, RecordKind::Question)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Skip { question })
+    decided(shared, call, Wish::Skip(question))
 }
 
 pub(crate) fn provide(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -181,7 +181,7 @@ pub(crate) fn reject(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn permit(shared: &Arc<Shared>, call: &Call) -> Reply {
     let permission = named(shared, call, RecordKind::Permission)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Permit { permission })
+    decided(shared, call, Wish::Permit(permission))
 }
 
 pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -195,7 +195,7 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let said = record(work, call.param("id"), RecordKind::Said)?.id;
     let _: Nothing = call.body()?;
-    let wish = Wish::Unsay { said: said.clone() };
+    let wish = Wish::Unsay(said.clone());
     ask(work, call, wish)?;
     let record = record(work, &said, RecordKind::Said)?;
     json(call, &view::saying(&record))
@@ -204,7 +204,7 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let checkpoint = named(shared, call, RecordKind::Checkpoint)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Fork { checkpoint })
+    decided(shared, call, Wish::Fork(checkpoint))
 }
 
 pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {

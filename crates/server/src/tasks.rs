@@ -284,44 +284,12 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn delete(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Delete { task })?;
+    moved(shared, call, Wish::Delete)?;
     empty(call)
 }
 
-pub(crate) fn submit(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Submit { task })
-}
-
-pub(crate) fn cancel(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Cancel { task })
-}
-
-pub(crate) fn pause(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Pause { task })
-}
-
-pub(crate) fn resume(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Resume { task })
-}
-
-pub(crate) fn retry(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Retry { task })
-}
-
-pub(crate) fn archive(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Archive { task })
-}
-
-pub(crate) fn checkpoint(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Checkpoint { task })
-}
-
-pub(crate) fn interrupt(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Interrupt { task })
-}
-
 /// A verb without anything else to say.
-fn moved(shared: &Arc<Shared>, call: &Call, wish: impl Fn(String) -> Wish) -> Reply {
+pub(crate) fn moved(shared: &Arc<Shared>, call: &Call, wish: fn(String) -> Wish) -> Reply {
     let _: Nothing = call.body()?;
     decided(shared, call, wish(call.param("id").to_owned()))
 }

@@ -183,7 +183,7 @@ impl Run {
         let of = Some(id.as_str());
         let task = id.clone();
         if trouble && self.dice.below(40) == 0 {
-            self.command(of, "cancel", Wish::Cancel { task });
+            self.command(of, "cancel", Wish::Cancel(task));
             return;
         }
         // Only one that asks nothing: the next would ask again.
@@ -200,13 +200,13 @@ impl Run {
                 self.command(of, "restore", Wish::Restore { task, checkpoint });
             }
             Life::Running if trouble && self.dice.below(8) == 0 => {
-                self.command(of, "pause", Wish::Pause { task })
+                self.command(of, "pause", Wish::Pause(task))
             }
             Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
-                self.command(of, "resume", Wish::Resume { task });
+                self.command(of, "resume", Wish::Resume(task));
             }
             Life::Paused(PausedBy::Breaker { until: None, .. }) => {
-                self.command(of, "resume", Wish::Resume { task });
+                self.command(of, "resume", Wish::Resume(task));
             }
             Life::Asking => {
                 let question = row.job.open_question().unwrap().id.clone();
