@@ -64,7 +64,7 @@ fn step(done: usize, task: &str, number: usize) -> Wish {
             }),
             submit: false,
         },
-        LAST => Wish::Submit { task },
+        LAST => Wish::Submit(task),
         round => Wish::Edit {
             task,
             edit: Box::new(Edit {

@@ -192,11 +192,17 @@ impl Verb {
 
     /// Its arguments on one line, those that may be left away with a question mark.
     pub fn shape(&self) -> String {
+        self.offered(Role::Person)
+    }
+
+    /// The same of those that a role is offered.
+    pub(crate) fn offered(&self, role: Role) -> String {
         let arg = |arg: &Arg| {
             let mark = if arg.needed { "" } else { "?" };
             format!("{}{mark}: {}", arg.name, arg.kind.told())
         };
-        let args: Vec<String> = self.takes.iter().map(arg).collect();
+        let offered = self.takes.iter().filter(|arg| arg.role <= role);
+        let args: Vec<String> = offered.map(arg).collect();
         format!("{{{}}}", args.join(", "))
     }
 

@@ -71,7 +71,7 @@ fn submit(jobs: &Jobs, task: String) {
     let asked = Asked {
         request: None,
         version: None,
-        wish: Wish::Submit { task },
+        wish: Wish::Submit(task),
     };
     jobs.ask(asked).expect("a draft is submitted");
 }

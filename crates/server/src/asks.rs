@@ -3,7 +3,7 @@
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::tasks::{Waiting, ask, decided, row};
+use crate::tasks::{Waiting, ask, decided, of_task};
 use crate::view;
 use crate::work::{Wish, Work};
 use bowline_engine::formats::time::utc;
@@ -24,16 +24,15 @@ fn records<T: Serialize>(
     call: &Call,
     kind: RecordKind,
     shown: fn(&Record) -> Option<T>,
-    newest_first: bool,
 ) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let mut records = work.store().records(&RecordQuery {
         job: Some(row.id),
         kind: Some(kind),
         open: false,
     })?;
-    if newest_first {
+    // Of checkpoints it is the newest that people look for.
+    if kind == RecordKind::Checkpoint {
         records.reverse();
     }
     let items: Vec<T> = records.iter().filter_map(shown).collect();
@@ -41,49 +40,31 @@ fn records<T: Serialize>(
 }
 
 pub(crate) fn reviews(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(shared, call, RecordKind::Review, view::review, false)
+    records(shared, call, RecordKind::Review, view::review)
 }
 
 pub(crate) fn questions(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(shared, call, RecordKind::Question, view::question, false)
+    records(shared, call, RecordKind::Question, view::question)
 }
 
 pub(crate) fn dependencies(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(
-        shared,
-        call,
-        RecordKind::Dependency,
-        view::dependency,
-        false,
-    )
+    records(shared, call, RecordKind::Dependency, view::dependency)
 }
 
 pub(crate) fn permissions(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(
-        shared,
-        call,
-        RecordKind::Permission,
-        view::permission,
-        false,
-    )
+    records(shared, call, RecordKind::Permission, view::permission)
 }
 
 pub(crate) fn verifications(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(
-        shared,
-        call,
-        RecordKind::Verification,
-        view::verification,
-        false,
-    )
+    records(shared, call, RecordKind::Verification, view::verification)
 }
 
 pub(crate) fn sayings(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(shared, call, RecordKind::Said, view::saying, false)
+    records(shared, call, RecordKind::Said, view::saying)
 }
 
 pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
-    records(shared, call, RecordKind::Checkpoint, view::checkpoint, true)
+    records(shared, call, RecordKind::Checkpoint, view::checkpoint)
 }
 
 /// The row of a kind that a call is about.
@@ -137,8 +118,7 @@ fn changes(shared: &Arc<Shared>, call: &Call, review: String) -> Reply {
 
 /// The open review of a task; its id is empty when there is none, and the machine says what may be done instead.
 fn open_review(shared: &Arc<Shared>, call: &Call) -> Result<String, Problem> {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (_, row) = of_task(shared, call)?;
     match row.job.open_review() {
         Some(review) => Ok(review.id.clone()),
         None => Err(Problem::Refused(not_in_review(&row, call))),
@@ -181,7 +161,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn skip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let question = named(shared, call, RecordKind::Question)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Skip { question })
+    decided(shared, call, Wish::Skip(question))
 }
 
 pub(crate) fn provide(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -201,7 +181,7 @@ pub(crate) fn reject(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn permit(shared: &Arc<Shared>, call: &Call) -> Reply {
     let permission = named(shared, call, RecordKind::Permission)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Permit { permission })
+    decided(shared, call, Wish::Permit(permission))
 }
 
 pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -215,7 +195,7 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let said = record(work, call.param("id"), RecordKind::Said)?.id;
     let _: Nothing = call.body()?;
-    let wish = Wish::Unsay { said: said.clone() };
+    let wish = Wish::Unsay(said.clone());
     ask(work, call, wish)?;
     let record = record(work, &said, RecordKind::Said)?;
     json(call, &view::saying(&record))
@@ -224,7 +204,7 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let checkpoint = named(shared, call, RecordKind::Checkpoint)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Fork { checkpoint })
+    decided(shared, call, Wish::Fork(checkpoint))
 }
 
 pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -245,19 +225,7 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
         let Some(row) = by_id.get(record.job.as_str()) else {
             continue;
         };
-        let mut item = InboxItem {
-            kind: InboxKind::Task,
-            id: record.id.clone(),
-            task_id: record.job.clone(),
-            title: row.job.title.clone(),
-            version: row.version,
-            since: utc(record.at),
-            review: None,
-            question: None,
-            dependency: None,
-            permission: None,
-            reason: None,
-        };
+        let mut item = item(row, &record.id, record.at);
         match &record.body {
             RecordBody::Review(_) => {
                 item.kind = InboxKind::Review;
@@ -294,24 +262,28 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
         };
         if let Some(reason) = reason {
             let at = Timestamp(row.about.updated_at);
-            items.push((
-                at,
-                InboxItem {
-                    kind: InboxKind::Task,
-                    id: row.id.clone(),
-                    task_id: row.id.clone(),
-                    title: row.job.title.clone(),
-                    version: row.version,
-                    since: utc(at),
-                    review: None,
-                    question: None,
-                    dependency: None,
-                    permission: None,
-                    reason: Some(reason),
-                },
-            ));
+            let mut item = item(row, &row.id, at);
+            item.reason = Some(reason);
+            items.push((at, item));
         }
     }
     items.sort_by_key(|(at, _)| *at);
     Ok(items.into_iter().map(|(_, item)| item).collect())
+}
+
+/// Something of a task that waits since then.
+fn item(row: &JobRow, id: &str, since: Timestamp) -> InboxItem {
+    InboxItem {
+        kind: InboxKind::Task,
+        id: id.to_owned(),
+        task_id: row.id.clone(),
+        title: row.job.title.clone(),
+        version: row.version,
+        since: utc(since),
+        review: None,
+        question: None,
+        dependency: None,
+        permission: None,
+        reason: None,
+    }
 }

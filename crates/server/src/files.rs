@@ -5,7 +5,7 @@ use crate::asks::record;
 use crate::call::{Call, Piped, Reply, bytes, json, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::tasks::{in_query, row};
+use crate::tasks::{in_query, of_task, row};
 use crate::work::Work;
 use axum::body::Body;
 use axum::http::{HeaderName, header};
@@ -42,8 +42,7 @@ const PIECES_WAITING: usize = 4;
 const PASSED_OVER: [&str; 2] = ["node_modules", "target"];
 
 pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     printed(call, &work.logs(&row))
 }
 
@@ -102,8 +101,7 @@ fn folder(work: &dyn Work, row: &JobRow) -> Option<PathBuf> {
 }
 
 pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let phases = deliverables(work, &row)?;
     let secrets = work.secrets(&row);
     let Some(folder) = folder(work, &row) else {
@@ -235,8 +233,7 @@ fn has_one(content: &[u8], secrets: &[String]) -> bool {
 }
 
 pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let path = call.param("path");
     let hidden = path.split('/').any(|part| part.starts_with('.'));
     let folder = folder(work, &row).filter(|_| !hidden || path.contains(".."));
@@ -285,8 +282,7 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
 }
 
 pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let named = deliverables(work, &row)?;
     let secrets = work.secrets(&row);
     let Some(folder) = folder(work, &row) else {

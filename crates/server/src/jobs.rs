@@ -63,6 +63,22 @@ pub struct Setup {
     pub more: Settings,
 }
 
+impl Setup {
+    fn store_file(&self) -> PathBuf {
+        let named = self.store.clone();
+        named.unwrap_or_else(|| self.data.join(STORE_FILE))
+    }
+}
+
+/// The store is not as it should be.
+pub(crate) fn failed(error: &dyn std::fmt::Display) -> ServeTrouble {
+    ServeTrouble::Store {
+        cause: Cause::Other {
+            text: error.to_string(),
+        },
+    }
+}
+
 /// The file of settings: the named one, else the project's, else the user's.
 pub fn config_file(context: &Context, folder: &Path, named: Option<&Path>) -> Option<PathBuf> {
     if let Some(named) = named {
@@ -111,13 +127,7 @@ pub fn known_agents(
 /// Makes a lost store again from what workspaces tell; one that cannot be read is set aside first. Nobody may serve.
 pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
     let (config, _) = configured(context, setup, "")?;
-    let path = setup.store.clone();
-    let path = path.unwrap_or_else(|| setup.data.join(STORE_FILE));
-    let failed = |error: &dyn std::fmt::Display| ServeTrouble::Store {
-        cause: Cause::Other {
-            text: error.to_string(),
-        },
-    };
+    let path = setup.store_file();
     let store = match Sqlite::open(&path) {
         Ok(store) => store,
         Err(
@@ -152,14 +162,7 @@ pub fn begin(
     publisher: Publisher,
 ) -> Result<(Arc<dyn Work>, Jobs), ServeTrouble> {
     let (config, notify) = configured(context, setup, url)?;
-    let path = setup.store.clone();
-    let path = path.unwrap_or_else(|| setup.data.join(STORE_FILE));
-    let failed = |error: &dyn std::fmt::Display| ServeTrouble::Store {
-        cause: Cause::Other {
-            text: error.to_string(),
-        },
-    };
-    let store = Sqlite::open(&path).map_err(|error| failed(&error))?;
+    let store = Sqlite::open(&setup.store_file()).map_err(|error| failed(&error))?;
     let key = setup.key.clone();
     let key = key.unwrap_or_else(|| setup.data.join(KEY_FILE));
     let key = Key::open(&key).map_err(|error| failed(&error))?;

@@ -75,7 +75,7 @@ pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
             review: id,
             comment: None,
         },
-        "permit" => Wish::Permit { permission: id },
+        "permit" => Wish::Permit(id),
         "deny" => Wish::Deny {
             permission: id,
             reason: String::new(),
@@ -128,7 +128,7 @@ fn asked(call: &Call) -> Result<PermissionRule, Problem> {
 pub(crate) fn add_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rule = Box::new(asked(call)?);
-    let made = ask(work, call, Wish::AddRule { rule })?.made;
+    let made = ask(work, call, Wish::AddRule(rule))?.made;
     let made = record(work, &made.unwrap_or_default(), RecordKind::Rule)?;
     json(call, &view::rule(&made))
 }
@@ -136,7 +136,7 @@ pub(crate) fn add_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn remove_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rule = record(work, call.param("id"), RecordKind::Rule)?.id;
-    ask(work, call, Wish::RemoveRule { rule })?;
+    ask(work, call, Wish::RemoveRule(rule))?;
     empty(call)
 }
 

@@ -51,7 +51,7 @@ impl Problem {
     /// The word for programs.
     pub(crate) fn code(&self) -> &str {
         match self {
-            Problem::No(no) => code(no),
+            Problem::No(no) => known_as(no).0,
             Problem::Refused(refusal) => refusal.code(),
             Problem::Engine(error) => error.code(),
             Problem::Run(refused) => &refused.code,
@@ -60,7 +60,7 @@ impl Problem {
 
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Problem::No(no) => status(no),
+            Problem::No(no) => known_as(no).1,
             Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
             // As it is answered where no run has the file.
             Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
@@ -135,79 +135,42 @@ impl Problem {
     }
 }
 
-fn code(no: &ServerNo) -> &'static str {
+/// The word for programs, and the status.
+fn known_as(no: &ServerNo) -> (&'static str, StatusCode) {
     match no {
-        ServerNo::NoToken | ServerNo::WrongToken => "unauthorized",
-        ServerNo::ForeignHost { .. } => "foreign_host",
-        ServerNo::ForeignOrigin { .. } => "foreign_origin",
-        ServerNo::NeedsPerson { .. } => "needs_person",
-        ServerNo::NeedsAgent => "needs_agent",
-        ServerNo::NoRoute { .. } => "no_route",
-        ServerNo::WrongMethod { .. } => "wrong_method",
-        ServerNo::NoSuch { .. } => "unknown_id",
+        ServerNo::NoToken | ServerNo::WrongToken => ("unauthorized", StatusCode::UNAUTHORIZED),
+        ServerNo::ForeignHost { .. } => ("foreign_host", StatusCode::FORBIDDEN),
+        ServerNo::ForeignOrigin { .. } => ("foreign_origin", StatusCode::FORBIDDEN),
+        ServerNo::NeedsPerson { .. } => ("needs_person", StatusCode::FORBIDDEN),
+        ServerNo::NeedsAgent => ("needs_agent", StatusCode::FORBIDDEN),
+        ServerNo::NoRoute { .. } => ("no_route", StatusCode::NOT_FOUND),
+        ServerNo::WrongMethod { .. } => ("wrong_method", StatusCode::METHOD_NOT_ALLOWED),
+        ServerNo::NoSuch { .. } => ("unknown_id", StatusCode::NOT_FOUND),
+        ServerNo::NoSuchVerb { .. } => ("no_such_verb", StatusCode::NOT_FOUND),
         ServerNo::NotInQuery { .. }
         | ServerNo::BadBody { .. }
         | ServerNo::BadTime { .. }
         | ServerNo::NotOneOf { .. }
-        | ServerNo::VerbLacks { .. } => "bad_input",
-        ServerNo::NotJson => "not_json",
-        ServerNo::BodyTooBig { .. } => "body_too_big",
-        ServerNo::TooSlow => "too_slow",
-        ServerNo::TooManyRequests { .. } => "too_many_requests",
-        ServerNo::TooManyConnections => "too_many_connections",
-        ServerNo::Draining => "draining",
-        ServerNo::Starting => "starting",
-        ServerNo::Changed { .. } => "changed",
-        ServerNo::RequestReused => "request_reused",
-        ServerNo::UnknownType { .. } => "unknown_type",
-        ServerNo::UnknownAgent { .. } => "unknown_agent",
-        ServerNo::EventGone { .. } => "event_gone",
-        ServerNo::OutsideWorkspace { .. } | ServerNo::LeadsOut { .. } => "outside_workspace",
-        ServerNo::TooBigToSend { .. } => "too_big_to_send",
-        ServerNo::NoSuchVerb { .. } => "no_such_verb",
-        ServerNo::Cycle { .. } => "circular_dependency",
-        ServerNo::BadValue { .. } => "bad_value",
-        ServerNo::NearMiss { .. } => "not_an_option",
-        ServerNo::Internal => "internal",
-    }
-}
-
-fn status(no: &ServerNo) -> StatusCode {
-    match no {
-        ServerNo::NoToken | ServerNo::WrongToken => StatusCode::UNAUTHORIZED,
-        ServerNo::ForeignHost { .. }
-        | ServerNo::ForeignOrigin { .. }
-        | ServerNo::NeedsPerson { .. }
-        | ServerNo::NeedsAgent => StatusCode::FORBIDDEN,
-        ServerNo::NoRoute { .. } | ServerNo::NoSuch { .. } | ServerNo::NoSuchVerb { .. } => {
-            StatusCode::NOT_FOUND
-        }
-        ServerNo::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-        ServerNo::NotInQuery { .. }
-        | ServerNo::BadBody { .. }
-        | ServerNo::BadTime { .. }
-        | ServerNo::VerbLacks { .. }
-        | ServerNo::NotOneOf { .. }
-        | ServerNo::UnknownType { .. }
-        | ServerNo::UnknownAgent { .. }
-        | ServerNo::BadValue { .. }
-        | ServerNo::OutsideWorkspace { .. } => StatusCode::BAD_REQUEST,
-        ServerNo::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        ServerNo::BodyTooBig { .. } | ServerNo::TooBigToSend { .. } => {
-            StatusCode::PAYLOAD_TOO_LARGE
-        }
-        ServerNo::TooSlow => StatusCode::BAD_REQUEST,
-        ServerNo::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
-        ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-        ServerNo::Cycle { .. }
-        | ServerNo::LeadsOut { .. }
-        | ServerNo::Changed { .. }
-        | ServerNo::RequestReused
-        | ServerNo::NearMiss { .. } => StatusCode::CONFLICT,
-        ServerNo::EventGone { .. } => StatusCode::GONE,
-        ServerNo::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        | ServerNo::VerbLacks { .. } => ("bad_input", StatusCode::BAD_REQUEST),
+        ServerNo::UnknownType { .. } => ("unknown_type", StatusCode::BAD_REQUEST),
+        ServerNo::UnknownAgent { .. } => ("unknown_agent", StatusCode::BAD_REQUEST),
+        ServerNo::BadValue { .. } => ("bad_value", StatusCode::BAD_REQUEST),
+        ServerNo::OutsideWorkspace { .. } => ("outside_workspace", StatusCode::BAD_REQUEST),
+        ServerNo::LeadsOut { .. } => ("outside_workspace", StatusCode::CONFLICT),
+        ServerNo::NotJson => ("not_json", StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        ServerNo::BodyTooBig { .. } => ("body_too_big", StatusCode::PAYLOAD_TOO_LARGE),
+        ServerNo::TooBigToSend { .. } => ("too_big_to_send", StatusCode::PAYLOAD_TOO_LARGE),
+        ServerNo::TooSlow => ("too_slow", StatusCode::BAD_REQUEST),
+        ServerNo::TooManyRequests { .. } => ("too_many_requests", StatusCode::TOO_MANY_REQUESTS),
+        ServerNo::TooManyConnections => ("too_many_connections", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::Draining => ("draining", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::Starting => ("starting", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::Cycle { .. } => ("circular_dependency", StatusCode::CONFLICT),
+        ServerNo::Changed { .. } => ("changed", StatusCode::CONFLICT),
+        ServerNo::RequestReused => ("request_reused", StatusCode::CONFLICT),
+        ServerNo::NearMiss { .. } => ("not_an_option", StatusCode::CONFLICT),
+        ServerNo::EventGone { .. } => ("event_gone", StatusCode::GONE),
+        ServerNo::Internal => ("internal", StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

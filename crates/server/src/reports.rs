@@ -28,22 +28,25 @@ fn attempt(call: &Call) -> Result<(String, u32), Problem> {
     }
 }
 
-fn said(shared: &Arc<Shared>, call: &Call, marker: Marker) -> Reply {
+/// Has decided what an attempt reports.
+fn reported(shared: &Shared, call: &Call, wish: impl FnOnce(String, u32) -> Wish) -> Reply {
     let (task, attempt) = attempt(call)?;
-    let wish = Wish::Said {
-        task: task.clone(),
-        attempt,
-        marker: Box::new(marker),
+    let answered = decide(shared.work()?, call, wish(task.clone(), attempt))?;
+    let reported = Reported {
+        task_id: task,
+        id: answered.made,
+        answer: None,
     };
-    let answered = decide(shared.work()?, call, wish)?;
-    json(
-        call,
-        &Reported {
-            task_id: task,
-            id: answered.made,
-            answer: None,
-        },
-    )
+    json(call, &reported)
+}
+
+fn said(shared: &Shared, call: &Call, marker: Marker) -> Reply {
+    let marker = Box::new(marker);
+    reported(shared, call, |task, attempt| Wish::Said {
+        task,
+        attempt,
+        marker,
+    })
 }
 
 pub(crate) fn phase_complete(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -118,20 +121,10 @@ pub(crate) fn step(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn tokens(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: TokensReport = call.body()?;
-    let (task, attempt) = attempt(call)?;
-    let wish = Wish::Tokens {
-        task: task.clone(),
+    reported(shared, call, |task, attempt| Wish::Tokens {
+        task,
         attempt,
         used: report.used,
         usd: report.cost_usd.unwrap_or(0.0),
-    };
-    decide(shared.work()?, call, wish)?;
-    json(
-        call,
-        &Reported {
-            task_id: task,
-            id: None,
-            answer: None,
-        },
-    )
+    })
 }

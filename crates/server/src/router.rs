@@ -4,6 +4,7 @@ use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
+use crate::work::Wish;
 use crate::{asks, files, mcp, page, permits, reports, session, tasks, verbs, workspaces, world};
 use axum::Router;
 use axum::body::Body;
@@ -44,24 +45,24 @@ fn handler(id: &str) -> Option<Handler> {
         "getTask" => tasks::get,
         "editTask" => tasks::edit,
         "deleteTask" => tasks::delete,
-        "submitTask" => tasks::submit,
-        "cancelTask" => tasks::cancel,
-        "pauseTask" => tasks::pause,
-        "resumeTask" => tasks::resume,
-        "retryTask" => tasks::retry,
-        "archiveTask" => tasks::archive,
+        "submitTask" => |shared, call| tasks::moved(shared, call, Wish::Submit),
+        "cancelTask" => |shared, call| tasks::moved(shared, call, Wish::Cancel),
+        "pauseTask" => |shared, call| tasks::moved(shared, call, Wish::Pause),
+        "resumeTask" => |shared, call| tasks::moved(shared, call, Wish::Resume),
+        "retryTask" => |shared, call| tasks::moved(shared, call, Wish::Retry),
+        "archiveTask" => |shared, call| tasks::moved(shared, call, Wish::Archive),
         "approveTask" => asks::approve_task,
         "requestTaskChanges" => asks::request_task_changes,
         "restoreTask" => tasks::restore,
         "sayToAgent" => tasks::say,
-        "interruptAgent" => tasks::interrupt,
+        "interruptAgent" => |shared, call| tasks::moved(shared, call, Wish::Interrupt),
         "listSayings" => asks::sayings,
         "getAgent" => tasks::agent,
         "listSpend" => tasks::spend,
         "listPhases" => tasks::phases,
         "listTransitions" => tasks::transitions,
         "listCheckpoints" => asks::checkpoints,
-        "createCheckpoint" => tasks::checkpoint,
+        "createCheckpoint" => |shared, call| tasks::moved(shared, call, Wish::Checkpoint),
         "listReviews" => asks::reviews,
         "listQuestions" => asks::questions,
         "listDependencies" => asks::dependencies,

@@ -8,10 +8,9 @@ use bowline_engine::operations::orchestrate::{Announced, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
 use bowline_runner::core::crew;
+use bowline_runner::core::stopper::Stopper;
 use bowline_runner::drivers::{develop, memory, thinking};
-use bowline_runner::orchestrate::{
-    Options, Screen, Stopper, Told, Used, View, Why, announcement, run,
-};
+use bowline_runner::orchestrate::{Options, Screen, Told, Used, View, Why, announcement, run};
 use bowline_words::Lang;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -32,29 +31,8 @@ pub(crate) struct Runs(Mutex<Vec<Run>>);
 
 struct Run {
     path: PathBuf,
-    reins: Reins,
+    stopper: Stopper,
     thread: JoinHandle<()>,
-}
-
-enum Reins {
-    Orchestration(Stopper),
-    Crew(crew::Stopper),
-}
-
-impl Reins {
-    fn leave(&self) {
-        match self {
-            Reins::Orchestration(stopper) => stopper.leave(),
-            Reins::Crew(stopper) => stopper.leave(),
-        }
-    }
-
-    fn stop(&self) {
-        match self {
-            Reins::Orchestration(stopper) => stopper.stop(),
-            Reins::Crew(stopper) => stopper.stop(),
-        }
-    }
 }
 
 /// What has a run of its own here.
@@ -81,7 +59,7 @@ impl Runnable {
         context: &Context,
         agent: Option<String>,
         lang: Lang,
-        begun: impl FnOnce(Reins),
+        begun: impl FnOnce(Stopper),
     ) -> Result<String, Error> {
         let mut quiet = Quiet(lang);
         let of_crew = |report: crew::Report| format!("{:?}", report.ended);
@@ -91,7 +69,6 @@ impl Runnable {
                     agent,
                     ..Options::default()
                 };
-                let begun = |stopper| begun(Reins::Orchestration(stopper));
                 let report = run(context, it, &options, &mut quiet, begun)?;
                 Ok(format!("{:?}", report.ended))
             }
@@ -100,7 +77,6 @@ impl Runnable {
                     agent,
                     ..thinking::Options::default()
                 };
-                let begun = |stopper| begun(Reins::Crew(stopper));
                 thinking::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
             Runnable::Memory(it) => {
@@ -108,7 +84,6 @@ impl Runnable {
                     agent,
                     ..memory::Options::default()
                 };
-                let begun = |stopper| begun(Reins::Crew(stopper));
                 memory::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
             Runnable::Develop(it) => {
@@ -116,7 +91,6 @@ impl Runnable {
                     agent,
                     ..develop::Options::default()
                 };
-                let begun = |stopper| begun(Reins::Crew(stopper));
                 develop::run(context, it, &options, &mut quiet, begun).map(of_crew)
             }
         }
@@ -138,7 +112,7 @@ impl Runs {
         let of_run = path.clone();
         let work = move || {
             let said = begun.clone();
-            let begun_with = |reins| drop(said.send(Ok(reins)));
+            let begun_with = |stopper| drop(said.send(Ok(stopper)));
             match what.run(&context, agent, lang, begun_with) {
                 Ok(ended) => tracing::info!(path = %path.display(), ended, "run"),
                 Err(error) => {
@@ -153,12 +127,12 @@ impl Runs {
             .spawn(work)
             .map_err(|error| Problem::internal(&error))?;
         match begins.recv_timeout(BEGIN_TIME) {
-            Ok(Ok(reins)) => {
+            Ok(Ok(stopper)) => {
                 let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 all.retain(|it| !it.thread.is_finished());
                 all.push(Run {
                     path: of_run,
-                    reins,
+                    stopper,
                     thread,
                 });
                 Ok(())
@@ -175,7 +149,7 @@ impl Runs {
         let found = all
             .iter()
             .find(|it| it.path == path && !it.thread.is_finished());
-        found.map(|it| it.reins.stop()).is_some()
+        found.map(|it| it.stopper.stop()).is_some()
     }
 
     /// Whether a run of a file is under way here.
@@ -189,7 +163,7 @@ impl Runs {
     pub(crate) fn leave(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for run in &all {
-            run.reins.leave();
+            run.stopper.leave();
         }
         let end = Instant::now() + LEAVE_TIME;
         while all.iter().any(|it| !it.thread.is_finished()) && Instant::now() < end {

@@ -9,7 +9,7 @@ use crate::runs::Runs;
 use crate::work::Work;
 use crate::workspaces::Workspaces;
 use crate::world::Metrics;
-use crate::{router, session};
+use crate::{jobs, router, session};
 use axum::Router;
 use axum::body::Body;
 use bowline_engine::Context;
@@ -20,7 +20,7 @@ use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::words::{shown, system};
 use bowline_formats::rest::EventName;
 use bowline_store::EventRow;
-use bowline_words::message::{Cause, ServeTrouble, ServerNo};
+use bowline_words::message::{ServeTrouble, ServerNo};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -285,11 +285,7 @@ impl Server {
         runtime.spawn(accept_unix(Arc::clone(&shared), router, unix));
         let work = begin(Publisher(Arc::clone(&shared)))?;
         let newest = work.store().feed();
-        let (_, newest) = newest.map_err(|error| ServeTrouble::Store {
-            cause: Cause::Other {
-                text: error.to_string(),
-            },
-        })?;
+        let (_, newest) = newest.map_err(|error| jobs::failed(&error))?;
         shared.feed.begin(newest);
         let _ = shared.work.set(work);
         shared.enter(State::Ready);

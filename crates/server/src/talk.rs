@@ -253,10 +253,7 @@ fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
 
 /// The beginning of a text that is too long to be shown whole.
 fn cut(text: &str) -> String {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     match end == text.len() {
         true => text.into(),
         false => format!("{}…", &text[..end]),

@@ -148,6 +148,15 @@ pub(crate) fn row(work: &dyn Work, id: &str) -> Result<JobRow, Problem> {
     found.ok_or_else(|| Problem::no_such("task", id))
 }
 
+/// The job that a call names.
+pub(crate) fn of_task<'s>(
+    shared: &'s Shared,
+    call: &Call,
+) -> Result<(&'s dyn Work, JobRow), Problem> {
+    let work = shared.work()?;
+    Ok((work, row(work, call.param("id"))?))
+}
+
 /// A task as it is now.
 pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
     let store = work.store();
@@ -232,8 +241,8 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn get(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    told(call, work, &row(work, call.param("id"))?)
+    let (work, row) = of_task(shared, call)?;
+    told(call, work, &row)
 }
 
 pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -275,44 +284,12 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn delete(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Delete { task })?;
+    moved(shared, call, Wish::Delete)?;
     empty(call)
 }
 
-pub(crate) fn submit(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Submit { task })
-}
-
-pub(crate) fn cancel(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Cancel { task })
-}
-
-pub(crate) fn pause(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Pause { task })
-}
-
-pub(crate) fn resume(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Resume { task })
-}
-
-pub(crate) fn retry(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Retry { task })
-}
-
-pub(crate) fn archive(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Archive { task })
-}
-
-pub(crate) fn checkpoint(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Checkpoint { task })
-}
-
-pub(crate) fn interrupt(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, |task| Wish::Interrupt { task })
-}
-
 /// A verb without anything else to say.
-fn moved(shared: &Arc<Shared>, call: &Call, wish: impl Fn(String) -> Wish) -> Reply {
+pub(crate) fn moved(shared: &Arc<Shared>, call: &Call, wish: fn(String) -> Wish) -> Reply {
     let _: Nothing = call.body()?;
     decided(shared, call, wish(call.param("id").to_owned()))
 }
@@ -343,13 +320,12 @@ pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn agent(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    json(call, &view::agent(&row(work, call.param("id"))?, work))
+    let (work, row) = of_task(shared, call)?;
+    json(call, &view::agent(&row, work))
 }
 
 pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let rows = work.store().spend(&SpendQuery {
         job: Some(row.id.clone()),
         from_day: None,
@@ -358,8 +334,7 @@ pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn deliveries(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let told = work.store().deliveries(&row.id)?;
     let of_notices = told.into_iter().filter(|it| it.kind == "notify");
     let items = of_notices.map(|it| Delivery {
@@ -377,8 +352,7 @@ pub(crate) fn app(shared: &Arc<Shared>, call: &Call) -> Reply {
         "stopApp" => Some(false),
         _ => None,
     };
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let app = work.app(&row, order);
     let app = app.map_err(|refused| told_no(work, refused))?;
     let url = (app.running && app.port > 0).then(|| format!("http://127.0.0.1:{}/", app.port));
@@ -394,8 +368,7 @@ pub(crate) fn app(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let types = work.types();
     let found = types
         .into_iter()
@@ -413,8 +386,7 @@ pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let limit = limit(call)?;
     let mut rows = work.store().events(&EventQuery {
         job: Some(row.id),
@@ -440,8 +412,7 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn conversation(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let work = shared.work()?;
-    let row = row(work, call.param("id"))?;
+    let (work, row) = of_task(shared, call)?;
     let limit = limit(call)?;
     let from = call.number("cursor")?.unwrap_or(0);
     let mut items = work.conversation(&row, from, limit + 1);

@@ -4,7 +4,7 @@ use crate::asks::waiting;
 use crate::call::{Call, Reply, bad_header, bytes, json};
 use crate::problem::Problem;
 use crate::serve::{Shared, State};
-use crate::tasks::{in_query, row};
+use crate::tasks::{in_query, of_task};
 use crate::view::{self, word};
 use crate::{feed, work::Work};
 use axum::body::Body;
@@ -55,13 +55,10 @@ pub(crate) fn ready(shared: &Arc<Shared>, call: &Call) -> Reply {
         State::Ready => (StatusCode::OK, "ok"),
         State::Draining => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
-    let status_word = word.into();
-    let mut response = json(
-        call,
-        &Health {
-            status: status_word,
-        },
-    )?;
+    let health = Health {
+        status: word.into(),
+    };
+    let mut response = json(call, &health)?;
     *response.status_mut() = status;
     Ok(response)
 }
@@ -274,8 +271,8 @@ pub(crate) fn events(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn task_events(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let task = row(shared.work()?, call.param("id"))?.id;
-    streamed(shared, call, Some(task))
+    let (_, row) = of_task(shared, call)?;
+    streamed(shared, call, Some(row.id))
 }
 
 fn streamed(

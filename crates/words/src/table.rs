@@ -64,3 +64,18 @@ macro_rules! table {
         }
     )+ };
 }
+
+/// An enum of messages without parameters, with the list of all its members, declared by its English table: there is nothing to
+/// say of a member besides its sentence.
+macro_rules! declared {
+    ($(#[$doc:meta])* $name:ident, $table:ident { $($member:ident => $text:literal;)+ }) => {
+        messages! { $(#[$doc])* $name, $table => text { $($member,)+ } }
+
+        impl $name {
+            /// Every one with its name.
+            pub const ALL: &[(&str, $name)] = &[$((stringify!($member), $name::$member)),+];
+        }
+
+        table! { $table: $name => text { $($member => $text;)+ } }
+    };
+}

@@ -201,9 +201,7 @@ fn end_all(jobs: &Jobs) {
                 comments,
             });
         }
-        ask(Wish::Cancel {
-            task: row.id.clone(),
-        });
+        ask(Wish::Cancel(row.id.clone()));
     }
     let began = Instant::now();
     let all = jobs.store().jobs(&JobQuery::default()).unwrap_or_default();

@@ -3,14 +3,14 @@
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
 use crate::commands::here::duration;
 use crate::commands::orchestrate_screen::{Watcher, cost};
-use crate::commands::signals;
+use crate::commands::runs::listening;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeline};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Shortage, Stopper, settings_of, would_start,
+    Ended, Options, Progress, Report, Shortage, settings_of, would_start,
 };
 use bowline_words::message::{Label, Status, Told as Said};
 use serde_json::json;
@@ -73,11 +73,7 @@ pub(crate) fn run(
     };
     let plan = orchestrate::plan(context, orchestration.root(), None).ok();
     let mut screen = Watcher::new(context, output, plan.as_ref());
-    let signals = signals::block();
-    let begun = |stopper: Stopper| {
-        let other = stopper.clone();
-        signals::listen(signals, move || stopper.leave(), move || other.stop());
-    };
+    let begun = listening();
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
     let spent = screen.spent();

@@ -8,7 +8,8 @@ use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error};
-use bowline_runner::core::crew::{Ended, Report, Screen, Stopper, Told};
+use bowline_runner::core::crew::{Ended, Report, Screen, Told};
+use bowline_runner::core::stopper::Stopper;
 use bowline_runner::drivers::{Would, develop, memory, thinking};
 use bowline_words::Lang;
 use bowline_words::message::Told as Said;
@@ -84,21 +85,11 @@ pub(crate) fn develop(
 }
 
 /// Signals are heard once the run has begun: the first leaves agents alone, the second ends them.
-fn listening() -> impl FnOnce(Stopper) {
+pub(super) fn listening() -> impl FnOnce(Stopper) {
     let signals = signals::block();
     move |stopper: Stopper| {
-        let stopper = std::sync::Arc::new(std::sync::Mutex::new(stopper));
         let other = stopper.clone();
-        let with = |stopper: &std::sync::Mutex<Stopper>, act: fn(&Stopper)| {
-            act(&stopper
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner));
-        };
-        signals::listen(
-            signals,
-            move || with(&stopper, Stopper::leave),
-            move || with(&other, Stopper::stop),
-        );
+        signals::listen(signals, move || stopper.leave(), move || other.stop());
     }
 }
 

@@ -118,16 +118,7 @@ fn any(desk: &Desk, given: &Given) -> Done {
     let noun = given.word("noun").trim();
     let verbs: Map<String, Value> = of_noun(noun, desk.role)
         .map(|(name, verb)| {
-            let offered = verb.takes.iter().filter(|arg| arg.role <= desk.role);
-            let shape = offered.map(|arg| {
-                let mark = if arg.needed { "" } else { "?" };
-                format!("{}{mark}: {}", arg.name, arg.kind.told())
-            });
-            let told = format!(
-                "{}. {{{}}}",
-                verb.about,
-                shape.collect::<Vec<_>>().join(", ")
-            );
+            let told = format!("{}. {}", verb.about, verb.offered(desk.role));
             (name.to_owned(), told.into())
         })
         .collect();

@@ -15,6 +15,9 @@ const VARIABLES: [&str; 9] = [
 /// The clients that are there without being described.
 pub const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "scripted"];
 
+/// The one for work for which nobody names one.
+const USUAL: &str = "claude";
+
 /// A client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
@@ -113,6 +116,23 @@ impl Client {
             how,
             env: env.iter().map(|&it| it.to_owned()).collect(),
         })
+    }
+
+    /// The client somebody named for everything, the one of a role, or the usual one. A role may be no client at all; the name
+    /// where there is no client of it.
+    pub fn chosen(
+        settings: &Settings,
+        named: Option<&str>,
+        role: Option<&str>,
+    ) -> Result<Client, String> {
+        let me = std::env::current_exe().unwrap_or_default();
+        let of = |name: &str| Client::named(name, settings, &me);
+        if let (None, Some(client)) = (named, role.and_then(of)) {
+            return Ok(client);
+        }
+        let name = named.or(settings.defaults.agent.as_deref());
+        let name = name.unwrap_or(USUAL);
+        of(name).ok_or_else(|| name.to_owned())
     }
 
     /// Whether it can be told something while it runs.

@@ -17,20 +17,14 @@ pub enum Word {
     Line(String),
     /// It says that its whole work is done.
     Complete,
+    /// What an agent that repeats its work was asked to say at the end of all of it.
+    Promise,
     /// An error it cannot get over.
     Failed(String),
     /// Its conversation.
     Session(String),
-    /// It met a limit, which is lifted then.
-    Limit {
-        /// When, where that is known.
-        until_ms: Option<i64>,
-    },
-    /// It met a limit, which is lifted after so many seconds.
-    LimitFor {
-        /// Seconds.
-        seconds: i64,
-    },
+    /// It met a limit.
+    Limit(Lifted),
     /// Its turn ended, and it waits for more.
     TurnEnded,
     /// What it used since it was last told.
@@ -40,6 +34,28 @@ pub enum Word {
         /// Dollars, all of this attempt.
         usd: f64,
     },
+}
+
+/// When a limit is lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifted {
+    /// At this time, in milliseconds since 1970.
+    At(i64),
+    /// After so many seconds.
+    After(i64),
+    /// That was not said.
+    Unsaid,
+}
+
+impl Lifted {
+    /// The time in milliseconds, `usual_ms` from now where it was not said. One without a time never shortens one with a time.
+    pub fn ms(self, now: i64, known: Option<i64>, usual_ms: i64) -> i64 {
+        match self {
+            Lifted::At(ms) => ms,
+            Lifted::After(seconds) => now + seconds.saturating_mul(1_000),
+            Lifted::Unsaid => known.unwrap_or(now + usual_ms),
+        }
+    }
 }
 
 /// Listens to one attempt.
@@ -108,11 +124,8 @@ impl Hearing {
     fn keep(&mut self, line: &str) {
         self.tail.push_str(line);
         self.tail.push('\n');
-        let mut from = self.tail.len().saturating_sub(TAIL_BYTES);
-        while !self.tail.is_char_boundary(from) {
-            from += 1;
-        }
-        self.tail.drain(..from);
+        let from = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..self.tail.ceil_char_boundary(from));
     }
 
     fn event(&mut self, what: &What<'_>, words: &mut Vec<Word>) {
@@ -132,13 +145,11 @@ impl Hearing {
                 ..
             } => {
                 let after = retry_after_s.and_then(|seconds| i64::try_from(seconds).ok());
-                words.push(match (until, after) {
-                    (Some(until), _) => Word::Limit {
-                        until_ms: Some(until.as_millisecond()),
-                    },
-                    (None, Some(seconds)) => Word::LimitFor { seconds },
-                    (None, None) => Word::Limit { until_ms: None },
-                });
+                words.push(Word::Limit(match (until, after) {
+                    (Some(until), _) => Lifted::At(until.as_millisecond()),
+                    (None, Some(seconds)) => Lifted::After(seconds),
+                    (None, None) => Lifted::Unsaid,
+                }));
             }
             What::Usage(usage) => {
                 let tokens = match usage.since {

@@ -7,6 +7,7 @@ pub mod crew;
 pub mod hearing;
 pub mod ladder;
 pub mod note;
+pub mod stopper;
 pub mod text;
 pub mod tidy;
 pub mod why;

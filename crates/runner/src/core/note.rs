@@ -22,11 +22,8 @@ pub fn failed(failures: &mut Vec<Failure>, attempt: u32, error: &str) {
     if failures.last().is_some_and(known) {
         return;
     }
-    let mut from = error.len().saturating_sub(ERROR_BYTES_MAX);
-    while !error.is_char_boundary(from) {
-        from += 1;
-    }
-    let error = error[from..].to_owned();
+    let from = error.len().saturating_sub(ERROR_BYTES_MAX);
+    let error = error[error.ceil_char_boundary(from)..].to_owned();
     failures.push(Failure { attempt, error });
     let excess = failures.len().saturating_sub(ERRORS_MAX);
     failures.drain(..excess);
@@ -42,6 +39,15 @@ pub struct Used {
     pub tokens: u64,
     /// Dollars.
     pub usd: f64,
+}
+
+impl Used {
+    /// Adds what an attempt says that it used; of its dollars, so many are counted already.
+    pub fn add(&mut self, tokens: u64, usd: f64, counted: &mut f64) {
+        self.tokens += tokens;
+        self.usd += (usd - *counted).max(0.0);
+        *counted = counted.max(usd);
+    }
 }
 
 /// What an agent handed back when it ended.

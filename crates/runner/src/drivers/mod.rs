@@ -17,9 +17,6 @@ use bowline_formats::settings::Settings;
 use bowline_words::message::BadSetting;
 use std::path::Path;
 
-/// The client of work for which nobody names one.
-const CLIENT: &str = "claude";
-
 /// What would be started first, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Would {
@@ -45,16 +42,8 @@ pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
     Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault })
 }
 
-/// The client somebody named for everything, the one of a role, or the usual one. A role may be no client at all.
 fn client(settings: &Settings, named: Option<&str>, role: Option<&str>) -> Result<Client, Error> {
-    let me = std::env::current_exe().unwrap_or_default();
-    let of = |name: &str| Client::named(name, settings, &me);
-    if let (None, Some(client)) = (named, role.and_then(of)) {
-        return Ok(client);
-    }
-    let name = named.or(settings.defaults.agent.as_deref());
-    let name = name.unwrap_or(CLIENT);
-    of(name).ok_or_else(|| Error::NoAgent { name: name.into() })
+    Client::chosen(settings, named, role).map_err(|name| Error::NoAgent { name })
 }
 
 /// What a run on a state file is made of, once nobody else runs there.

@@ -1,7 +1,6 @@
 //! What of an agent's output counts for its task.
 
-use super::ports::Word;
-use crate::core::hearing::{self, Word as Heard};
+use crate::core::hearing::{self, Word};
 use bowline_engine::formats::agents::{Event, Protocol};
 use bowline_engine::formats::tasks_md::wire::TaskReply;
 
@@ -29,42 +28,32 @@ impl Hearing {
     /// What bytes of the output and their events say.
     pub(super) fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
         let heard = self.inner.hear(bytes, events);
-        heard
-            .into_iter()
-            .flat_map(|word| self.meant(word))
-            .collect()
+        self.meant(heard)
     }
 
     /// The output is over: a last line needs no end.
     pub(super) fn over(&mut self) -> Vec<Word> {
         let heard = self.inner.over();
-        heard
-            .into_iter()
-            .flat_map(|word| self.meant(word))
-            .collect()
+        self.meant(heard)
     }
 
-    /// What a word means for the task.
-    fn meant(&self, word: Heard) -> Vec<Word> {
-        vec![match word {
-            Heard::Line(line) => return self.line(&line),
-            Heard::Something => Word::Something,
-            Heard::Complete => Word::Done,
-            Heard::Failed(message) => Word::Fail(message),
-            Heard::Session(id) => Word::Session(id),
-            Heard::Limit { until_ms } => Word::Limit { until_ms },
-            Heard::LimitFor { seconds } => Word::LimitFor { seconds },
-            Heard::TurnEnded => Word::TurnEnded,
-            Heard::Used { tokens, usd } => Word::Used { tokens, usd },
-        }]
+    /// What words mean for the task: lines only by what they say of it.
+    fn meant(&self, heard: Vec<Word>) -> Vec<Word> {
+        let meant = |word| match word {
+            Word::Line(line) => self.line(&line),
+            other => vec![other],
+        };
+        heard.into_iter().flat_map(meant).collect()
     }
 
     fn line(&self, line: &str) -> Vec<Word> {
         let mut words = Vec::new();
         match line.parse::<TaskReply>() {
-            Ok(TaskReply::Done { id, .. }) if id.as_str() == self.task => words.push(Word::Done),
+            Ok(TaskReply::Done { id, .. }) if id.as_str() == self.task => {
+                words.push(Word::Complete)
+            }
             Ok(TaskReply::Fail { id, reason, .. }) if id.as_str() == self.task => {
-                words.push(Word::Fail(reason.as_str().to_owned()));
+                words.push(Word::Failed(reason.as_str().to_owned()));
             }
             Ok(_) | Err(_) => {}
         }
@@ -93,7 +82,7 @@ mod tests {
                 .collect();
             words.extend(hearing.over());
             words.retain(|word| *word != Word::Something);
-            assert_eq!(words, [Word::Fail("no compiler".into()), Word::Done]);
+            assert_eq!(words, [Word::Failed("no compiler".into()), Word::Complete]);
             assert!(hearing.tail().ends_with("DONE:T1.1\n"));
         }
     }

@@ -26,11 +26,11 @@ pub use ledger::Ledger;
 pub use logs::logs;
 pub use note::{Failure, Note, Stage, Used};
 pub use ports::{
-    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish, Word,
+    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish,
 };
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};
 pub use report::{
     FailedTask, PhaseView, Progress, Prospect, Rehearsal, Report, View, prospect, would_start,
 };
-pub use run::{Options, Screen, Stopper, rules, run, settings_of};
+pub use run::{Options, Screen, rules, run, settings_of};

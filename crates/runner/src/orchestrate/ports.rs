@@ -2,6 +2,7 @@
 //! and a simulation stands in for it.
 
 use super::note::Note;
+use crate::core::hearing::Word;
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
 use bowline_engine::supervisor::Want;
@@ -163,40 +164,6 @@ pub enum Life {
     NotBegun {
         /// Why, where that is known.
         why: Option<Why>,
-    },
-}
-
-/// What of an agent's words counts.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Word {
-    /// Anything at all.
-    Something,
-    /// `DONE:ID`.
-    Done,
-    /// `FAIL:ID:reason`, or an error it cannot get over.
-    Fail(String),
-    /// The promise of mode ralph.
-    Promise,
-    /// Its conversation.
-    Session(String),
-    /// It met a limit, which is lifted then.
-    Limit {
-        /// When, where that is known.
-        until_ms: Option<i64>,
-    },
-    /// It met a limit, which is lifted after so many seconds.
-    LimitFor {
-        /// Seconds.
-        seconds: i64,
-    },
-    /// Its turn ended, and it waits for more.
-    TurnEnded,
-    /// What it used since it was last told.
-    Used {
-        /// Tokens.
-        tokens: u64,
-        /// Dollars, all of this attempt.
-        usd: f64,
     },
 }
 

@@ -35,8 +35,6 @@ use std::time::{Duration, Instant};
 
 /// How long room that was there is believed in: nothing fills a machine in less.
 const ROOMY: Duration = Duration::from_millis(100);
-/// The client of tasks for which nobody names one.
-const CLIENT: &str = "claude";
 /// The log of runs, below the root.
 const LOG: &str = ".claude/orchestrate.log";
 /// A longer one is cut to its end when a run begins.
@@ -125,21 +123,11 @@ impl Real<'_> {
     }
 
     pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
-        let assignee = || {
-            let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
-            task.and_then(|task| task.assignee.clone())
-        };
-        let me = std::env::current_exe().unwrap_or_default();
-        let named = |name: &str| Client::named(name, &self.settings, &me);
-        if let Some(name) = &self.agent {
-            return named(name).ok_or_else(|| no_agent(name));
-        }
         // An assignee may be a role and no client: then the prompt says so.
-        if let Some(client) = assignee().and_then(|name| named(&name)) {
-            return Ok(client);
-        }
-        let name = self.settings.defaults.agent.as_deref().unwrap_or(CLIENT);
-        named(name).ok_or_else(|| no_agent(name))
+        let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
+        let assignee = task.and_then(|task| task.assignee.as_deref());
+        let client = Client::chosen(&self.settings, self.agent.as_deref(), assignee);
+        client.map_err(|name| Reason::NoAgent { name }.into())
     }
 
     /// News of an attempt as the conductor wants them, where they say something to it.
@@ -344,11 +332,6 @@ pub(super) fn worktree_of(
     let folder = phase_place(root, plan, repo, phase).folder?;
     let path = folder.strip_prefix(root).unwrap_or(&folder);
     Some(path.to_string_lossy().into())
-}
-
-fn no_agent(name: &str) -> Why {
-    let name = name.to_owned();
-    Reason::NoAgent { name }.into()
 }
 
 /// A name that can be a branch and a folder.

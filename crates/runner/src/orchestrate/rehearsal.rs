@@ -4,10 +4,9 @@
 
 use super::conductor::{Conductor, Ended, Rules};
 use super::note::Note;
-use super::ports::{
-    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Word,
-};
+use super::ports::{Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble};
 use crate::core::breakers::one_more;
+use crate::core::hearing::{Lifted, Word};
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::machines::orchestrate::{
@@ -180,13 +179,16 @@ impl World {
         }
         if self.chance.one_in_thousand(odds.limited) {
             let seconds = self.chance.between(1, 3_600);
-            return vec![Life::Said(vec![Word::LimitFor { seconds }]), exit(1)];
+            return vec![
+                Life::Said(vec![Word::Limit(Lifted::After(seconds))]),
+                exit(1),
+            ];
         }
         if self.chance.one_in_thousand(odds.fails) {
             let why = format!("error of kind {}", self.chance.next() % 3);
-            return vec![Life::Said(vec![Word::Fail(why)]), exit(0)];
+            return vec![Life::Said(vec![Word::Failed(why)]), exit(0)];
         }
-        vec![Life::Running, Life::Said(vec![Word::Done]), exit(0)]
+        vec![Life::Running, Life::Said(vec![Word::Complete]), exit(0)]
     }
 }
 

@@ -13,6 +13,7 @@ use super::repo::{Customs, Kept, Proposals, Repo};
 use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
 use crate::core::breakers::Breakers;
+use crate::core::stopper::Stopper;
 use crate::core::tidy::tidy;
 use crate::core::why::Why;
 use bowline_engine::agents::shim;
@@ -100,22 +101,6 @@ pub trait Screen {
     fn used(&mut self, id: &str, used: Used);
     /// News for people elsewhere, in words; why something failed, where it was in this run.
     fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String;
-}
-
-/// Asks a run to leave, from another thread.
-#[derive(Clone)]
-pub struct Stopper(Sender<Heard>);
-
-impl Stopper {
-    /// Nothing new is started; agents go on, and the run leaves.
-    pub fn leave(&self) {
-        let _ = self.0.send(Heard::Wish(Wish::Leave));
-    }
-
-    /// Agents are ended too.
-    pub fn stop(&self) {
-        let _ = self.0.send(Heard::Wish(Wish::Stop));
-    }
 }
 
 /// What a run has to know of its beginning whenever it goes on.
@@ -233,7 +218,10 @@ pub fn run(
     }
     real.clean_up();
     real.tick_left();
-    begun(Stopper(heard));
+    begun(Stopper::new(move |ending| {
+        let wish = if ending { Wish::Stop } else { Wish::Leave };
+        let _ = heard.send(Heard::Wish(wish));
+    }));
     real.announce_left()?;
     let mut conductor = Conductor::new(rules);
     conductor.resume(&mut real)?;
@@ -335,38 +323,8 @@ fn asked(
     request: Request,
     lang: Lang,
 ) -> Result<Answer, Error> {
-    let named = |real: &Real<'_>, name: &str| real.ledger.owned.resolve(name);
-    let mut task = None;
-    let wish = match request {
-        Request::Pause {} => Ok(Wish::Pause),
-        Request::Continue {} => Ok(Wish::Continue),
-        Request::Stop {} => Ok(Wish::Stop),
-        Request::Start { id } => named(real, &id)
-            .map(|id| Command::Start { id })
-            .map(Wish::Move),
-        Request::Complete { id } => named(real, &id)
-            .map(|id| Command::Complete { id })
-            .map(Wish::Move),
-        Request::Fail { id, reason, retry } => named(real, &id)
-            .map(|id| Command::Fail {
-                id,
-                reason: reason.as_deref().map(Arc::from),
-                retry,
-            })
-            .map(Wish::Move),
-        Request::Retry { id } => named(real, &id)
-            .map(|id| Command::Retry { id })
-            .map(Wish::Move),
-        Request::ForceComplete { id, reason, person } => named(real, &id)
-            .map(|id| Command::ForceComplete {
-                id,
-                by: if person { Actor::Person } else { Actor::Agent },
-                reason: reason.as_deref().map(Arc::from),
-            })
-            .map(Wish::Move),
-    };
-    let outcome = wish.and_then(|wish| {
-        task = match &wish {
+    let outcome = wished(real, request).and_then(|wish| {
+        let task = match &wish {
             Wish::Move(
                 Command::Start { id }
                 | Command::Complete { id }
@@ -381,10 +339,10 @@ fn asked(
         if conductor.is_paused() != still {
             door::says_paused(&real.ledger.owned.orchestration().file().path, !still);
         }
-        Ok(())
+        Ok(task)
     });
     match outcome {
-        Ok(()) => {
+        Ok(task) => {
             let status = |id: &Id| {
                 real.run()
                     .node(id)
@@ -410,6 +368,28 @@ fn asked(
         }
         Err(error) => Err(error),
     }
+}
+
+fn wished(real: &Real<'_>, request: Request) -> Result<Wish, Error> {
+    let named = |name: &str| real.ledger.owned.resolve(name);
+    Ok(match request {
+        Request::Pause {} => Wish::Pause,
+        Request::Continue {} => Wish::Continue,
+        Request::Stop {} => Wish::Stop,
+        Request::Start { id } => Wish::Move(Command::Start { id: named(&id)? }),
+        Request::Complete { id } => Wish::Move(Command::Complete { id: named(&id)? }),
+        Request::Fail { id, reason, retry } => Wish::Move(Command::Fail {
+            id: named(&id)?,
+            reason: reason.as_deref().map(Arc::from),
+            retry,
+        }),
+        Request::Retry { id } => Wish::Move(Command::Retry { id: named(&id)? }),
+        Request::ForceComplete { id, reason, person } => Wish::Move(Command::ForceComplete {
+            id: named(&id)?,
+            by: if person { Actor::Person } else { Actor::Agent },
+            reason: reason.as_deref().map(Arc::from),
+        }),
+    })
 }
 
 pub(super) fn open_repo(

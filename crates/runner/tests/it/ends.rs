@@ -166,13 +166,13 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
             "no app in {}",
             folder.display()
         );
-        world.ask(Wish::Checkpoint { task: id.clone() }).unwrap();
+        world.ask(Wish::Checkpoint(id.clone())).unwrap();
         world.saved(&id);
         let pids = noted(&folder);
         assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
         // Neither its agent nor its app wants to end, and nobody waits for them before it is deleted.
-        world.ask(Wish::Cancel { task: id.clone() }).unwrap();
-        world.ask(Wish::Delete { task: id.clone() }).unwrap();
+        world.ask(Wish::Cancel(id.clone())).unwrap();
+        world.ask(Wish::Delete(id.clone())).unwrap();
         assert_eq!(world.jobs().store().job(&id).unwrap(), None);
         for pid in pids {
             assert!(

@@ -207,7 +207,7 @@ fn an_agent_that_ends_early_is_replaced_once_and_then_the_task_fails() {
     let row = world.row(&id);
     assert_eq!(row.job.attempt, 2);
     assert_eq!(row.job.failure().unwrap().code.name(), "agent_exited");
-    let retried = world.ask(Wish::Retry { task: id.clone() }).unwrap();
+    let retried = world.ask(Wish::Retry(id.clone())).unwrap();
     let new = retried.row.unwrap();
     assert_eq!(new.job.retry_of.as_deref(), Some(id.as_str()));
 }
@@ -220,7 +220,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     );
     let id = world.create("tea");
     world.until(&id, ("in_progress", "running"));
-    world.ask(Wish::Pause { task: id.clone() }).unwrap();
+    world.ask(Wish::Pause(id.clone())).unwrap();
     assert_eq!(world.pair(&id), ("in_progress", "paused"));
     let text = "hello".to_owned();
     let said = world
@@ -235,18 +235,18 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
         other => panic!("{other:?}"),
     };
     assert_eq!(status(), "queued");
-    let refused = world.ask(Wish::Interrupt { task: id.clone() });
+    let refused = world.ask(Wish::Interrupt(id.clone()));
     assert!(matches!(refused, Err(Refused::Rule(_))), "{refused:?}");
-    world.ask(Wish::Resume { task: id.clone() }).unwrap();
+    world.ask(Wish::Resume(id.clone())).unwrap();
     assert_eq!(status(), "delivered");
     // The phase has no deliverables on the disk: it is sent back to the agent.
     let reworked = wait_until(BOUND, || world.row(&id).job.reworks == 1);
     assert!(reworked, "{:?}", world.row(&id).job);
-    world.ask(Wish::Cancel { task: id.clone() }).unwrap();
+    world.ask(Wish::Cancel(id.clone())).unwrap();
     assert_eq!(world.pair(&id), ("failed", "failed"));
     let gone = wait_until(BOUND, || !world.jobs().alive(&world.row(&id)));
     assert!(gone, "the process is still there");
-    world.ask(Wish::Delete { task: id.clone() }).unwrap();
+    world.ask(Wish::Delete(id.clone())).unwrap();
     assert_eq!(world.jobs().store().job(&id).unwrap(), None);
 }
 
@@ -257,11 +257,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let second = world.create("tea");
     world.until(&first, ("in_progress", "running"));
     assert_eq!(world.pair(&second), ("pending", "idle"));
-    world
-        .ask(Wish::Cancel {
-            task: first.clone(),
-        })
-        .unwrap();
+    world.ask(Wish::Cancel(first.clone())).unwrap();
     world.until(&second, ("in_progress", "running"));
     let edit = |task: &str, depends_on: &str| {
         let edit = Edit {
@@ -287,7 +283,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let b = draft(vec![a.clone()]).unwrap().row.unwrap().id;
     let cycle = edit(&a, &b);
     assert!(matches!(cycle, Err(Refused::Cycle { .. })), "{cycle:?}");
-    let blocked = world.ask(Wish::Delete { task: a });
+    let blocked = world.ask(Wish::Delete(a));
     assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
 }
 
@@ -314,7 +310,7 @@ fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
     });
     let row = edited.unwrap().row.unwrap();
     assert_eq!((row.version, row.about.moves), (2, 0));
-    world.ask(Wish::Delete { task: task.clone() }).unwrap();
+    world.ask(Wish::Delete(task.clone())).unwrap();
     let told = world.jobs().store().events(&EventQuery::default()).unwrap();
     let told = told.iter().filter(|event| event.job == task);
     let told: Vec<&str> = told.filter_map(|it| it.body["changed"].as_str()).collect();

@@ -61,9 +61,7 @@ fn rule(command: &str, denies: bool) -> Wish {
         },
         task: None,
     };
-    Wish::AddRule {
-        rule: Box::new(rule),
-    }
+    Wish::AddRule(Box::new(rule))
 }
 
 #[test]
@@ -79,11 +77,7 @@ fn a_person_answers_for_the_exact_input_and_a_restart_in_between_changes_nothing
     assert_eq!(row.input, r#"{"command":"cargo test"}"#);
     let world = world.again();
     let permission = asked.id;
-    let permit = || {
-        world.ask(Wish::Permit {
-            permission: permission.clone(),
-        })
-    };
+    let permit = || world.ask(Wish::Permit(permission.clone()));
     permit().unwrap();
     world.until(&id, ("completed", "completed"));
     assert!(matches!(permit(), Err(Refused::Rule(_))), "once");
@@ -109,9 +103,9 @@ fn it_dies_with_its_attempt() {
     let world = world(script);
     let id = world.create("custom");
     let permission = world.open(&id, RecordKind::Permission).id;
-    let cancelled = world.ask(Wish::Cancel { task: id.clone() });
+    let cancelled = world.ask(Wish::Cancel(id.clone()));
     assert!(cancelled.is_ok(), "{cancelled:?}");
-    let late = world.ask(Wish::Permit { permission });
+    let late = world.ask(Wish::Permit(permission));
     assert!(matches!(late, Err(Refused::Rule(_))), "{late:?}");
     let row = rows(&world, &id).remove(0);
     assert_eq!(row.status, "withdrawn");
@@ -203,7 +197,7 @@ wait_for never
     assert!(by.starts_with("rule_") && by != made, "{by}");
     let heard = answers(&world, &id, 3);
     assert_eq!(heard[2]["response"]["response"]["message"], "not here");
-    world.ask(Wish::RemoveRule { rule: made.clone() }).unwrap();
+    world.ask(Wish::RemoveRule(made.clone())).unwrap();
     let rules = RecordQuery {
         job: Some(NO_JOB.into()),
         kind: Some(RecordKind::Rule),

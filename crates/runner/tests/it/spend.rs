@@ -47,7 +47,7 @@ fn tokens_and_money_are_counted_once_over_turns_attempts_and_restarts() {
     assert!(wait_until(BOUND, || cost(&world) == (155, 0.75)));
     // Its process is lost; the next one begins to count at nothing.
     let task = id.clone();
-    world.ask(Wish::Pause { task: task.clone() }).unwrap();
+    world.ask(Wish::Pause(task.clone())).unwrap();
     let checkpoint = world.saved(&id);
     let wish = Wish::Restore { task, checkpoint };
     world.ask(wish).unwrap();

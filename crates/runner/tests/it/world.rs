@@ -234,7 +234,7 @@ impl Drop for World {
         }
         for row in self.jobs().store().open_jobs().unwrap_or_default() {
             if allowed_actions(&row.job).contains(&Action::Cancel) {
-                let _ = self.ask(Wish::Cancel { task: row.id });
+                let _ = self.ask(Wish::Cancel(row.id));
             }
         }
         self.jobs().stop();

@@ -288,27 +288,27 @@ impl Work for Desk {
                 };
                 only(task, Command::Edit(edit))
             }
-            Wish::Submit { task } => only(task, Command::Submit),
-            Wish::Cancel { task } => only(task, Command::Cancel),
-            Wish::Pause { task } => only(task, Command::Pause),
-            Wish::Resume { task } => only(task, Command::Resume),
-            Wish::Retry { task } => only(
+            Wish::Submit(task) => only(task, Command::Submit),
+            Wish::Cancel(task) => only(task, Command::Cancel),
+            Wish::Pause(task) => only(task, Command::Pause),
+            Wish::Resume(task) => only(task, Command::Resume),
+            Wish::Retry(task) => only(
                 task,
                 Command::Retry {
                     new: self.id("task"),
                 },
             ),
-            Wish::Archive { task } => only(task, Command::Archive),
-            Wish::Delete { task } => {
+            Wish::Archive(task) => only(task, Command::Archive),
+            Wish::Delete(task) => {
                 let dependents = self.store.dependents(&task).unwrap();
                 only(task, Command::Delete { dependents })
             }
-            Wish::Checkpoint { task } => only(task, Command::SaveCheckpoint),
+            Wish::Checkpoint(task) => only(task, Command::SaveCheckpoint),
             Wish::Restore { task, checkpoint } => {
                 let checkpoint = at(&checkpoint)?;
                 only(task, Command::Restore(checkpoint))
             }
-            Wish::Fork { checkpoint } => {
+            Wish::Fork(checkpoint) => {
                 let task = self.of_record(&checkpoint)?;
                 let new = self.id("task");
                 let checkpoint = at(&checkpoint)?;
@@ -347,12 +347,12 @@ impl Work for Desk {
                     made: Some(id),
                 });
             }
-            Wish::Unsay { said } => {
+            Wish::Unsay(said) => {
                 let task = self.of_record(&said)?;
                 only(task, Command::Unsay { id: said })
             }
             Wish::Settle(_) => return Err(Refused::Failed("the desk has no outbox".into())),
-            Wish::Interrupt { task } => only(task, Command::Interrupt),
+            Wish::Interrupt(task) => only(task, Command::Interrupt),
             Wish::Approve { review, comment } => only(
                 self.of_record(&review)?,
                 Command::Approve { review, comment },
@@ -367,7 +367,7 @@ impl Work for Desk {
                 self.of_record(&question)?,
                 Command::Answer { question, text },
             ),
-            Wish::Skip { question } => only(self.of_record(&question)?, Command::Skip { question }),
+            Wish::Skip(question) => only(self.of_record(&question)?, Command::Skip { question }),
             Wish::Provide { dependency, value } => {
                 self.values.lock().unwrap().push(value);
                 only(
@@ -379,7 +379,7 @@ impl Work for Desk {
                 self.of_record(&dependency)?,
                 Command::Reject { dependency, reason },
             ),
-            Wish::Permit { permission } => {
+            Wish::Permit(permission) => {
                 only(self.of_record(&permission)?, Command::Permit { permission })
             }
             Wish::Deny { permission, reason } => only(

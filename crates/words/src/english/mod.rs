@@ -12,7 +12,7 @@ mod server;
 mod tool;
 mod troubles;
 mod usage;
-mod web;
+pub(crate) mod web;
 
 pub(crate) use found::*;
 pub(crate) use gate::*;

@@ -1,7 +1,11 @@
-//! What the web page says.
+//! What the web page says besides the server's own answers.
 
-table! {
-    web: Web => text {
+declared! {
+    /// A word or a sentence of the web page. Parameters stand in braces for the page to fill in; no Korean particle follows
+    /// one, because the page does not fit particles. Where one thing is said otherwise than several, both sentences stand
+    /// there with ` | ` between them.
+    Web, web {
+        // The frame.
         Board => "Board";
         NeedsYou => "Needs you";
         Workspaces => "Workspaces";
@@ -31,12 +35,14 @@ table! {
         ShownAsOf => "What you see was true {{age}}.";
         CatchingUp => "Connected again; reading everything that happened meanwhile.";
         TryNow => "Try now";
+        // Signing in.
         SignInTitle => "Sign in to Bowline";
         SignInText => "Open the link that 'bowline serve' printed, or enter the token of the server.";
         LinkUsed => "That link was used already or is too old. Enter the token, or start 'bowline serve' again for a new link.";
         Token => "Token";
         TokenHint => "It is in the file 'token' of the server's data folder.";
         SignIn => "Sign in";
+        // Times and numbers.
         Seconds => "{{n}} s";
         Minutes => "{{n}} min";
         Hours => "{{n}} h {{m}} min";
@@ -54,6 +60,7 @@ table! {
         ProgressOf => "{{n}} % done";
         DoneOf => "{{n}} of {{total}} done";
         Found => "{{n}} found";
+        // The board.
         SearchTasks => "Search tasks";
         GroupBy => "Group by";
         GroupNone => "Nothing";
@@ -73,6 +80,7 @@ table! {
         PhaseN => "Phase {{n}}";
         StepN => "Step {{n}}";
         WaitsFor => "waits for {{what}}";
+        // What waits for a person.
         ThingsNeedYou => "{{n}} waiting for your decision";
         DecideAll => "Decide";
         NothingWaits => "Nothing waits for you";
@@ -115,6 +123,7 @@ table! {
         KindDependency => "Dependency";
         KindPermission => "Permission";
         KindTask => "Stopped task";
+        // A new task.
         Title => "Title";
         Description => "Description";
         DescriptionHint => "What is wanted, what is there already, and how you will know that it is done";
@@ -144,6 +153,7 @@ table! {
         PhaseAnalysis => "Analysis";
         PhaseImplementation => "Implementation";
         PhaseTask => "Task";
+        // States.
         StatusDraft => "Draft";
         StatusPending => "Pending";
         StatusInProgress => "In progress";
@@ -176,6 +186,7 @@ table! {
         AgentWaitingReview => "Waits for a review";
         AgentCompleted => "Completed";
         AgentFailed => "Failed";
+        // Actions.
         ActionSubmit => "Submit";
         ActionEdit => "Edit";
         ActionDelete => "Delete";
@@ -225,6 +236,7 @@ table! {
         ConfirmRestore => "The task goes on from this checkpoint in a new attempt. Later work stays in the history.";
         LeaveIt => "Leave it";
         Actions => "Actions";
+        // A task.
         TabOverview => "Overview";
         TabReview => "Review";
         TabConversation => "Conversation";
@@ -268,6 +280,7 @@ table! {
         FailureDependencyRejected => "A dependency was refused";
         FailureDependencyTimeout => "A dependency was not provided in time";
         FailureBreaker => "A breaker stopped it";
+        // Output.
         Output => "Output of the agent";
         SearchLog => "Search the output";
         NoHits => "none";
@@ -277,6 +290,7 @@ table! {
         Follow => "Follow";
         NoOutput => "No output yet";
         CutCharacters => "… {{n}} more characters";
+        // Conversation.
         NothingSaid => "Nothing was said yet";
         NothingSaidHint => "Prompts, answers and the agent's own words appear here.";
         QueuedForAgent => "goes out with the next words to the agent";
@@ -296,6 +310,7 @@ table! {
         ToolCallsN => "{{n}} tool call | {{n}} tool calls";
         ToolCall => "Tool call";
         CutText => "The rest is too long to be shown.";
+        // Review.
         SeeComments => "See the comments on the files.";
         ReviewsOfTask => "Reviews";
         NoReview => "There is no review yet";
@@ -334,12 +349,13 @@ table! {
         ChangeModified => "changed";
         ChangeDeleted => "deleted";
         ChangeRenamed => "renamed";
+        // History and checkpoints.
         NoHistory => "Nothing has happened yet";
         Now => "Now";
         AfterMove => "After move {{n}}";
         BackToNow => "Back to now";
-        TaskDeleted => "This task was deleted. What is shown is how it was last.";
         RecordingEnd => "When this was recorded";
+        TaskDeleted => "This task was deleted. What is shown is how it was last.";
         BackToEnd => "Back to the end";
         NoCheckpoints => "No checkpoints yet";
         NoCheckpointsHint => "One is saved every few minutes, at every phase and whenever the agent stops.";
@@ -413,6 +429,7 @@ table! {
         TriggerUndo => "Undone";
         TriggerRepair => "Repaired";
         TriggerOutsideEdit => "Edited by another program";
+        // Files.
         NoFiles => "No files yet";
         NoFilesHint => "Files that the agent makes appear here.";
         DownloadZip => "Download all (ZIP)";
@@ -423,6 +440,7 @@ table! {
         HoldsSecret => "holds a secret value";
         TooLargeToShow => "Too large to show here.";
         FileGone => "The file is not there.";
+        // Workspaces.
         NoWorkspaces => "No workspaces";
         NoWorkspacesHint => "Start the server with 'bowline serve --workspace DIR' to see the state files of a folder here.";
         NoStateFiles => "No state files";
@@ -609,6 +627,7 @@ table! {
         Timeline => "Timeline";
         Merged => "merged as {{commit}}";
         NotMerged => "not merged";
+        // Fleet.
         Slots => "Slots in use";
         LiveAgents => "Agents of tasks in progress";
         NoAgents => "No agent is at work";
@@ -632,6 +651,7 @@ table! {
         KnownAgents => "Known agents";
         Available => "available";
         NotInstalled => "not installed";
+        // A capsule.
         Capsule => "Capsule";
         OpenCapsule => "Open a capsule";
         CapsuleHint => "One file with all that happened to a task, written by 'bowline capsule TASK'. Drop it here or choose it; it is read in this browser and sent nowhere.";
@@ -641,6 +661,7 @@ table! {
         CapsuleOf => "Made by Bowline {{version}} at {{time}}";
         EarlierMove => "Earlier";
         LaterMove => "Later";
+        // Keys.
         Keyboard => "Keyboard";
         KeyMove => "Next, previous";
         KeyOpen => "Open";
@@ -650,6 +671,7 @@ table! {
         KeyFollow => "Follow the output";
         KeyLeave => "Back";
         KeyHelp => "This list";
+        // Kinds of what an agent needs.
         DependencyApiKey => "API key";
         DependencyEnvVariable => "Environment variable";
         DependencyService => "Service";

@@ -10,9 +10,9 @@ mod said;
 mod server;
 mod tool;
 mod usage;
-mod web;
 mod word;
 
+pub use crate::english::web::Web;
 pub use found::{Found, Kind, Named, Repair};
 pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
@@ -23,7 +23,6 @@ pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo};
 pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
-pub use web::Web;
 pub use word::{Status, Thing};
 
 use crate::Lang;

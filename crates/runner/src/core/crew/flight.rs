@@ -86,11 +86,8 @@ impl Flight {
         self.words.push_str(line);
         self.words.push('\n');
         if self.words.len() > 2 * WORDS_BYTES_MAX {
-            let mut from = self.words.len() - WORDS_BYTES_MAX;
-            while !self.words.is_char_boundary(from) {
-                from += 1;
-            }
-            self.words.drain(..from);
+            let from = self.words.len() - WORDS_BYTES_MAX;
+            self.words.drain(..self.words.ceil_char_boundary(from));
         }
     }
 }
@@ -211,7 +208,7 @@ impl<W: Work> Crew<'_, W> {
         let mut learnt = false;
         for word in words {
             match word {
-                Word::Something | Word::Complete => {}
+                Word::Something | Word::Complete | Word::Promise => {}
                 Word::Line(line) => {
                     if let Some(why) = failure(&line, id) {
                         flight.failed = Some(Why::said(why));
@@ -223,21 +220,13 @@ impl<W: Work> Crew<'_, W> {
                     learnt |= flight.note.session.as_ref() != Some(&session);
                     flight.note.session = Some(session);
                 }
-                Word::LimitFor { .. } | Word::Limit { .. } => {
-                    let until = match word {
-                        Word::LimitFor { seconds } => Some(now + seconds.saturating_mul(1_000)),
-                        Word::Limit { until_ms } => until_ms,
-                        _ => None,
-                    };
-                    // One without a time never shortens one with a time.
-                    let known = flight.limited.unwrap_or(now + breakers.retry_after_ms);
-                    flight.limited = Some(until.unwrap_or(known));
+                Word::Limit(lifted) => {
+                    let until = lifted.ms(now, flight.limited, breakers.retry_after_ms);
+                    flight.limited = Some(until);
                     attempts.want(&attempt, Want::Ended);
                 }
                 Word::Used { tokens, usd } => {
-                    flight.note.used.tokens += tokens;
-                    flight.note.used.usd += (usd - flight.usd).max(0.0);
-                    flight.usd = flight.usd.max(usd);
+                    flight.note.used.add(tokens, usd, &mut flight.usd);
                 }
                 Word::TurnEnded => {
                     flight.note.used.turns += 1;

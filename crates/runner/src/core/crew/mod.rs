@@ -16,6 +16,7 @@ pub use work::{After, Brief, Ended, Job, Outcome, Over, Report, Rules, Screen, T
 use super::attempts::{Attempts, Happened, News};
 use super::breakers::{Breakers, Starts};
 use super::note::{Note, Stage};
+use super::stopper::Stopper;
 use super::tidy::tidy;
 use super::why::Why;
 use bowline_engine::agents::shim;
@@ -46,24 +47,6 @@ enum Heard<C> {
     Checked(String, Box<C>),
     Leave,
     Stop,
-}
-
-/// Asks a run to leave, from another thread.
-pub struct Stopper {
-    leave: Box<dyn Fn() + Send>,
-    stop: Box<dyn Fn() + Send>,
-}
-
-impl Stopper {
-    /// Nothing new is started; agents go on, and the run leaves.
-    pub fn leave(&self) {
-        (self.leave)();
-    }
-
-    /// Agents are ended too.
-    pub fn stop(&self) {
-        (self.stop)();
-    }
 }
 
 /// What a run is made of.
@@ -100,11 +83,10 @@ pub fn run<W: Work>(
         program: "run".into(),
         message: error.to_string(),
     })?;
-    let (leave, stop) = (heard.clone(), heard.clone());
-    begun(Stopper {
-        leave: Box::new(move || drop(leave.send(Heard::Leave))),
-        stop: Box::new(move || drop(stop.send(Heard::Stop))),
-    });
+    let stopped = heard.clone();
+    begun(Stopper::new(move |ending| {
+        let _ = stopped.send(if ending { Heard::Stop } else { Heard::Leave });
+    }));
     let Parts {
         context,
         place,

@@ -9,9 +9,10 @@ use super::prompts::{failure, texts};
 use super::{Would, client, parts, settings_at, would_start};
 use crate::core::clients::Client;
 use crate::core::crew::{
-    After, Brief, Job, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+    After, Brief, Job, Outcome, Over, Report, Rules, Screen, Unit, Work, run as crew,
 };
 use crate::core::note::{Note, Reply};
+use crate::core::stopper::Stopper;
 use crate::core::why::Why;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::formats::develop::evidence::Evidence;

@@ -68,7 +68,7 @@ impl Desk {
         let verb = asked.wish.verb();
         let request = asked.request.map(|id| (id, print(&asked.wish)));
         let deleted = match &asked.wish {
-            Wish::Delete { task } => self.row(task).ok().map(Box::new),
+            Wish::Delete(task) => self.row(task).ok().map(Box::new),
             _ => None,
         };
         match self.decide(asked.wish, asked.version) {
@@ -144,8 +144,8 @@ impl Desk {
                 return self.create(edit, *about, submit);
             }
             Wish::Edit { task, edit } => return self.edit(&task, *edit, version),
-            Wish::Retry { task } => return self.retry(&task, version),
-            Wish::Fork { checkpoint } => return self.fork(&checkpoint),
+            Wish::Retry(task) => return self.retry(&task, version),
+            Wish::Fork(checkpoint) => return self.fork(&checkpoint),
             Wish::Restore { task, checkpoint } => {
                 let (job, at) = self.checkpoint(&checkpoint)?;
                 if job != task {
@@ -154,7 +154,7 @@ impl Desk {
                 (task, Command::Restore(at))
             }
             Wish::Say { task, text } => return self.say(&task, text, version),
-            Wish::Unsay { said } => (self.of("message", &said)?, Command::Unsay { id: said }),
+            Wish::Unsay(said) => (self.of("message", &said)?, Command::Unsay { id: said }),
             Wish::RequestChanges {
                 review,
                 feedback,
@@ -164,7 +164,7 @@ impl Desk {
             Wish::Provide { dependency, value } => {
                 return self.provide(dependency, &value, version);
             }
-            Wish::Permit { permission } => {
+            Wish::Permit(permission) => {
                 return self.permission(&permission, None, PERSON, version);
             }
             Wish::Deny { permission, reason } => {
@@ -174,28 +174,26 @@ impl Desk {
                 permissions,
                 denied,
             } => return self.permissions(&permissions, denied.as_ref()),
-            Wish::AddRule { rule } => return self.add_rule(*rule),
-            Wish::RemoveRule { rule } => return self.remove_rule(&rule),
+            Wish::AddRule(rule) => return self.add_rule(*rule),
+            Wish::RemoveRule(rule) => return self.remove_rule(&rule),
             Wish::Said {
                 task,
                 attempt,
                 marker,
             } => return self.said_exactly(&task, attempt, *marker),
-            Wish::Submit { task } => (task, Command::Submit),
-            Wish::Cancel { task } => (task, Command::Cancel),
-            Wish::Pause { task } => (task, Command::Pause),
-            Wish::Resume { task } => (task, Command::Resume),
-            Wish::Archive { task } => (task, Command::Archive),
-            Wish::Checkpoint { task } => (task, Command::SaveCheckpoint),
-            Wish::Interrupt { task } => (task, Command::Interrupt),
-            Wish::Delete { task } => return self.delete(&task, version),
+            Wish::Submit(task) => (task, Command::Submit),
+            Wish::Cancel(task) => (task, Command::Cancel),
+            Wish::Pause(task) => (task, Command::Pause),
+            Wish::Resume(task) => (task, Command::Resume),
+            Wish::Archive(task) => (task, Command::Archive),
+            Wish::Checkpoint(task) => (task, Command::SaveCheckpoint),
+            Wish::Interrupt(task) => (task, Command::Interrupt),
+            Wish::Delete(task) => return self.delete(&task, version),
             Wish::Approve { review, comment } => (
                 self.of("review", &review)?,
                 Command::Approve { review, comment },
             ),
-            Wish::Skip { question } => {
-                (self.of("question", &question)?, Command::Skip { question })
-            }
+            Wish::Skip(question) => (self.of("question", &question)?, Command::Skip { question }),
             Wish::Reject { dependency, reason } => (
                 self.of("dependency", &dependency)?,
                 Command::Reject { dependency, reason },
@@ -638,19 +636,19 @@ fn print(wish: &Wish) -> String {
             format!("{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}")
         }
         Wish::Edit { task, edit } => format!("{task} {edit:?}"),
-        Wish::Submit { task }
-        | Wish::Cancel { task }
-        | Wish::Pause { task }
-        | Wish::Resume { task }
-        | Wish::Retry { task }
-        | Wish::Archive { task }
-        | Wish::Delete { task }
-        | Wish::Checkpoint { task }
-        | Wish::Interrupt { task } => task.clone(),
+        Wish::Submit(task)
+        | Wish::Cancel(task)
+        | Wish::Pause(task)
+        | Wish::Resume(task)
+        | Wish::Retry(task)
+        | Wish::Archive(task)
+        | Wish::Delete(task)
+        | Wish::Checkpoint(task)
+        | Wish::Interrupt(task) => task.clone(),
         Wish::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
-        Wish::Fork { checkpoint } => checkpoint.clone(),
+        Wish::Fork(checkpoint) => checkpoint.clone(),
         Wish::Say { task, text } => format!("{task} {text:?}"),
-        Wish::Unsay { said } => said.clone(),
+        Wish::Unsay(said) => said.clone(),
         Wish::Approve { review, comment } => format!("{review} {comment:?}"),
         Wish::RequestChanges {
             review,
@@ -658,17 +656,17 @@ fn print(wish: &Wish) -> String {
             comments,
         } => format!("{review} {feedback:?} {comments:?}"),
         Wish::Answer { question, text } => format!("{question} {text:?}"),
-        Wish::Skip { question } => question.clone(),
+        Wish::Skip(question) => question.clone(),
         Wish::Provide { dependency, .. } => dependency.clone(),
         Wish::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
-        Wish::Permit { permission } => permission.clone(),
+        Wish::Permit(permission) => permission.clone(),
         Wish::Deny { permission, reason } => format!("{permission} {reason:?}"),
         Wish::Decide {
             permissions,
             denied,
         } => format!("{permissions:?} {denied:?}"),
-        Wish::AddRule { rule } => format!("rule {rule:?}"),
-        Wish::RemoveRule { rule } => format!("rule {rule}"),
+        Wish::AddRule(rule) => format!("rule {rule:?}"),
+        Wish::RemoveRule(rule) => format!("rule {rule}"),
         Wish::Said {
             task,
             attempt,

@@ -15,7 +15,7 @@ pub struct Asked {
     pub wish: Wish,
 }
 
-/// What somebody wants of jobs. Ids are whole.
+/// What somebody wants of jobs. Ids are whole; where a verb takes nothing else, it is the one of what the verb is about.
 #[derive(Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the verb it stands for")]
 pub enum Wish {
@@ -31,48 +31,26 @@ pub enum Wish {
         task: String,
         edit: Box<Edit>,
     },
-    Submit {
-        task: String,
-    },
-    Cancel {
-        task: String,
-    },
-    Pause {
-        task: String,
-    },
-    Resume {
-        task: String,
-    },
-    Retry {
-        task: String,
-    },
-    Archive {
-        task: String,
-    },
-    Delete {
-        task: String,
-    },
-    Checkpoint {
-        task: String,
-    },
+    Submit(String),
+    Cancel(String),
+    Pause(String),
+    Resume(String),
+    Retry(String),
+    Archive(String),
+    Delete(String),
+    Checkpoint(String),
     Restore {
         task: String,
         checkpoint: String,
     },
-    Fork {
-        checkpoint: String,
-    },
+    Fork(String),
     Say {
         task: String,
         text: String,
     },
     /// Takes back what was said and not yet told.
-    Unsay {
-        said: String,
-    },
-    Interrupt {
-        task: String,
-    },
+    Unsay(String),
+    Interrupt(String),
     Approve {
         review: String,
         comment: Option<String>,
@@ -86,9 +64,7 @@ pub enum Wish {
         question: String,
         text: String,
     },
-    Skip {
-        question: String,
-    },
+    Skip(String),
     Provide {
         dependency: String,
         value: String,
@@ -97,9 +73,7 @@ pub enum Wish {
         dependency: String,
         reason: String,
     },
-    Permit {
-        permission: String,
-    },
+    Permit(String),
     Deny {
         permission: String,
         reason: String,
@@ -111,12 +85,8 @@ pub enum Wish {
         denied: Option<String>,
     },
     /// Answers whatever fits from now on, and what waits now.
-    AddRule {
-        rule: Box<PermissionRule>,
-    },
-    RemoveRule {
-        rule: String,
-    },
+    AddRule(Box<PermissionRule>),
+    RemoveRule(String),
     /// The agent of an attempt says something exactly. Questions, dependencies and permissions get their id here.
     Said {
         task: String,

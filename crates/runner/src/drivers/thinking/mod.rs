@@ -6,9 +6,10 @@ use super::prompts::{failure, numbers, texts};
 use super::{Would, client, parts, settings_at, would_start};
 use crate::core::clients::Client;
 use crate::core::crew::{
-    After, Brief, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+    After, Brief, Outcome, Over, Report, Rules, Screen, Unit, Work, run as crew,
 };
 use crate::core::note::{Note, Reply};
+use crate::core::stopper::Stopper;
 use crate::core::why::Why;
 use bowline_engine::operations::thinking::{Refusal, Run, Sheet, Stage, Status, ThinkingRun};
 use bowline_engine::{Context, Error, Refusal as Refused};

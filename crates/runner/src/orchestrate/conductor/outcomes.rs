@@ -1,8 +1,9 @@
 //! What the conductor makes of what attempts and landings come to.
 
 use super::super::note::{Note, Stage};
-use super::super::ports::{Job, Landed, PhaseEnded, Ports, Told, Trouble, Word};
+use super::super::ports::{Job, Landed, PhaseEnded, Ports, Told, Trouble};
 use super::*;
+use crate::core::hearing::Word;
 use bowline_words::Lang;
 
 impl Conductor {
@@ -21,30 +22,21 @@ impl Conductor {
         let (mut learnt, mut turned) = (false, false);
         for word in words {
             match word {
-                Word::Something => {}
-                Word::Done => flight.done = true,
-                Word::Fail(reason) => flight.failed = Some(Why::said(&reason)),
+                Word::Something | Word::Line(_) => {}
+                Word::Complete => flight.done = true,
+                Word::Failed(reason) => flight.failed = Some(Why::said(&reason)),
                 Word::Promise => flight.promised = true,
                 Word::Session(session) => {
                     learnt |= flight.note.session.as_ref() != Some(&session);
                     flight.note.session = Some(session);
                 }
-                Word::LimitFor { .. } | Word::Limit { .. } => {
-                    let until_ms = match word {
-                        Word::LimitFor { seconds } => Some(now + seconds.saturating_mul(1_000)),
-                        Word::Limit { until_ms } => until_ms,
-                        _ => None,
-                    };
-                    let until = until_ms.unwrap_or(now + breakers.retry_after_ms);
-                    let known = flight.limited.unwrap_or(until);
-                    // One without a time never shortens one with a time.
-                    flight.limited = Some(if until_ms.is_some() { until } else { known });
+                Word::Limit(lifted) => {
+                    let until = lifted.ms(now, flight.limited, breakers.retry_after_ms);
+                    flight.limited = Some(until);
                     ports.want(id, flight.note.attempt, Want::Ended);
                 }
                 Word::Used { tokens, usd } => {
-                    flight.note.used.tokens += tokens;
-                    flight.note.used.usd += (usd - flight.usd).max(0.0);
-                    flight.usd = flight.usd.max(usd);
+                    flight.note.used.add(tokens, usd, &mut flight.usd);
                 }
                 Word::TurnEnded => {
                     flight.note.used.turns += 1;

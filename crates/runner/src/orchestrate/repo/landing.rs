@@ -24,18 +24,6 @@ pub(super) enum Advance {
     Blocked(Why),
 }
 
-/// What came of putting the work of a task behind others'.
-pub(super) enum Rebased {
-    /// The last commit.
-    Commit(String),
-    Conflict {
-        paths: Vec<String>,
-        hunks: String,
-    },
-    /// What a command should have made was not made.
-    Red(Why),
-}
-
 impl Repo {
     /// Lands a task on the branch of its phase. Done before is done.
     pub fn land(&self, task: &TaskPlace) -> Result<Landed, Error> {
@@ -52,14 +40,10 @@ impl Repo {
                 return Ok(Landed::Unfit { why });
             }
             let head = self.keep_head(task)?;
-            let commit = match self.rebased(task, &tip, &head)? {
-                Rebased::Commit(commit) => commit,
-                Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
-                Rebased::Red(why) => return Ok(Landed::Red { why }),
+            let commit = match self.proven(task, &tip, &head)? {
+                Ok(commit) => commit,
+                Err(landed) => return Ok(landed),
             };
-            if let Some(why) = self.evidence(&commit)? {
-                return Ok(Landed::Red { why });
-            }
             match self.move_branch(&task.phase.branch, &tip, &commit)? {
                 Advance::Done => {
                     self.show_phase(&task.phase)?;
@@ -83,14 +67,22 @@ impl Repo {
         Ok(head)
     }
 
-    /// What the evidence command said of a commit, where it failed.
-    pub(super) fn evidence(&self, commit: &str) -> Result<Option<Why>, Error> {
-        if self.customs.evidence.is_empty() {
-            return Ok(None);
+    /// The last commit of a task's work behind others', of which the evidence command said nothing bad; else what that comes to.
+    pub(super) fn proven(
+        &self,
+        task: &TaskPlace,
+        tip: &str,
+        head: &str,
+    ) -> Result<Result<String, Landed>, Error> {
+        let rebased = self.rebased(task, tip, head)?;
+        if let (Ok(commit), false) = (&rebased, self.customs.evidence.is_empty()) {
+            let place = self.checked_out(commit)?;
+            if let Some(why) = self.command(&self.customs.evidence, &place)? {
+                let why = evidence_red(why);
+                return Ok(Err(Landed::Red { why }));
+            }
         }
-        let place = self.checked_out(commit)?;
-        let failed = self.command(&self.customs.evidence, &place)?;
-        Ok(failed.map(evidence_red))
+        Ok(rebased)
     }
 
     /// The commit by which a task of this run landed.
@@ -116,22 +108,22 @@ impl Repo {
     }
 
     /// The task's commits behind what landed before, ticked and signed as this task's.
-    pub(super) fn rebased(
+    fn rebased(
         &self,
         task: &TaskPlace,
         tip: &str,
         head: &str,
-    ) -> Result<Rebased, Error> {
+    ) -> Result<Result<String, Landed>, Error> {
         let end = self.git.run(&["merge-base", tip, head])?;
         let base = match (end.code, self.stacked_on(task, head)?) {
             (Some(0), Some(below)) => below,
             (Some(0), None) => end.printed,
             _ => {
                 // They have nothing in common at all.
-                return Ok(Rebased::Conflict {
+                return Ok(Err(Landed::Conflict {
                     paths: Vec::new(),
                     hunks: String::new(),
-                });
+                }));
             }
         };
         let commits = self.git.text(&[
@@ -158,7 +150,7 @@ impl Repo {
                     Some(tree) => tree,
                     None => {
                         let hunks = self.hunks(&tree, &paths)?;
-                        return Ok(Rebased::Conflict { paths, hunks });
+                        return Ok(Err(Landed::Conflict { paths, hunks }));
                     }
                 },
             };
@@ -166,11 +158,11 @@ impl Repo {
             series = Some((tip.to_owned(), tree, title(task), like));
         }
         let Some((parent, tree, message, like)) = series else {
-            return Ok(Rebased::Commit(tip.to_owned()));
+            return Ok(Ok(tip.to_owned()));
         };
         let tree = match self.remade(&tree, &base, [tip, head], !straight)? {
             Remade::Tree(tree) => self.ticked(&tree, &task.id)?,
-            Remade::Failed(why) => return Ok(Rebased::Red(why)),
+            Remade::Failed(why) => return Ok(Err(Landed::Red { why })),
         };
         let message = format!(
             "{}\n\nBowline-Task: {}\nBowline-Run: {}\n",
@@ -179,7 +171,7 @@ impl Repo {
             self.run
         );
         let commit = self.commit_tree(&tree, &[&parent], &message, like.as_deref())?;
-        Ok(Rebased::Commit(commit))
+        Ok(Ok(commit))
     }
 
     /// The work of another that a task was begun on, which is not its own.
@@ -257,11 +249,7 @@ impl Repo {
                 inside &= !line.starts_with(">>>>>>> ");
             }
             if out.len() > HUNK_BYTES_MAX {
-                let mut end = HUNK_BYTES_MAX;
-                while !out.is_char_boundary(end) {
-                    end -= 1;
-                }
-                out.truncate(end);
+                out.truncate(out.floor_char_boundary(HUNK_BYTES_MAX));
                 out.push_str("\n…\n");
                 break;
             }

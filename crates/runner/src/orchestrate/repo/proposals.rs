@@ -1,7 +1,7 @@
 //! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
 //! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
 
-use super::landing::{Advance, Rebased, first_lines};
+use super::landing::{Advance, first_lines};
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -199,14 +199,10 @@ impl Repo {
         if known.head == head {
             return self.answered(task, how, known);
         }
-        let commit = match self.rebased(task, &tip, &head)? {
-            Rebased::Commit(commit) => commit,
-            Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
-            Rebased::Red(why) => return Ok(Landed::Red { why }),
+        let commit = match self.proven(task, &tip, &head)? {
+            Ok(commit) => commit,
+            Err(landed) => return Ok(landed),
         };
-        if let Some(why) = self.evidence(&commit)? {
-            return Ok(Landed::Red { why });
-        }
         let branch = Repo::task_branch(&task.id);
         let to = format!("{commit}:refs/heads/{branch}");
         let end = self
@@ -275,12 +271,10 @@ impl Repo {
                     .unwrap_or_else(|why| why.to_string()),
                 None => String::new(),
             };
-            let mut from = log.len().saturating_sub(LOG_BYTES_MAX);
-            while !log.is_char_boundary(from) {
-                from += 1;
-            }
+            let from = log.len().saturating_sub(LOG_BYTES_MAX);
+            let end = &log[log.ceil_char_boundary(from)..];
             let name = name.unwrap_or_default().to_owned();
-            let why = Why::with(Reason::ProposalCheckRed { name }, &log[from..]);
+            let why = Why::with(Reason::ProposalCheckRed { name }, end);
             // Whoever looks again at the same work without a change would hear the same.
             return Ok(Landed::SentBack { why });
         }

@@ -19,7 +19,6 @@ use std::sync::{Arc, MutexGuard};
 pub(super) struct Command {
     pub(super) key: String,
     pub(super) job: Option<String>,
-    pub(super) verb: &'static str,
     pub(super) wish: Wish,
 }
 
@@ -99,7 +98,7 @@ impl Run {
             return;
         }
         let command = &self.commands[number];
-        let verb = command.verb;
+        let verb = command.wish.verb();
         if let Ok(made) = answer {
             let job = command.job.clone().or(made).unwrap();
             match verb {
@@ -134,13 +133,12 @@ impl Run {
         self.turn(Some(Input::Asked(Box::new(asked), Box::new(reply))));
     }
 
-    pub(super) fn command(&mut self, job: Option<&str>, verb: &'static str, wish: Wish) {
+    pub(super) fn command(&mut self, job: Option<&str>, wish: Wish) {
         let number = self.commands.len();
         let key = format!("r{number}");
         self.commands.push(Command {
             key,
             job: job.map(str::to_owned),
-            verb,
             wish,
         });
         self.ask(number);
@@ -163,7 +161,6 @@ impl Run {
             let (depends_on, scheduled_for) = (Vec::new(), None);
             self.command(
                 None,
-                "create",
                 Wish::Create {
                     title,
                     description,
@@ -183,7 +180,7 @@ impl Run {
         let of = Some(id.as_str());
         let task = id.clone();
         if trouble && self.dice.below(40) == 0 {
-            self.command(of, "cancel", Wish::Cancel { task });
+            self.command(of, Wish::Cancel(task));
             return;
         }
         // Only one that asks nothing: the next would ask again.
@@ -197,62 +194,41 @@ impl Run {
                 if trouble && saved.is_some() && self.dice.below(10) == 0 =>
             {
                 let checkpoint = saved.map(|(id, _)| id.clone()).unwrap();
-                self.command(of, "restore", Wish::Restore { task, checkpoint });
+                self.command(of, Wish::Restore { task, checkpoint });
             }
             Life::Running if trouble && self.dice.below(8) == 0 => {
-                self.command(of, "pause", Wish::Pause { task })
+                self.command(of, Wish::Pause(task))
             }
             Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
-                self.command(of, "resume", Wish::Resume { task });
+                self.command(of, Wish::Resume(task));
             }
             Life::Paused(PausedBy::Breaker { until: None, .. }) => {
-                self.command(of, "resume", Wish::Resume { task });
+                self.command(of, Wish::Resume(task));
             }
             Life::Asking => {
                 let question = row.job.open_question().unwrap().id.clone();
-                self.command(
-                    of,
-                    "answer",
-                    Wish::Answer {
-                        question,
-                        text: "green".into(),
-                    },
-                );
+                let text = "green".into();
+                self.command(of, Wish::Answer { question, text });
             }
             Life::Needing => {
                 let dependency = row.job.open_dependency().unwrap().id.clone();
-                self.command(
-                    of,
-                    "provide",
-                    Wish::Provide {
-                        dependency,
-                        value: "sk-very-green-tea".into(),
-                    },
-                );
+                let value = "sk-very-green-tea".into();
+                self.command(of, Wish::Provide { dependency, value });
             }
             Life::Reviewing => {
                 let review = row.job.open_review().unwrap().id.clone();
-                if trouble && self.dice.below(3) == 0 {
-                    let (feedback, comments) = ("more".to_owned(), Vec::new());
-                    self.command(
-                        of,
-                        "changes",
-                        Wish::RequestChanges {
-                            review,
-                            feedback,
-                            comments,
-                        },
-                    );
-                } else {
-                    self.command(
-                        of,
-                        "approve",
-                        Wish::Approve {
-                            review,
-                            comment: None,
-                        },
-                    );
-                }
+                let wish = match trouble && self.dice.below(3) == 0 {
+                    true => Wish::RequestChanges {
+                        review,
+                        feedback: "more".to_owned(),
+                        comments: Vec::new(),
+                    },
+                    false => Wish::Approve {
+                        review,
+                        comment: None,
+                    },
+                };
+                self.command(of, wish);
             }
             _ => {}
         }
@@ -561,7 +537,7 @@ impl Run {
                     ("agent", "ANSWER") => "answer",
                     ("agent", "DEPENDENCY_PROVIDED") => "provide",
                     ("task", "APPROVE") if text("from") == "review" => "approve",
-                    ("task", "REQUEST_CHANGES") => "changes",
+                    ("task", "REQUEST_CHANGES") => "request-changes",
                     ("task", "CANCEL") => "cancel",
                     ("agent", "RESTORE") => "restore",
                     _ => continue,
@@ -569,7 +545,14 @@ impl Run {
                 *found.entry(verb).or_default() += 1;
             }
             for verb in [
-                "create", "pause", "resume", "answer", "provide", "approve", "changes", "cancel",
+                "create",
+                "pause",
+                "resume",
+                "answer",
+                "provide",
+                "approve",
+                "request-changes",
+                "cancel",
                 "restore",
             ] {
                 let told = self
