@@ -1,9 +1,8 @@
 //! Control groups, where this user may make them.
 
-use crate::support::{BOUND, World, environment, letter, shim, signal, still, until, until_state};
+use crate::support::{BOUND, World, bring_to, letter, signal, still, until};
 use bowline_supervisor::{
-    CgroupSpec, CgroupSupport, Condition, NoGroup, Sandbox, SandboxSupport, State, Stream, Want,
-    sweep,
+    CgroupSpec, CgroupSupport, NoGroup, Sandbox, SandboxSupport, State, Stream, Want, sweep,
 };
 use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
@@ -40,14 +39,12 @@ fn a_group_is_frozen_thawed_and_removed() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 10);
-    handle.want(Want::Paused, 1).unwrap();
-    let status = until_state(&mut handle, State::Paused);
+    let status = bring_to(&mut handle, Want::Paused, 1);
     let events = std::fs::read_to_string(group.join("cgroup.events")).unwrap();
     assert!(events.contains("frozen 1"), "{events}");
     handle.want(Want::Running, 2).unwrap();
     until(&mut handle, |now| now.out.end > status.out.end + 10);
-    handle.want(Want::Ended, 3).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 3);
     assert!(wait_until(BOUND, || !group.exists()));
 }
 
@@ -61,12 +58,9 @@ fn a_lost_group_is_swept_whole_even_when_frozen() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 10);
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     signal(handle.hello().shim, Signal::KILL);
-    assert!(wait_until(BOUND, || {
-        world.attempt.condition().unwrap() == Condition::Lost
-    }));
+    world.until_lost();
     let swept = sweep(&world.attempt).unwrap();
     // The one that hides is among them: it has neither mark nor parent to be found by.
     assert!(
@@ -92,13 +86,10 @@ fn a_process_that_has_left_its_group_is_paused_and_ended_too() {
     world.until_said("left");
     let said = world.output(Stream::Out);
     let pid: i32 = said.lines().find_map(|line| line.parse().ok()).unwrap();
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     assert!(letter(pid).is_some_and(still), "{:?}", letter(pid));
-    handle.want(Want::Running, 2).unwrap();
-    until_state(&mut handle, State::Running);
-    handle.want(Want::Ended, 3).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Running, 2);
+    bring_to(&mut handle, Want::Ended, 3);
     world.nobody();
 }
 
@@ -119,8 +110,7 @@ fn a_sandboxed_agent_cannot_leave_its_group() {
         sandbox.best_effort = true;
         spec.sandbox = Some(sandbox);
     });
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     assert_eq!(world.output(Stream::Out), "tried\n");
 }
 
@@ -137,14 +127,12 @@ fn a_storm_of_processes_is_frozen_and_ended_as_a_whole() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     let members = || std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
     let before = members();
     assert!(!before.is_empty());
     assert_eq!(members(), before);
-    handle.want(Want::Ended, 2).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 2).exit.unwrap();
     assert!(exit.left.is_empty(), "{exit:?}");
     world.nobody();
     assert!(wait_until(BOUND, || !group.exists()));
@@ -174,8 +162,7 @@ fn limits_hold() {
         status.err.end > 0 || status.exit.is_some()
     });
     assert!(world.processes().len() <= 20);
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
     world.nobody();
 
     let world = World::with("head -c 200000000 /dev/zero | tail", |spec| {
@@ -184,8 +171,7 @@ fn limits_hold() {
             ..CgroupSpec::below(parent)
         });
     });
-    let mut handle = world.go();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = world.run().exit.unwrap();
     assert_ne!(exit.code, Some(0), "{exit:?}");
 }
 
@@ -204,9 +190,7 @@ fn a_forged_group_is_not_swept() {
         let handle = world.go();
         world.until_said("ready");
         signal(handle.hello().shim, Signal::KILL);
-        assert!(wait_until(BOUND, || {
-            world.attempt.condition().unwrap() == Condition::Lost
-        }));
+        world.until_lost();
         let lock = world.attempt.folder().join("lock");
         let mut owner: serde_json::Value =
             serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();
@@ -231,8 +215,7 @@ fn without_limits_an_agent_can_do_without_a_group() {
             ..CgroupSpec::below(PathBuf::from("/proc"))
         });
     });
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     assert_eq!(world.output(Stream::Out), "fine\n");
 
     let world = World::with("echo never", |spec| {
@@ -242,17 +225,14 @@ fn without_limits_an_agent_can_do_without_a_group() {
             ..CgroupSpec::below(PathBuf::from("/proc"))
         });
     });
-    let mut handle = world.go();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = world.run().exit.unwrap();
     assert!(!exit.started, "{exit:?}");
 }
 
 #[test]
 fn a_group_that_cannot_be_made_starts_nothing() {
     let world = grouped("echo never", PathBuf::from("/proc"));
-    shim().start(&world.attempt).unwrap();
-    let mut handle = world.attach();
-    handle.go(&environment()).unwrap();
+    let _handle = world.go();
     let exit = world.ended();
     let told = exit.start_error.unwrap();
     assert!(!exit.started && told.contains("control group"), "{told}");

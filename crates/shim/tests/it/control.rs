@@ -1,6 +1,6 @@
 //! The wanted level reaches every descendant, whatever it does about signals.
 
-use crate::support::{World, letter, signal, still, until, until_state};
+use crate::support::{World, bring_to, letter, signal, still, until, until_state};
 use bowline_supervisor::{Error, Refused, Sent, State, Stream, Want};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
@@ -48,8 +48,7 @@ fn a_pause_stops_every_descendant_and_a_resume_continues_them() {
 fn a_paused_agent_that_somebody_continues_is_paused_again() {
     let world = World::script("while :; do sleep 0.05; done");
     let mut handle = world.go();
-    handle.want(Want::Paused, 1).unwrap();
-    let agent = until_state(&mut handle, State::Paused).agent.unwrap();
+    let agent = bring_to(&mut handle, Want::Paused, 1).agent.unwrap();
     signal(agent, Signal::CONT);
     let paused = wait_until(crate::support::BOUND, || {
         letter(agent).is_some_and(still) && handle.status().unwrap().state == State::Paused
@@ -75,8 +74,7 @@ fn an_older_wish_is_refused_and_the_same_one_is_no_news() {
         assert!(stale, "{error}");
     }
     until_state(&mut handle, State::Paused);
-    handle.want(Want::Running, 6).unwrap();
-    until_state(&mut handle, State::Running);
+    bring_to(&mut handle, Want::Running, 6);
 }
 
 #[test]
@@ -88,11 +86,9 @@ fn an_end_asks_first_and_a_paused_agent_hears_it() {
         let mut handle = world.go();
         world.until_said("ready");
         if paused {
-            handle.want(Want::Paused, 1).unwrap();
-            until_state(&mut handle, State::Paused);
+            bring_to(&mut handle, Want::Paused, 1);
         }
-        handle.want(Want::Ended, 2).unwrap();
-        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let exit = bring_to(&mut handle, Want::Ended, 2).exit.unwrap();
         assert_eq!((exit.code, exit.asked), (Some(7), true), "{exit:?}");
         assert_eq!(world.output(Stream::Out), "ready\nbye\n");
     }
@@ -103,8 +99,7 @@ fn an_end_leaves_nobody() {
     let world = World::script(FAMILY);
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Ended, 1).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
     assert!(exit.left.is_empty(), "{exit:?}");
     world.nobody();
 }
@@ -116,8 +111,7 @@ fn what_the_agent_leaves_behind_ends_with_it() {
          (setsid sleep 1000 &)
          exit 4",
     );
-    let mut handle = world.go();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = world.run().exit.unwrap();
     assert_eq!((exit.code, exit.asked), (Some(4), false));
     assert!(exit.complete, "{exit:?}");
     world.nobody();
@@ -160,13 +154,11 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     );
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     let before = world.processes();
     assert!(world.letters().into_iter().all(still));
     assert_eq!(world.processes(), before);
-    handle.want(Want::Ended, 2).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 2);
     world.nobody();
 }
 
@@ -184,8 +176,7 @@ fn an_end_is_told_when_nobody_is_left_of_a_storm() {
         let mut handle = world.go();
         world.until_said("ready");
         if paused {
-            handle.want(Want::Paused, 1).unwrap();
-            until_state(&mut handle, State::Paused);
+            bring_to(&mut handle, Want::Paused, 1);
             assert!(world.letters().into_iter().all(still));
         }
         handle.want(Want::Ended, 2).unwrap();
@@ -233,8 +224,7 @@ fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     until(&mut handle, |status| status.out.end == 18);
     assert_eq!(handle.interrupt(1).unwrap(), Sent::Already);
     // A paused agent hears it when it goes on.
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     assert_eq!(handle.interrupt(2).unwrap(), Sent::Accepted);
     assert_eq!(handle.status().unwrap().interrupts, 2);
     handle.want(Want::Running, 2).unwrap();
@@ -246,8 +236,7 @@ fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     handle.set_fence(0);
     assert!(handle.interrupt(3).is_err());
     handle.set_fence(1);
-    handle.want(Want::Ended, 3).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 3);
     assert_eq!(handle.interrupt(3).unwrap_err().code(), "agent_not_running");
 }
 
@@ -258,8 +247,7 @@ fn idle_connections_do_not_keep_anybody_from_ending_the_agent() {
     world.until_said("ready");
     let idle: Vec<_> = (0..80).map(|_| world.attempt.connect().unwrap()).collect();
     let mut handle = world.attach();
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
     drop(idle);
 }
 
@@ -271,8 +259,7 @@ fn an_end_sends_sigcont_once_and_not_twenty_times_a_second() {
     let world = World::with(script, |spec| spec.bounds.grace_ms = 1_500);
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
     let said = world.output(Stream::Out);
     assert_eq!(said.matches("cont").count(), 1, "{said}");
 }
@@ -298,6 +285,5 @@ fn an_idle_shim_does_not_wake_up() {
     let woken = wakeups(shim) - before;
     // Once for the line that was read, and as much again for chance.
     assert!(woken <= 2, "{woken}");
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
 }

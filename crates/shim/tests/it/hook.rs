@@ -49,15 +49,9 @@ fn open_gates_let_through_what_they_open() {
     assert!(world.bash("git commit -m x").allowed());
     world.commit(&run("PR", &ALL[..2]));
     assert!(world.write(&world.root.join("src/a.rs")).allowed());
-    let outcome = world.bash("git push");
-    assert!(outcome.denied());
-    assert!(
-        outcome
-            .stderr
-            .contains("bowline develop gate pass re_review_clean --by-hand REASON"),
-        "{}",
-        outcome.stderr
-    );
+    world
+        .bash("git push")
+        .denied_with("bowline develop gate pass re_review_clean --by-hand REASON");
     world.commit(&run("PR", ALL));
     assert!(world.bash("git push").allowed());
 }
@@ -67,14 +61,8 @@ fn an_edited_gate_opens_nothing_and_is_told() {
     let world = World::new();
     world.commit(&run("IMPLEMENT", &[]));
     world.scribble(&run("DONE", ALL));
-    let outcome = world.bash("git push");
-    assert!(outcome.denied());
-    assert!(
-        outcome.stderr.contains(
-            "not believed, because bowline did not write it: phase, gates.review_clean_pass"
-        ),
-        "{}",
-        outcome.stderr
+    world.bash("git push").denied_with(
+        "not believed, because bowline did not write it: phase, gates.review_clean_pass",
     );
 }
 
@@ -109,13 +97,9 @@ fn a_missing_file_of_an_open_run_denies_with_the_repair() {
     world.commit(&run("IMPLEMENT", REVIEWED));
     fs::remove_dir_all(world.file().parent().unwrap()).unwrap();
     for folder in [world.root.clone(), world.root.join("src")] {
-        let outcome = world.bash_in(&folder, "git push");
-        assert!(outcome.denied(), "{outcome:?}");
-        assert!(
-            outcome.stderr.contains("bowline doctor --repair"),
-            "{}",
-            outcome.stderr
-        );
+        world
+            .bash_in(&folder, "git push")
+            .denied_with("bowline doctor --repair");
     }
     assert!(world.bash("ls").allowed());
     // A file above the repository does not stand in for it.
@@ -129,13 +113,9 @@ fn a_missing_file_of_an_open_run_denies_with_the_repair() {
 fn a_damaged_file_denies_what_counts() {
     let world = World::new();
     world.scribble("{ torn");
-    let outcome = world.bash("git push");
-    assert!(outcome.denied());
-    assert!(
-        outcome.stderr.contains("bowline doctor --repair"),
-        "{}",
-        outcome.stderr
-    );
+    world
+        .bash("git push")
+        .denied_with("bowline doctor --repair");
     assert!(world.bash("git status").allowed());
 }
 
@@ -376,16 +356,8 @@ fn a_word_that_is_no_event_is_taken_from_the_message() {
     let message = json!({
         "hook_event_name": "PreToolUse", "cwd": world.root, "tool_name": "Bash", "tool_input": {"command": "git push"},
     });
-    let outcome = world.hook_in(
-        &world.root,
-        &["no-such-event"],
-        message.to_string().as_bytes(),
-    );
-    assert!(outcome.denied(), "{outcome:?}");
-    let outcome = world.hook_in(
-        &world.root,
-        &["pre-tool-use"],
-        message.to_string().as_bytes(),
-    );
-    assert!(outcome.denied(), "{outcome:?}");
+    for word in ["no-such-event", "pre-tool-use"] {
+        let outcome = world.hook_in(&world.root, &[word], message.to_string().as_bytes());
+        assert!(outcome.denied(), "{word}: {outcome:?}");
+    }
 }

@@ -2,23 +2,14 @@
 //! not believed all the same.
 
 use crate::actors::acting;
-use crate::support::{BOUND, World, environment, letter, shim, signal, until, until_state};
+use crate::support::{
+    BOUND, World, bring_to, environment, letter, shim, signal, until, until_state,
+};
 use bowline_supervisor::{Attempt, Condition, Handle, Spec, State, Stream, Want};
 use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
-
-/// Starts an agent that knows where its attempt is (`AT`).
-fn knowing(world: &World) -> Handle {
-    shim().start(&world.attempt).unwrap();
-    let mut handle = world.attach();
-    let mut given = environment();
-    let folder = world.attempt.folder().to_str().unwrap();
-    given.insert("AT".into(), folder.into());
-    handle.go(&given).unwrap();
-    handle
-}
 
 /// Waits for [`tell`], and not through the shim: what follows keeps it from answering.
 const UNTIL_TOLD: &str = "until [ -e told ]; do sleep 0.01; done";
@@ -38,7 +29,7 @@ fn a_connection_that_was_left_to_another_process_is_refused() {
     let part = words("leave_a_connection");
     let script = format!("kill -STOP $PPID; {part}; kill -CONT $PPID; exec sleep 1000");
     let world = World::script(&script);
-    let mut handle = knowing(&world);
+    let mut handle = world.go_knowing();
     world.until_said("\"id\":0");
     let said = world.output(Stream::Out);
     assert!(
@@ -55,7 +46,7 @@ fn a_descendant_of_very_many_generations_is_refused() {
         "down() {{ if [ $1 -gt 0 ]; then (down $(($1 - 1)); true); else {part}; fi; }}; down 300"
     );
     let world = World::script(&script);
-    let mut handle = knowing(&world);
+    let mut handle = world.go_knowing();
     until_state(&mut handle, State::Ended);
     let said = world.output(Stream::Out);
     assert!(
@@ -84,15 +75,12 @@ fn whoever_carries_the_mark_is_refused_wherever_it_stands() {
 #[test]
 fn an_agent_that_connects_all_the_time_is_paused_and_ended() {
     let world = World::with("", |spec| spec.command = acting("connect_all_the_time"));
-    let mut handle = knowing(&world);
+    let mut handle = world.go_knowing();
     until(&mut handle, |status| status.out.end > 0);
     world.attach();
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
-    handle.want(Want::Running, 2).unwrap();
-    until_state(&mut handle, State::Running);
-    handle.want(Want::Ended, 3).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Paused, 1);
+    bring_to(&mut handle, Want::Running, 2);
+    bring_to(&mut handle, Want::Ended, 3);
     world.nobody();
 }
 
@@ -110,17 +98,11 @@ fn an_end_that_the_agent_wrote_is_not_believed() {
         let script =
             format!("{forgery}; echo cannot run > $AT/exec-error; echo forged; read line; exit 3");
         let world = World::script(&script);
-        shim().start(&world.attempt).unwrap();
-        let mut handle = world.attach();
-        let mut given = environment();
-        let folder = world.attempt.folder().to_str().unwrap();
-        given.insert("AT".into(), folder.into());
         let end = serde_json::json!({
             "attempt": world.attempt.id(), "fence": 1, "started": true, "code": 0, "asked": false,
             "out": 7, "err": 0, "complete": true, "start_error": " ".repeat(5_000),
         });
-        given.insert("END".into(), end.to_string());
-        handle.go(&given).unwrap();
+        let mut handle = world.go_with([("AT", world.place()), ("END", end.to_string())]);
         world.until_said("forged");
         assert_eq!(
             world.attempt.condition().unwrap(),
@@ -156,7 +138,7 @@ fn an_agent_that_kills_its_shim_is_lost_and_not_started_again() {
             "echo begun >> begun; {UNTIL_TOLD}; {spoiled} > $AT/lock; kill -KILL $PPID; exec sleep 1000"
         );
         let world = World::script(&script);
-        let _handle = knowing(&world);
+        let _handle = world.go_knowing();
         tell(&world);
         let lost = wait_until(BOUND, || {
             world.attempt.condition().unwrap() == Condition::Lost
@@ -182,8 +164,7 @@ fn a_process_that_hides_is_ended_with_the_agent() {
     until(&mut handle, |status| status.out.end > 0);
     let hidden: i32 = world.output(Stream::Out).trim().parse().unwrap();
     assert!(!world.processes().contains(&hidden));
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
     assert!(matches!(letter(hidden), None | Some('Z' | 'X')));
 }
 
@@ -192,7 +173,7 @@ fn a_process_that_hides_is_ended_with_the_agent() {
 fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
     let script = format!("{UNTIL_TOLD}; chmod 0 $AT/* $AT; echo $?; exec sleep 1000");
     let world = World::script(&script);
-    let _handle = knowing(&world);
+    let _handle = world.go_knowing();
     let folder = world.attempt.folder();
     let mode = |name: &str| std::fs::metadata(folder.join(name)).map(|it| it.mode() & 0o700);
     tell(&world);
@@ -274,8 +255,7 @@ fn an_output_that_somebody_else_holds_open_does_not_hold_the_end() {
         .write(true)
         .open(format!("/proc/{agent}/fd/1"))
         .unwrap();
-    handle.want(Want::Ended, 1).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
     drop(held);
     assert!(!exit.complete && exit.out == 6, "{exit:?}");
 }

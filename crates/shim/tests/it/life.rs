@@ -17,8 +17,7 @@ use std::time::Duration;
 fn an_agent_runs_says_something_and_ends() {
     let world = World::script("echo out; echo err >&2; exit 3");
     assert_eq!(world.attempt.condition().unwrap(), Condition::Intended);
-    let mut handle = world.go();
-    let status = until_state(&mut handle, State::Ended);
+    let status = world.run();
     let exit = world.ended();
     assert_eq!(status.exit.as_ref(), Some(&exit));
     assert_eq!((exit.code, exit.signal), (Some(3), None));
@@ -143,11 +142,7 @@ fn whoever_has_an_older_fencing_number_is_refused() {
 #[test]
 fn the_environment_is_what_was_given_and_the_mark() {
     let world = World::script("env | sort");
-    shim().start(&world.attempt).unwrap();
-    let mut handle = world.attach();
-    let mut given = environment();
-    given.insert("SECRET".into(), "a b\nc".into());
-    handle.go(&given).unwrap();
+    let mut handle = world.go_with([("SECRET", "a b\nc".to_owned())]);
     until_state(&mut handle, State::Ended);
     let text = world.output(Stream::Out);
     assert!(text.contains("SECRET=a b\nc\n"), "{text}");
@@ -166,16 +161,14 @@ fn the_environment_is_what_was_given_and_the_mark() {
 #[test]
 fn a_command_that_cannot_be_run_is_told() {
     let world = World::with("", |spec| spec.command = vec!["no-such-program".into()]);
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     let exit = world.ended();
     assert!(!exit.started);
     let told = exit.start_error.unwrap();
     assert!(told.contains("no-such-program"), "{told}");
 
     let world = World::with("true", |spec| spec.folder = "/no/such/folder".into());
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     let told = world.ended().start_error.unwrap();
     assert!(told.contains("/no/such/folder"), "{told}");
 }
@@ -188,20 +181,14 @@ fn a_folder_with_a_very_long_path_works() {
         at.push("x".repeat(100));
     }
     let world = World::at(folder, &at.join("attempt"), "echo deep", |_| {});
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     assert_eq!(world.output(Stream::Out), "deep\n");
 }
 
 #[test]
 fn the_agent_cannot_talk_to_its_own_shim() {
     let world = World::with("", |spec| spec.command = acting("ask_the_shim"));
-    shim().start(&world.attempt).unwrap();
-    let mut handle = world.attach();
-    let mut given = environment();
-    let folder = world.attempt.folder().to_str().unwrap();
-    given.insert("AT".into(), folder.into());
-    handle.go(&given).unwrap();
+    let mut handle = world.go_knowing();
     until_state(&mut handle, State::Ended);
     let text = world.output(Stream::Out);
     assert!(text.contains("agent_peer"), "{text}");

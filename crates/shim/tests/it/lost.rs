@@ -1,6 +1,6 @@
 //! The shim is killed: the attempt is known to be lost, what it left is swept, and nothing is started again.
 
-use crate::support::{BOUND, World, shim, signal, until_state};
+use crate::support::{BOUND, World, bring_to, shim, signal, until_state};
 use bowline_supervisor::{Attempt, Condition, Error, Handle, State, Stream, Swept, Want, sweep};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
@@ -24,14 +24,11 @@ fn a_killed_shim_leaves_a_lost_attempt_that_can_be_swept() {
         let mut handle = world.go();
         family(&world);
         if paused {
-            handle.want(Want::Paused, 1).unwrap();
-            until_state(&mut handle, State::Paused);
+            bring_to(&mut handle, Want::Paused, 1);
         }
         let agent = handle.last_status().agent.unwrap();
         signal(handle.hello().shim, Signal::KILL);
-        assert!(wait_until(BOUND, || {
-            world.attempt.condition().unwrap() == Condition::Lost
-        }));
+        world.until_lost();
         // The agent never outlives its shim, paused or not.
         assert!(wait_until(BOUND, || !world.processes().contains(&agent)));
         let swept = sweep(&world.attempt).unwrap();
@@ -66,9 +63,7 @@ fn a_storm_that_a_shim_left_is_swept() {
     let handle = world.go();
     world.until_said("ready");
     signal(handle.hello().shim, Signal::KILL);
-    assert!(wait_until(BOUND, || {
-        world.attempt.condition().unwrap() == Condition::Lost
-    }));
+    world.until_lost();
     let swept = sweep(&world.attempt).unwrap();
     assert!(!swept.killed.is_empty(), "{swept:?}");
     if swept.left.is_empty() && !swept.restless {
@@ -90,8 +85,7 @@ fn a_shim_killed_before_go_has_lost_nothing() {
     assert!(wait_until(BOUND, || {
         world.attempt.condition().unwrap() == Condition::Intended
     }));
-    let mut handle = world.go();
-    until_state(&mut handle, State::Ended);
+    world.run();
     assert_eq!(world.output(Stream::Out), "once\n");
 }
 

@@ -1,6 +1,6 @@
 //! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left behind.
 
-use crate::support::{BOUND, World, until, until_state};
+use crate::support::{BOUND, World, bring_to, until, until_state};
 use bowline_supervisor::{Blocked, Exit, Handle, State, Stream, Want};
 use bowline_test_support::{Lack, skip};
 use std::process::Command;
@@ -53,12 +53,9 @@ fn ignores_term_and_tstp() {
     let world = World::script("trap '' TERM TSTP HUP INT; echo deaf; while :; do sleep 0.02; done");
     let mut handle = world.go();
     world.until_said("deaf");
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
-    handle.want(Want::Running, 2).unwrap();
-    until_state(&mut handle, State::Running);
-    handle.want(Want::Ended, 3).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    bring_to(&mut handle, Want::Paused, 1);
+    bring_to(&mut handle, Want::Running, 2);
+    let exit = bring_to(&mut handle, Want::Ended, 3).exit.unwrap();
     assert_eq!((exit.code, exit.signal), (None, Some(9)));
     check_memory(&handle);
     world.nobody();
@@ -82,8 +79,7 @@ fn closes_its_output_and_goes_on() {
     // That there will be no more output is known; the agent is supervised as before.
     until(&mut handle, |status| status.out.closed && status.err.closed);
     assert_eq!(handle.status().unwrap().state, State::Running);
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     handle.want(Want::Running, 2).unwrap();
     check_memory(&handle);
     handle.send(1, b"go on\n", false).unwrap();
@@ -136,8 +132,7 @@ fn becomes_something_else() {
     until(&mut handle, |status| status.out.end > 0);
     let agent = handle.last_status().agent.unwrap();
     assert_eq!(world.output(Stream::Out), format!("{agent}\n"));
-    handle.want(Want::Ended, 1).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
     assert_eq!(exit.signal, Some(15));
     world.nobody();
 }
@@ -147,8 +142,7 @@ fn dies_while_paused() {
     let world = World::script("setsid sleep 1000 & echo ready; while :; do sleep 0.05; done");
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Paused, 1).unwrap();
-    let agent = until_state(&mut handle, State::Paused).agent.unwrap();
+    let agent = bring_to(&mut handle, Want::Paused, 1).agent.unwrap();
     crate::support::signal(agent, rustix::process::Signal::KILL);
     check_memory(&handle);
     let exit = until_state(&mut handle, State::Ended).exit.unwrap();
@@ -180,11 +174,18 @@ fn writes_everything_to_standard_error() {
 struct Small(tempfile::TempDir);
 
 impl Small {
+    /// Or a word why there is none.
     fn mounted() -> Option<Small> {
         let place = tempfile::tempdir().unwrap();
         let words = ["-t", "tmpfs", "-o", "size=1m", "none"];
         let mounted = Command::new("mount").args(words).arg(place.path()).output();
         let there = mounted.is_ok_and(|output| output.status.success());
+        if !there {
+            skip(
+                Lack::Mounting,
+                "a small file system cannot be mounted by this user",
+            );
+        }
         there.then_some(Small(place))
     }
 }
@@ -199,10 +200,6 @@ impl Drop for Small {
 #[test]
 fn fills_the_disk() {
     let Some(small) = Small::mounted() else {
-        skip(
-            Lack::Mounting,
-            "a small file system cannot be mounted by this user",
-        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();
@@ -215,8 +212,7 @@ fn fills_the_disk() {
     });
     assert_eq!(status.state, State::Running);
     // It is controlled as ever while it stands still.
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     handle.want(Want::Running, 2).unwrap();
     check_memory(&handle);
     std::fs::remove_file(fill).unwrap();
@@ -231,10 +227,6 @@ fn fills_the_disk() {
 #[test]
 fn fills_the_disk_with_output_that_is_processed() {
     let Some(small) = Small::mounted() else {
-        skip(
-            Lack::Mounting,
-            "a small file system cannot be mounted by this user",
-        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();
@@ -251,10 +243,6 @@ fn fills_the_disk_with_output_that_is_processed() {
 #[test]
 fn fills_the_disk_and_is_ended() {
     let Some(small) = Small::mounted() else {
-        skip(
-            Lack::Mounting,
-            "a small file system cannot be mounted by this user",
-        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();
@@ -265,8 +253,7 @@ fn fills_the_disk_and_is_ended() {
     until(&mut handle, |status| {
         status.blocked == Some(Blocked::DiskFull)
     });
-    handle.want(Want::Ended, 1).unwrap();
-    until_state(&mut handle, State::Ended);
+    bring_to(&mut handle, Want::Ended, 1);
     let exit = world.ended();
     assert!(exit.asked && !exit.complete, "{exit:?}");
     world.nobody();

@@ -378,8 +378,7 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
         // No roots at all: not even the shell can be run.
         spec.sandbox = Some(Sandbox::default());
     });
-    let mut handle = world.go();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = world.run().exit.unwrap();
     assert!(!exit.started, "{exit:?}");
     let told = exit.start_error.unwrap();
     let words = if support.files {
@@ -406,8 +405,7 @@ fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
         let world = World::with("echo reached", |spec| {
             spec.sandbox = Some(Sandbox::around(vec![root.clone()]));
         });
-        let mut handle = world.go();
-        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let exit = world.run().exit.unwrap();
         let told = exit.start_error.unwrap_or_default();
         assert!(
             !exit.started && told.contains("cannot be granted"),
@@ -423,8 +421,7 @@ fn without_a_whole_folder_nothing_is_started() {
         let world = World::with("pwd; echo reached", |spec| {
             spec.folder = PathBuf::from(folder);
         });
-        let mut handle = world.go();
-        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let exit = world.run().exit.unwrap();
         let told = exit.start_error.unwrap_or_default();
         assert!(!exit.started && told.contains("not a whole path"), "{told}");
         assert_eq!(world.output(Stream::Out), "");

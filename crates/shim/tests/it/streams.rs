@@ -1,6 +1,6 @@
 //! Input exactly once, output complete and in order, both with bounds.
 
-use crate::support::{World, shim_limited, until, until_state};
+use crate::support::{World, bring_to, shim_limited, until, until_state};
 use bowline_supervisor::{Blocked, Error, Refused, Sent, State, Stream, Want};
 use bowline_test_support::wait_until;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -11,8 +11,7 @@ fn a_megabyte_for_a_paused_agent_waits_and_arrives_once() {
     let world = World::script("echo ready; cat");
     let mut handle = world.go();
     world.until_said("ready");
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     // In pieces, each sent twice, the second time by another client.
     let text: Vec<u8> = (0..1_048_576u32)
         .map(|number| b'a' + u8::try_from(number % 23).unwrap())
@@ -76,13 +75,11 @@ fn input_the_agent_never_read_is_kept_for_the_next_one() {
     let mut handle = world.go();
     handle.send(1, b"first\n", false).unwrap();
     world.until_said("first");
-    handle.want(Want::Paused, 1).unwrap();
-    until_state(&mut handle, State::Paused);
+    bring_to(&mut handle, Want::Paused, 1);
     handle.send(2, b"second\n", false).unwrap();
     let big = vec![b'z'; 200_000];
     handle.send(3, &big, true).unwrap();
-    handle.want(Want::Ended, 2).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 2).exit.unwrap();
     let unread = exit.unread.unwrap();
     assert_eq!((unread.from_seq, unread.bytes), (2, 200_007));
     assert!(unread.saved);
@@ -183,7 +180,6 @@ fn an_end_with_a_full_disk_says_what_is_missing() {
     until(&mut handle, |status| {
         status.blocked == Some(Blocked::DiskFull)
     });
-    handle.want(Want::Ended, 1).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
     assert!(!exit.complete && exit.out == 65_536, "{exit:?}");
 }

@@ -57,10 +57,32 @@ impl World {
 
     /// Starts shim and agent.
     pub(crate) fn go(&self) -> Handle {
+        self.go_with([])
+    }
+
+    /// The same with more in the agent's environment.
+    pub(crate) fn go_with<const COUNT: usize>(&self, more: [(&str, String); COUNT]) -> Handle {
         shim().start(&self.attempt).unwrap();
         let mut handle = self.attach();
-        handle.go(&environment()).unwrap();
+        let mut given = environment();
+        given.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        handle.go(&given).unwrap();
         handle
+    }
+
+    /// The same with an agent that knows where its attempt is.
+    pub(crate) fn go_knowing(&self) -> Handle {
+        self.go_with([("AT", self.place())])
+    }
+
+    /// The folder of the attempt, as the agent is told it.
+    pub(crate) fn place(&self) -> String {
+        self.attempt.folder().to_str().unwrap().to_owned()
+    }
+
+    /// Starts shim and agent and waits for its end.
+    pub(crate) fn run(&self) -> Status {
+        until_state(&mut self.go(), State::Ended)
     }
 
     pub(crate) fn attach(&self) -> Handle {
@@ -80,6 +102,14 @@ impl World {
         });
         assert!(ended, "the attempt did not end");
         exit.unwrap()
+    }
+
+    /// Waits until the shim is gone without an end.
+    pub(crate) fn until_lost(&self) {
+        let lost = wait_until(BOUND, || {
+            self.attempt.condition().unwrap() == Condition::Lost
+        });
+        assert!(lost, "{:?}", self.attempt.condition());
     }
 
     /// All that is in a log.
@@ -167,6 +197,17 @@ pub(crate) fn until(handle: &mut Handle, wanted: impl Fn(&Status) -> bool) -> St
 
 pub(crate) fn until_state(handle: &mut Handle, state: State) -> Status {
     until(handle, |status| status.state == state)
+}
+
+/// Asks for a level and waits until it is reached.
+pub(crate) fn bring_to(handle: &mut Handle, level: Want, generation: u64) -> Status {
+    handle.want(level, generation).unwrap();
+    let reached = match level {
+        Want::Running => State::Running,
+        Want::Paused => State::Paused,
+        Want::Ended => State::Ended,
+    };
+    until_state(handle, reached)
 }
 
 pub(crate) fn shim() -> Shim {

@@ -25,6 +25,12 @@ impl Outcome {
     pub(crate) fn denied(&self) -> bool {
         self.code == Some(2) && self.stdout.is_empty() && self.stderr.contains("next: ")
     }
+
+    /// Denied, and these words are part of the reason.
+    #[track_caller]
+    pub(crate) fn denied_with(&self, words: &str) {
+        assert!(self.denied() && self.stderr.contains(words), "{self:?}");
+    }
 }
 
 pub(crate) struct World {
