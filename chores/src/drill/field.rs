@@ -1,10 +1,14 @@
-//! What drills share: a folder in which the real binary is run, and chance that is the same every time.
+//! What drills share: a folder in which the real binary is run, many who work in it at once, and chance that is the same every
+//! time.
 
 use bowline_engine::actor::AGENT_VARIABLES;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use xtask::Outcome;
+use xtask::shell::Scratch;
 
 /// A folder and the binary that works in it.
 pub(crate) struct Field {
@@ -39,6 +43,74 @@ impl Field {
             String::from_utf8_lossy(&output.stderr)
         ))
     }
+
+    /// Runs a command, and kills it after a time if there is one.
+    pub(crate) fn run_or_kill(&self, words: &[&str], after: Option<Duration>) -> Outcome<Output> {
+        let mut command = self.command(words);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = child.map_err(|_| "could not spawn")?;
+        if let Some(time) = after {
+            pause(time);
+            let _ = child.kill();
+        }
+        Ok(child.wait_with_output().map_err(|_| "could not wait")?)
+    }
+}
+
+/// Lets so many work at once, and others beside them until those are done. Returns how many seconds it took.
+pub(crate) fn work_at_once(
+    count: usize,
+    work: impl Fn(usize) + Sync,
+    beside: &[&(dyn Fn(&AtomicBool) + Sync)],
+) -> f64 {
+    let done = AtomicBool::new(false);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let (work, done) = (&work, &done);
+        let workers: Vec<_> = (0..count)
+            .map(|number| scope.spawn(move || work(number)))
+            .collect();
+        for other in beside {
+            scope.spawn(move || other(done));
+        }
+        for worker in workers {
+            let _ = worker.join();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    begun.elapsed().as_secs_f64()
+}
+
+/// What went wrong, as those who work at once tell it.
+#[derive(Default)]
+pub(crate) struct Problems(Mutex<Vec<String>>);
+
+impl Problems {
+    pub(crate) fn add(&self, text: impl Into<String>) {
+        if let Ok(mut all) = self.0.lock() {
+            all.push(text.into());
+        }
+    }
+
+    pub(crate) fn verdict(&self) -> Outcome {
+        let all = self.0.lock().map(|all| all.clone()).unwrap_or_default();
+        match all.first() {
+            None => Ok(()),
+            Some(first) => Err(format!("{} problems, the first: {first}", all.len())),
+        }
+    }
+}
+
+/// Keeps the folder of a drill that went wrong.
+pub(crate) fn kept_if_wrong(scratch: Scratch, verdict: Outcome) -> Outcome {
+    if verdict.is_err() {
+        println!("kept for a look: {}", scratch.0.display());
+        std::mem::forget(scratch);
+    }
+    verdict
 }
 
 /// Lets a process act as a person, as far as that can be said: whoever it descends from may still be an agent.

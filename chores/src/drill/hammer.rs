@@ -4,14 +4,13 @@
 //! With a foreign writer, somebody also edits the file without the lock (read, `tmp`, `mv`), and `doctor --repair` must
 //! bring back what that lost. With kills, writers are killed at random moments.
 
-use super::field::{Field, Random, pause};
+use super::field::{Field, Problems, Random, kept_if_wrong, pause, work_at_once};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xtask::Outcome;
 use xtask::shell::{Scratch, bowline};
 
@@ -31,15 +30,7 @@ struct Tally {
     warned: AtomicUsize,
     reads: AtomicUsize,
     edits: AtomicUsize,
-    problems: Mutex<Vec<String>>,
-}
-
-impl Tally {
-    fn problem(&self, text: String) {
-        if let Ok(mut problems) = self.problems.lock() {
-            problems.push(text);
-        }
-    }
+    problems: Problems,
 }
 
 /// The one file of this drill.
@@ -56,34 +47,17 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
     field.run(&["thinking", "new", "hammer", "--title", "hammer"])?;
     field.run(&["thinking", "start", "planning"])?;
     let tally = Tally::default();
-    let done = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..plan.processes)
-            .map(|seed| {
-                scope.spawn({
-                    let (field, tally, next) = (&field, &tally, &next);
-                    move || write(plan, field, tally, next, seed)
-                })
-            })
-            .collect();
-        scope.spawn(|| read(&field, &tally, &done));
-        if plan.foreign {
-            scope.spawn(|| edit(&field, &tally, &done));
-        }
-        for writer in writers {
-            let _ = writer.join();
-        }
-        done.store(true, Ordering::SeqCst);
-    });
-    let seconds = begun.elapsed().as_secs_f64();
-    let verdict = judge(plan, &field, &tally, seconds);
-    if verdict.is_err() {
-        println!("kept for a look: {}", scratch.0.display());
-        std::mem::forget(scratch);
-    }
-    verdict
+    let seconds = work_at_once(
+        plan.processes,
+        |seed| write(plan, &field, &tally, &next, seed),
+        &[&|done| read(&field, &tally, done), &|done| {
+            if plan.foreign {
+                edit(&field, &tally, done);
+            }
+        }],
+    );
+    kept_if_wrong(scratch, judge(plan, &field, &tally, seconds))
 }
 
 fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: usize) {
@@ -94,23 +68,11 @@ fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: us
             return;
         }
         let name = format!("{number}.md");
-        let mut command = field.command(&["thinking", "output", "planning", &name]);
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let Ok(mut child) = child else {
-            tally.problem("could not spawn".into());
-            return;
-        };
         let killed = plan.kills && random.below(3) == 0;
-        if killed {
-            pause(Duration::from_micros(random.below(12_000)));
-            let _ = child.kill();
-        }
-        let Ok(output) = child.wait_with_output() else {
-            tally.problem("could not wait".into());
-            return;
+        let after = killed.then(|| Duration::from_micros(random.below(12_000)));
+        let output = match field.run_or_kill(&["thinking", "output", "planning", &name], after) {
+            Ok(output) => output,
+            Err(error) => return tally.problems.add(error),
         };
         let talk = String::from_utf8_lossy(&output.stderr).into_owned();
         if talk.contains("lost_transition") {
@@ -124,7 +86,7 @@ fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: us
             }
             Some(5) => drop(tally.locked.fetch_add(1, Ordering::SeqCst)),
             None if killed => drop(tally.killed.fetch_add(1, Ordering::SeqCst)),
-            other => tally.problem(format!("{name}: {other:?} {talk}")),
+            other => tally.problems.add(format!("{name}: {other:?} {talk}")),
         }
     }
 }
@@ -137,15 +99,15 @@ fn read(field: &Field, tally: &Tally, done: &AtomicBool) {
                 Ok(text) => {
                     tally.reads.fetch_add(1, Ordering::SeqCst);
                     if let Err(error) = serde_json::from_str::<Value>(&text) {
-                        tally.problem(format!("torn file: {error}"));
+                        tally.problems.add(format!("torn file: {error}"));
                     }
                 }
-                Err(error) => tally.problem(format!("file unreadable: {error}")),
+                Err(error) => tally.problems.add(format!("file unreadable: {error}")),
             }
             pause(Duration::from_millis(1));
         }
         if let Err(error) = field.run(&["status", "--json"]) {
-            tally.problem(error);
+            tally.problems.add(error);
         }
     }
 }
@@ -179,11 +141,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         .lock()
         .map(|names| names.iter().cloned().collect())
         .unwrap_or_default();
-    let mut problems = tally
-        .problems
-        .lock()
-        .map(|problems| problems.clone())
-        .unwrap_or_default();
+    let problems = &tally.problems;
     let before = missing(&acknowledged, &outputs(&state_file(field))?);
     if plan.foreign {
         let diagnosis = field
@@ -192,7 +150,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
             .map_err(|error| error.to_string())?;
         let told = String::from_utf8_lossy(&diagnosis.stdout).contains("lost_transition");
         if !before.is_empty() && !told {
-            problems.push(format!(
+            problems.add(format!(
                 "{} updates are gone and doctor does not say so",
                 before.len()
             ));
@@ -201,7 +159,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
     }
     let after = missing(&acknowledged, &outputs(&state_file(field))?);
     if !after.is_empty() {
-        problems.push(format!(
+        problems.add(format!(
             "{} acknowledged updates are not in the file: {after:?}",
             after.len()
         ));
@@ -212,19 +170,19 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         .filter(|name| !history.contains(&format!("[\"{name}\"]")))
         .count();
     if unlogged > 0 {
-        problems.push(format!(
+        problems.add(format!(
             "{unlogged} acknowledged updates are not in the journal"
         ));
     }
     let outside = history.matches("OUTSIDE_EDIT").count();
     if !plan.foreign && outside > 0 {
-        problems.push(format!(
+        problems.add(format!(
             "{outside} of our own writes were taken for outside edits"
         ));
     }
     let left: Vec<String> = leftovers(&field.folder);
     if !left.is_empty() && !plan.kills {
-        problems.push(format!("left behind: {}", left.join(", ")));
+        problems.add(format!("left behind: {}", left.join(", ")));
     }
     field.run(&["doctor"])?;
     println!(
@@ -241,12 +199,9 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         after.len(),
     );
     if acknowledged.is_empty() {
-        problems.push("nothing was acknowledged: the drill showed nothing".into());
+        problems.add("nothing was acknowledged: the drill showed nothing");
     }
-    match problems.first() {
-        None => Ok(()),
-        Some(first) => Err(format!("{} problems, the first: {first}", problems.len())),
-    }
+    problems.verdict()
 }
 
 fn outputs(file: &Path) -> Outcome<BTreeSet<String>> {

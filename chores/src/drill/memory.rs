@@ -4,13 +4,12 @@
 //! of that file must have that transition, and the files what it said: every value that was set, every line that was
 //! appended, every task that was begun, in work, waiting or over. Those that are over are in the history once.
 
-use super::field::{Field, Random, pause};
+use super::field::{Field, Problems, Random, kept_if_wrong, pause, work_at_once};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xtask::Outcome;
 use xtask::shell::{Scratch, bowline};
 
@@ -62,15 +61,7 @@ struct Tally {
     locked: AtomicUsize,
     killed: AtomicUsize,
     reads: AtomicUsize,
-    problems: Mutex<Vec<String>>,
-}
-
-impl Tally {
-    fn problem(&self, text: String) {
-        if let Ok(mut problems) = self.problems.lock() {
-            problems.push(text);
-        }
-    }
+    problems: Problems,
 }
 
 pub(crate) fn run(plan: &Plan) -> Outcome {
@@ -80,28 +71,13 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         folder: scratch.0.clone(),
     };
     let tally = Tally::default();
-    let (done, next) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..plan.processes)
-            .map(|seed| {
-                let (field, tally, next) = (&field, &tally, &next);
-                scope.spawn(move || write(plan, field, tally, next, seed))
-            })
-            .collect();
-        scope.spawn(|| read(&field, &tally, &done));
-        for writer in writers {
-            let _ = writer.join();
-        }
-        done.store(true, Ordering::SeqCst);
-    });
-    let seconds = begun.elapsed().as_secs_f64();
-    let verdict = judge(plan, &field, &tally, seconds);
-    if verdict.is_err() {
-        println!("kept for a look: {}", scratch.0.display());
-        std::mem::forget(scratch);
-    }
-    verdict
+    let next = AtomicUsize::new(0);
+    let seconds = work_at_once(
+        plan.processes,
+        |seed| write(plan, &field, &tally, &next, seed),
+        &[&|done| read(&field, &tally, done)],
+    );
+    kept_if_wrong(scratch, judge(plan, &field, &tally, seconds))
 }
 
 fn change(number: usize, random: &mut Random) -> Change {
@@ -165,23 +141,11 @@ fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: us
         }
         let change = change(number, &mut random);
         let words: Vec<&str> = change.words.iter().map(String::as_str).collect();
-        let child = field
-            .command(&words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let Ok(mut child) = child else {
-            tally.problem("could not spawn".into());
-            return;
-        };
         let kill = random.below(KILLED_ONE_OF) == 0;
-        if kill {
-            pause(Duration::from_micros(random.below(KILL_MICROS_MAX)));
-            let _ = child.kill();
-        }
-        let Ok(output) = child.wait_with_output() else {
-            tally.problem("could not wait".into());
-            return;
+        let after = kill.then(|| Duration::from_micros(random.below(KILL_MICROS_MAX)));
+        let output = match field.run_or_kill(&words, after) {
+            Ok(output) => output,
+            Err(error) => return tally.problems.add(error),
         };
         match output.status.code() {
             Some(0) => acknowledge(tally, change, &output.stdout),
@@ -190,7 +154,9 @@ fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: us
             None if kill => drop(tally.killed.fetch_add(1, Ordering::SeqCst)),
             other => {
                 let talk = String::from_utf8_lossy(&output.stdout).into_owned();
-                tally.problem(format!("{}: {other:?} {talk}", words.join(" ")));
+                tally
+                    .problems
+                    .add(format!("{}: {other:?} {talk}", words.join(" ")));
             }
         }
     }
@@ -200,7 +166,9 @@ fn acknowledge(tally: &Tally, change: Change, answer: &[u8]) {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let (Some(path), Some(sequence)) = (answer["path"].as_str(), answer["sequence"].as_u64())
     else {
-        return tally.problem(format!("no path and sequence in {answer}"));
+        return tally
+            .problems
+            .add(format!("no path and sequence in {answer}"));
     };
     if let Ok(mut acknowledged) = tally.acknowledged.lock() {
         acknowledged.push(Acknowledged {
@@ -216,7 +184,7 @@ fn read(field: &Field, tally: &Tally, done: &AtomicBool) {
         for words in [["memory", "status"], ["memory", "history"]] {
             match field.run(&words) {
                 Ok(_) => drop(tally.reads.fetch_add(1, Ordering::SeqCst)),
-                Err(error) => tally.problem(error),
+                Err(error) => tally.problems.add(error),
             }
         }
         pause(Duration::from_millis(5));
@@ -240,15 +208,16 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         .lock()
         .map(|mut all| std::mem::take(&mut *all));
     let acknowledged = taken.unwrap_or_default();
-    let problems = tally.problems.lock().map(|all| all.clone());
-    let mut problems = problems.unwrap_or_default();
+    let problems = &tally.problems;
     // Unhealthy before the repair is allowed: a killed process may owe the history an entry.
     field.run(&["doctor", "--repair"])?;
     let report = field.run(&["doctor", "--json"])?;
     let report: Value = serde_json::from_str(&report).map_err(|error| error.to_string())?;
     for file in report["files"].as_array().into_iter().flatten() {
         let findings = file["findings"].as_array().into_iter().flatten();
-        problems.extend(findings.map(|finding| format!("doctor still finds {finding}")));
+        for finding in findings {
+            problems.add(format!("doctor still finds {finding}"));
+        }
     }
     let found = found(field, &acknowledged)?;
     let lost: Vec<String> = acknowledged
@@ -259,7 +228,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
     ids.sort();
     ids.dedup();
     if ids.len() != found.history_ids.len() {
-        problems.push("a task is in the history twice".into());
+        problems.add("a task is in the history twice");
     }
     let count =
         |wanted: fn(&Mark) -> bool| acknowledged.iter().filter(|one| wanted(&one.mark)).count();
@@ -279,19 +248,18 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         tally.reads.load(Ordering::SeqCst),
         lost.len(),
     );
-    problems.extend(lost);
+    for one in lost {
+        problems.add(one);
+    }
     for (what, none) in [
         ("acknowledged", acknowledged.is_empty()),
         ("killed", tally.killed.load(Ordering::SeqCst) == 0),
     ] {
         if none {
-            problems.push(format!("nothing was {what}: the drill showed nothing"));
+            problems.add(format!("nothing was {what}: the drill showed nothing"));
         }
     }
-    match problems.first() {
-        None => Ok(()),
-        Some(first) => Err(format!("{} problems, the first: {first}", problems.len())),
-    }
+    problems.verdict()
 }
 
 fn found(field: &Field, acknowledged: &[Acknowledged]) -> Outcome<Found> {
