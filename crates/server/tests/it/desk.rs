@@ -16,7 +16,7 @@ use bowline_store::{
 };
 use bowline_words::Lang;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -507,7 +507,7 @@ impl World {
     }
 
     /// With the workspaces that are made in its folder.
-    pub(crate) fn with(workspaces: impl FnOnce(&std::path::Path) -> Vec<PathBuf>) -> World {
+    pub(crate) fn with(workspaces: impl FnOnce(&Path) -> Vec<PathBuf>) -> World {
         let folder = tempfile::tempdir().unwrap();
         let options = Options {
             listen: ([127, 0, 0, 1], 0).into(),
@@ -547,6 +547,30 @@ impl World {
         }
     }
 
+    /// With one workspace, in which something is made first.
+    pub(crate) fn with_project(make: impl FnOnce(&Path)) -> World {
+        World::with(|folder| {
+            let root = folder.join("project");
+            std::fs::create_dir_all(&root).unwrap();
+            make(&root);
+            vec![root]
+        })
+    }
+
+    /// The folder of its one workspace.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// The address of its one workspace.
+    pub(crate) fn workspace(&self) -> String {
+        let list = self.get("/api/workspaces").json();
+        format!(
+            "/api/workspaces/{}",
+            list["items"][0]["id"].as_str().unwrap()
+        )
+    }
+
     pub(crate) fn token(&self) -> String {
         let path = self.folder.path().join("data/token");
         bowline_server::read_secret(&path).unwrap()
@@ -568,6 +592,12 @@ impl World {
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.person().ask("POST", path, Some(body), &[]).unwrap()
     }
+}
+
+/// The status and the code of an answer that is a refusal.
+pub(crate) fn refusal(answer: &Answer) -> (u16, String) {
+    let code = answer.json()["error"]["code"].clone();
+    (answer.status, code.as_str().unwrap_or_default().to_owned())
 }
 
 impl Drop for World {

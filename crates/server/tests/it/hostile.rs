@@ -1,6 +1,6 @@
 //! Callers that mean no good.
 
-use crate::desk::{AGENT_TOKEN, World};
+use crate::desk::{AGENT_TOKEN, World, refusal};
 use bowline_formats::rest::routes::{Access, Method, ROUTES};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -85,10 +85,7 @@ fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
         (json!("agent"), json!("task_agent"))
     );
     let person = world.post("/api/agent/done", &json!({}));
-    assert_eq!(
-        (person.status, person.json()["error"]["code"].clone()),
-        (403, json!("needs_agent"))
-    );
+    assert_eq!(refusal(&person), (403, "needs_agent".into()));
 }
 
 #[test]
@@ -334,18 +331,12 @@ fn memory_kib() -> u64 {
 fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
     let world = World::new();
     let lost = world.get("/api/nothing");
-    assert_eq!(
-        (lost.status, lost.json()["error"]["code"].clone()),
-        (404, json!("no_route"))
-    );
+    assert_eq!(refusal(&lost), (404, "no_route".into()));
     let wrong = world
         .person()
         .ask("PUT", "/api/tasks", Some(&json!({})), &[])
         .unwrap();
-    assert_eq!(
-        (wrong.status, wrong.json()["error"]["code"].clone()),
-        (405, json!("wrong_method"))
-    );
+    assert_eq!(refusal(&wrong), (405, "wrong_method".into()));
     assert_eq!(wrong.header("allow"), Some("GET, POST"));
     for route in ROUTES
         .iter()

@@ -56,11 +56,7 @@ fn names(client: &Client) -> Vec<String> {
 }
 
 fn world() -> World {
-    World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
-        vec![root]
-    })
+    World::with_project(|_| {})
 }
 
 #[test]
@@ -89,13 +85,7 @@ fn a_person_has_the_tools_of_a_person_in_a_workspace() {
     assert!(!good && told["error"]["code"].is_string(), "{told}");
     let (good, told) = called(&person, "thinking_new", json!({ "id": "t", "goal": "g" }));
     assert!(good, "{told}");
-    assert!(
-        world
-            .folder
-            .path()
-            .join("project/thinking_state.json")
-            .exists()
-    );
+    assert!(world.project().join("thinking_state.json").exists());
     let (good, told) = called(
         &person,
         "thinking_new",

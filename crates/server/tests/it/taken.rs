@@ -1,6 +1,6 @@
 //! What is begun in a workspace, kept of it, and brought back.
 
-use crate::desk::{AGENT_TOKEN, World};
+use crate::desk::{AGENT_TOKEN, World, refusal};
 use crate::workspaces::{back, context};
 use bowline_engine::operations::memory::{MemoryFolder, NewTask};
 use bowline_engine::operations::thinking::ThinkingRun;
@@ -9,18 +9,9 @@ use std::process::Command;
 
 /// A workspace with a plan and nothing else, its address, and its folder.
 pub(crate) fn empty() -> (World, String, std::path::PathBuf) {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
-        vec![root]
-    });
-    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
-    let root = world.folder.path().join("project");
-    (
-        world,
-        format!("/api/workspaces/{}", id.as_str().unwrap()),
-        root,
-    )
+    let world = World::with_project(|_| {});
+    let (path, root) = (world.workspace(), world.project());
+    (world, path, root)
 }
 
 fn begins(world: &World) -> Vec<(String, String)> {
@@ -38,9 +29,7 @@ pub(crate) fn done(world: &World, path: &str, body: &Value) -> Value {
 }
 
 pub(crate) fn refused(world: &World, path: &str, body: &Value) -> (u16, String) {
-    let answer = world.post(path, body);
-    let code = answer.json()["error"]["code"].clone();
-    (answer.status, code.as_str().unwrap_or_default().to_owned())
+    refusal(&world.post(path, body))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! State files of the other four kinds.
 
-use crate::desk::World;
+use crate::desk::{World, refusal};
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
@@ -13,12 +13,9 @@ use bowline_words::Lang;
 use serde_json::{Value, json};
 
 fn with_run() -> (World, String) {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
-        let run = ThinkingRun::at(&context(), &root);
+    let world = World::with_project(|root| {
+        let run = ThinkingRun::at(&context(), root);
         run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
-        vec![root]
     });
     let list = world.get("/api/workspaces").json();
     assert_eq!(list["items"][0]["kinds"], json!(["thinking"]));
@@ -44,10 +41,7 @@ fn a_run_is_shown_and_moved() {
     assert_eq!(started.json()["to"], "in_progress");
     assert_eq!(state()["status"], "in_progress");
     let again = world.post(&format!("{path}/start"), &json!({"id": "planning"}));
-    assert_eq!(
-        (again.status, again.json()["error"]["code"].clone()),
-        (409, json!("already_in_progress"))
-    );
+    assert_eq!(refusal(&again), (409, "already_in_progress".into()));
     let lines = world.get(&format!("{path}/transitions")).json();
     let triggers: Vec<&Value> = lines["items"]
         .as_array()
@@ -57,22 +51,16 @@ fn a_run_is_shown_and_moved() {
         .collect();
     assert_eq!(triggers.last(), Some(&&json!("START")));
     let odd = world.post(&format!("{path}/fly"), &json!({}));
-    assert_eq!(
-        (odd.status, odd.json()["error"]["code"].clone()),
-        (404, json!("no_such_verb"))
-    );
+    assert_eq!(refusal(&odd), (404, "no_such_verb".into()));
     let lacking = world.post(&format!("{path}/start"), &json!({}));
-    assert_eq!(
-        (lacking.status, lacking.json()["error"]["code"].clone()),
-        (400, json!("bad_input"))
-    );
+    assert_eq!(refusal(&lacking), (400, "bad_input".into()));
 }
 
 /// A change by anybody else reaches whoever listens.
 #[test]
 fn a_hand_edit_is_told() {
     let (world, id) = with_run();
-    let root = world.folder.path().join("project");
+    let root = world.project();
     let client = world.person();
     let (heard, hears) = std::sync::mpsc::channel();
     let listening = std::thread::spawn(move || {
@@ -97,16 +85,12 @@ fn a_hand_edit_is_told() {
 
 /// A world with an orchestration of this plan, and where it is.
 fn planned(plan: &str) -> (World, String) {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
+    let world = World::with_project(|root| {
         std::fs::write(root.join("TASKS.md"), plan).unwrap();
-        let run = Orchestration::at(&context(), &root);
+        let run = Orchestration::at(&context(), root);
         run.init(&context(), &Begin::default()).unwrap();
-        vec![root]
     });
-    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
-    let path = format!("/api/workspaces/{}/orchestrate", id.as_str().unwrap());
+    let path = format!("{}/orchestrate", world.workspace());
     (world, path)
 }
 
@@ -139,9 +123,7 @@ fn a_task_that_nobody_was_started_for_has_printed_nothing() {
 
 #[test]
 fn steps_of_a_memory_are_begun_failed_completed_and_its_task_finished() {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
+    let world = World::with_project(|root| {
         let steps = ["Walk", "Draw"].map(|name| NewStep {
             name: name.into(),
             ..NewStep::default()
@@ -154,10 +136,8 @@ fn steps_of_a_memory_are_begun_failed_completed_and_its_task_finished() {
         };
         let memory = MemoryFolder::at(&context(), &root.join(".claude/memory"));
         memory.task_new(&context(), &new).unwrap();
-        vec![root]
     });
-    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
-    let path = format!("/api/workspaces/{}/memory", id.as_str().unwrap());
+    let path = format!("{}/memory", world.workspace());
     let post = |verb: &str, body: Value| {
         let answer = world.post(&format!("{path}/{verb}"), &body);
         assert_eq!(answer.status, 200, "{verb}: {}", answer.json());
@@ -192,7 +172,7 @@ fn steps_of_a_memory_are_begun_failed_completed_and_its_task_finished() {
 #[test]
 fn a_damaged_file_says_why_and_what_to_do() {
     let (world, id) = with_run();
-    let file = world.folder.path().join("project/thinking_state.json");
+    let file = world.project().join("thinking_state.json");
     std::fs::write(file, "{ \"task_id\": ").unwrap();
     let korean = Client::tcp(&world.url, Some(world.token()), Lang::Ko).unwrap();
     let path = format!("/api/workspaces/{id}/thinking");
@@ -232,19 +212,15 @@ fn actions(file: &Value) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn a_gate_opens_by_its_sealed_command_and_says_when_that_is_red() {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
+    let world = World::with_project(|root| {
         let settings = "[develop]\nprotected = [\"check.sh\"]\n[develop.gates.review_clean_pass]\nrun = \"test -e clean\"\n";
         std::fs::write(root.join("bowline.toml"), settings).unwrap();
-        let run = DevelopRun::at(&context(), &root);
+        let run = DevelopRun::at(&context(), root);
         run.start(&context(), "A pier", false).unwrap();
         let checkpoints = ["planks".to_owned()];
         run.review(&context(), &checkpoints, None).unwrap();
-        vec![root]
     });
-    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
-    let path = format!("/api/workspaces/{}/develop", id.as_str().unwrap());
+    let path = format!("{}/develop", world.workspace());
     let file = || world.get(&path).json()["items"][0].clone();
     let post = |verb: &str, body: Value| {
         let answer = world.post(&format!("{path}/{verb}"), &body);
@@ -262,7 +238,7 @@ fn a_gate_opens_by_its_sealed_command_and_says_when_that_is_red() {
         (409, &json!("evidence_red"))
     );
     assert_eq!(file()["evidence"][0]["exit_code"], 1);
-    std::fs::write(world.folder.path().join("project/clean"), "").unwrap();
+    std::fs::write(world.project().join("clean"), "").unwrap();
     let (status, green) = post("gate-pass", gate.clone());
     assert_eq!((status, &green["to"]), (200, &json!("open")), "{green}");
     assert_eq!(green["evidence"][0]["exit_code"], 0);
