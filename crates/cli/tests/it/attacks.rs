@@ -1,10 +1,10 @@
 //! Ways around the gates, each tried for real. `docs/gates.md` claims what is shown here and no more.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text, write_executable};
 use bowline_test_support::{Lack, skip};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 const STATE: &str = ".develop-workflow/state.json";
@@ -58,7 +58,7 @@ impl Gated {
         if !works {
             assert!(told.contains("[PHASE GATE]"), "{told}");
         }
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        text(&output.stdout).trim().to_owned()
     }
 
     /// Nothing of the work is on the branch.
@@ -72,21 +72,19 @@ impl Gated {
             "hook_event_name": "PreToolUse", "cwd": self.0.path(""), "tool_name": "Bash",
             "tool_input": {"command": command},
         });
-        let settings: Value =
-            serde_json::from_str(&self.0.read(".claude/settings.local.json")).unwrap();
+        let settings = self.0.read_json(".claude/settings.local.json");
         let installed = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
         let hook = self.0.hook(&["sh", "-c", installed.as_str().unwrap()]);
         let output = fed(hook, message.to_string().as_bytes());
         match output.status.code() {
             Some(0) => None,
-            Some(2) => Some(String::from_utf8(output.stderr).unwrap()),
+            Some(2) => Some(text(&output.stderr)),
             other => panic!("{other:?}"),
         }
     }
 
     fn gate_is_open(&self, gate: &str) -> bool {
-        let told = self.0.quietly("develop status --json", 0).stdout;
-        let told: Value = serde_json::from_slice(&told).unwrap();
+        let told = self.0.json("develop status --json", 0);
         told["state"]["gates"][gate].as_bool().unwrap()
     }
 }
@@ -288,7 +286,7 @@ fn another_worktree_has_the_same_gates() {
     std::fs::write(other.join("src.txt"), "work\n").unwrap();
     let output = gated.git_in(&other, &["commit", "-qam", "work"]);
     assert!(!output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = text(&output.stderr);
     assert!(told.contains("[PHASE GATE]"), "{told}");
 }
 
@@ -332,11 +330,7 @@ fn an_agent_that_unsets_its_variables_is_still_one() {
     ]);
     let output = shell.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("needs_person")
-    );
+    assert!(text(&output.stderr).contains("needs_person"));
 }
 
 #[test]
@@ -433,7 +427,7 @@ fn programs_of_the_same_name_are_not_asked() {
     let fakes = gated.0.root().join("fakes");
     std::fs::create_dir(&fakes).unwrap();
     for name in ["bowline", "bowline-shim"] {
-        executable(&fakes.join(name), "#!/bin/sh\nexit 0\n");
+        write_executable(&fakes.join(name), "#!/bin/sh\nexit 0\n");
     }
     let path = format!("{}:{}", fakes.display(), std::env::var("PATH").unwrap());
     let gated = Gated(gated.0.with("PATH", &path));
@@ -449,11 +443,11 @@ fn hooks_that_were_there_before_still_run_and_come_back() {
     assert!(!gated.0.path(".claude/settings.json").exists());
     assert!(!gated.0.path(".claude/settings.local.json").exists());
     let hooks = gated.0.path(".git/hooks");
-    executable(
+    write_executable(
         &hooks.join("pre-commit"),
         "#!/bin/sh\necho ran >> ran.log\n",
     );
-    executable(
+    write_executable(
         &hooks.join("reference-transaction"),
         "#!/bin/sh\ncat >> moves.log\n",
     );
@@ -515,9 +509,8 @@ fn in_the_sandbox_journal_and_seal_are_not_written_and_the_shim_is_out_of_reach(
     if !report.contains("files") || report.contains("no sandbox") {
         return skip(Lack::Landlock, "this kernel has no Landlock");
     }
-    let state = gated.0.root().join("home/state/bowline");
-    let journal = find(&state, "state.json.journal.jsonl").unwrap();
-    let seal = find(&state, "seal.json").unwrap();
+    let journal = gated.0.side().join("state.json.journal.jsonl");
+    let seal = gated.0.run_folder().join("seal.json");
     let before = [
         std::fs::read(&journal).unwrap(),
         std::fs::read(&seal).unwrap(),
@@ -564,24 +557,4 @@ fn evidence_that_was_made_up_is_not_verified() {
     gated
         .0
         .quietly(&format!("verify --key {}", key.display()), 1);
-}
-
-fn executable(path: &Path, text: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let mut below = Vec::new();
-    for entry in entries {
-        if entry.file_name() == name {
-            return Some(entry.path());
-        }
-        if entry.path().is_dir() {
-            below.push(entry.path());
-        }
-    }
-    below.iter().find_map(|folder| find(folder, name))
 }

@@ -2,14 +2,12 @@
 
 use crate::environment::TestEnvironment;
 use bowline_test_support::{Lack, skip};
-use serde_json::Value;
 
 #[test]
 fn completions_name_every_command() {
     let world = TestEnvironment::new();
     for shell in ["bash", "zsh", "fish"] {
-        let output = world.quietly(&format!("completions {shell}"), 0);
-        let script = String::from_utf8(output.stdout).unwrap();
+        let script = world.data(&format!("completions {shell}"), 0);
         for word in ["thinking", "doctor", "restore", "explain", "dry-run"] {
             assert!(script.contains(word), "{shell} lacks {word}");
         }
@@ -28,11 +26,10 @@ fn completions_name_every_command() {
 #[test]
 fn schemas_are_json() {
     let world = TestEnvironment::new();
-    let names = String::from_utf8(world.quietly("schema", 0).stdout).unwrap();
+    let names = world.data("schema", 0);
     assert!(names.lines().any(|name| name == "thinking"), "{names}");
     for name in names.lines() {
-        let output = world.quietly(&format!("schema {name}"), 0);
-        let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let schema = world.json(&format!("schema {name}"), 0);
         assert_eq!(
             schema["$schema"],
             "https://json-schema.org/draft/2020-12/schema"

@@ -250,14 +250,8 @@ fn a_torn_file_is_repaired_by_the_doctor_only_and_with_closed_gates() {
 fn a_journal_that_cannot_be_read_opens_nothing() {
     let world = TestEnvironment::reviewed();
     let forged = world.read(STATE).replace("false", "true");
-    let side = world.root().join("home/state/bowline/develop");
-    let side = std::fs::read_dir(side)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    std::fs::write(side.join("state.json.journal.jsonl"), "what?\n").unwrap();
+    let journal = world.side().join("state.json.journal.jsonl");
+    std::fs::write(journal, "what?\n").unwrap();
     world.write(STATE, forged);
     check!(world.session(&[
         "develop implement",
@@ -269,10 +263,7 @@ fn a_journal_that_cannot_be_read_opens_nothing() {
 
 #[test]
 fn going_back_in_time_opens_no_gate() {
-    let world = TestEnvironment::reviewed();
-    world.write("review.ok", "");
-    world.quietly("develop gate pass review_clean_pass", 0);
-    world.quietly("develop implement", 0);
+    let world = TestEnvironment::implementing();
     for line in ["undo develop", "restore develop 3"] {
         world.quietly(line, 0);
         let state = parsed(&world.run("develop status --json"))["state"].clone();
@@ -401,19 +392,9 @@ fn a_folder_that_git_shows_is_warned_about() {
 #[test]
 fn a_linked_worktree_shares_the_run() {
     let world = TestEnvironment::reviewed();
-    let git = |words: &[&str]| {
-        let identity = ["-c", "user.name=n", "-c", "user.email=e"];
-        let made = world
-            .program("git")
-            .args(identity)
-            .args(words)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{made:?}");
-    };
-    git(&["add", "-A"]);
-    git(&["commit", "-qm", "start"]);
-    git(&["worktree", "add", "-q", "../side"]);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "start"]);
+    world.git(&["worktree", "add", "-q", "../side"]);
     let forged = world.read(STATE).replace("false", "true");
     let shared = world.run("-C ../side develop resume");
     // A second file in the other worktree is the same run, and its gates are not believed.

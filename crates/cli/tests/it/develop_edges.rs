@@ -18,7 +18,7 @@ fn foreign(phase: &str) -> TestEnvironment {
 }
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read(STATE)).unwrap()
+    world.read_json(STATE)
 }
 
 #[test]
@@ -65,8 +65,7 @@ fn an_empty_command_shows_nothing() {
         "develop gate pass review_clean_pass --run '  '",
         "develop checkpoint pass cp-1 --run ''",
     ] {
-        let told = world.quietly(line, 2);
-        let told = String::from_utf8(told.stderr).unwrap();
+        let told = world.talk(line, 2);
         assert!(told.contains("the command of --run is empty"), "{told}");
     }
     assert_eq!(before, world.everything());
@@ -77,8 +76,7 @@ fn what_was_sealed_and_changed_is_the_next_thing_to_look_at() {
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     let next = |world: &TestEnvironment| {
-        let told = world.quietly("develop resume --json", 0).stdout;
-        let told: Value = serde_json::from_slice(&told).unwrap();
+        let told = world.json("develop resume --json", 0);
         told["next"][0].as_str().unwrap().to_owned()
     };
     assert_eq!(next(&world), "bowline develop gate pass review_clean_pass");

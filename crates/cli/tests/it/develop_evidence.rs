@@ -3,29 +3,14 @@
 use crate::environment::TestEnvironment;
 use bowline_test_support::wait_until;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 const STATE: &str = ".develop-workflow/state.json";
 const BOUND: Duration = Duration::from_secs(20);
 
-/// The folder of the one run of a world.
-fn run_folder(world: &TestEnvironment) -> PathBuf {
-    let side = world.root().join("home/state/bowline/develop");
-    let only = |folder: PathBuf| {
-        std::fs::read_dir(folder)
-            .unwrap()
-            .next()
-            .unwrap()
-            .unwrap()
-            .path()
-    };
-    only(only(side).join("runs"))
-}
-
 fn evidence(world: &TestEnvironment) -> Vec<Value> {
-    let text = std::fs::read_to_string(run_folder(world).join("evidence.jsonl")).unwrap();
+    let text = std::fs::read_to_string(world.run_folder().join("evidence.jsonl")).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
@@ -105,7 +90,7 @@ fn a_changed_sealed_file_makes_everything_stale_until_it_is_sealed_again() {
 fn an_agent_cannot_choose_the_command_by_editing_the_policy_or_the_seal() {
     let world = implemented();
     std::fs::remove_file(world.path("build.ok")).unwrap();
-    let seal = run_folder(&world).join("seal.json");
+    let seal = world.run_folder().join("seal.json");
     let agent = world.with("CLAUDECODE", "1");
     let honest = agent.read("bowline.toml");
     agent.write("bowline.toml", honest.replace("test -f build.ok", "true"));
@@ -140,11 +125,7 @@ fn the_tree_counts_where_the_policy_says_so() {
 #[test]
 fn verify_looks_at_the_tree_and_leaves_the_index_alone() {
     let world = implemented();
-    world
-        .program("git")
-        .args(["add", "tests"])
-        .status()
-        .unwrap();
+    world.git(&["add", "tests"]);
     world.quietly("develop gate pass architect_verified", 0);
     let index = std::fs::read(world.path(".git/index")).unwrap();
     let objects = |world: &TestEnvironment| {
@@ -190,7 +171,7 @@ fn signatures() {
         "verify --key ../home/nowhere",
     ]);
     // A line that was changed by hand has a signature no more.
-    let path = run_folder(&world).join("evidence.jsonl");
+    let path = world.run_folder().join("evidence.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("test -f review.ok", "test -f /")).unwrap();
     check!([unsigned, told, world.run("verify --key ../home/key")].join("\n"));
@@ -261,7 +242,7 @@ fn a_command_does_not_outlive_a_bowline_that_is_killed() {
         wait_until(BOUND, || !alive(&world)),
         "the command still runs"
     );
-    let state: Value = serde_json::from_str(&world.read(STATE)).unwrap();
+    let state = world.read_json(STATE);
     assert_eq!(state["gates"]["review_clean_pass"], false);
 }
 

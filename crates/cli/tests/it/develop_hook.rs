@@ -39,10 +39,7 @@ fn write(folder: &Path, path: &Path) -> Value {
 
 /// A run in IMPLEMENT whose first gate was closed again: nothing may be written.
 fn closed() -> TestEnvironment {
-    let world = TestEnvironment::reviewed();
-    world.write("review.ok", "");
-    world.quietly("develop gate pass review_clean_pass", 0);
-    world.quietly("develop implement", 0);
+    let world = TestEnvironment::implementing();
     world.quietly("develop gate reset review_clean_pass", 0);
     world
 }

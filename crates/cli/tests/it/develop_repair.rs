@@ -1,23 +1,12 @@
 //! What a repair of a develop run takes back, and that it says so; names nobody could type are not let in.
 
 use crate::environment::TestEnvironment;
-use std::path::PathBuf;
 
 const STATE: &str = ".develop-workflow/state.json";
 
-/// The side folder of the one repository of a world.
-fn side(world: &TestEnvironment) -> PathBuf {
-    let side = world.root().join("home/state/bowline/develop");
-    let mut entries = std::fs::read_dir(side).unwrap();
-    entries.next().unwrap().unwrap().path()
-}
-
 /// A run in IMPLEMENT with one of its two checkpoints passed.
 fn implementing() -> TestEnvironment {
-    let world = TestEnvironment::reviewed();
-    world.write("review.ok", "");
-    world.quietly("develop gate pass review_clean_pass", 0);
-    world.quietly("develop implement", 0);
+    let world = TestEnvironment::implementing();
     world.quietly("develop checkpoint start cp-1", 0);
     world.quietly("develop checkpoint pass cp-1 --run true", 0);
     world
@@ -25,7 +14,7 @@ fn implementing() -> TestEnvironment {
 
 /// Journal and copies are gone, and the file says what somebody wants it to say.
 fn forget(world: &TestEnvironment, phase: &str) {
-    for entry in std::fs::read_dir(side(world)).unwrap() {
+    for entry in std::fs::read_dir(world.side()).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             std::fs::remove_file(path).unwrap();

@@ -10,8 +10,7 @@ const STATE: &str = ".develop-workflow/state.json";
 
 /// What comes next, from `resume --json` alone.
 fn asked(world: &TestEnvironment) -> (String, bool) {
-    let output = world.quietly("develop resume --json", 0);
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = world.json("develop resume --json", 0);
     let command = answer["next"][0].as_str().unwrap().to_owned();
     (command, answer["needsPerson"].as_bool().unwrap())
 }
@@ -64,7 +63,7 @@ fn twenty_rounds() {
         let card = card(&agent);
         let words = card.split_whitespace().count();
         assert!(words <= 300, "round {round}: {words} words\n{card}");
-        let state: Value = serde_json::from_str(&agent.read(STATE)).unwrap();
+        let state = agent.read_json(STATE);
         let phase = state["phase"].as_str().unwrap();
         let stands = format!("Develop run 'Ferry times', phase {phase}.");
         assert!(card.contains(&stands), "round {round}:\n{card}");

@@ -1,7 +1,6 @@
 //! `--dry-run`: every verb that writes says that it did not, and did not.
 
 use crate::environment::TestEnvironment;
-use serde_json::Value;
 
 /// Every verb that writes, in a world where it is allowed.
 const WRITING: [&str; 30] = [
@@ -91,21 +90,16 @@ fn every_writing_verb_says_that_it_is_a_dry_run_and_changes_nothing() {
             world.quietly(need, 0);
         }
         let files = world.everything();
-        let text = world.quietly(&format!("--dry-run {line}"), 0).stdout;
-        let text = String::from_utf8(text).unwrap();
+        let text = world.data(&format!("--dry-run {line}"), 0);
         let lines: Vec<&str> = text.lines().collect();
         let marked = |mark: &str, line: &&&str| line.starts_with(mark);
         assert!(
             lines.iter().any(|line| marked("(dry run) ", &line)),
             "{line}: {text}"
         );
-        let korean = world
-            .quietly(&format!("--dry-run {line} --lang ko"), 0)
-            .stdout;
-        let korean = String::from_utf8(korean).unwrap();
+        let korean = world.data(&format!("--dry-run {line} --lang ko"), 0);
         assert!(korean.contains("(시험 실행) "), "{line}: {korean}");
-        let json = world.quietly(&format!("--dry-run {line} --json"), 0).stdout;
-        let json: Value = serde_json::from_slice(&json).unwrap();
+        let json = world.json(&format!("--dry-run {line} --json"), 0);
         assert_eq!(json["dryRun"], true, "{line}: {json}");
         assert_eq!(world.everything(), files, "{line} wrote something");
     }
@@ -121,8 +115,7 @@ fn no_writing_verb_is_forgotten() {
     let mut open = vec!["thinking".to_owned(), "memory".to_owned()];
     let mut seen = 0;
     while let Some(noun) = open.pop() {
-        let help = world.quietly(&format!("{noun} --help"), 0).stdout;
-        let help = String::from_utf8(help).unwrap();
+        let help = world.data(&format!("{noun} --help"), 0);
         let Some((_, verbs)) = help.split_once("Commands:\n") else {
             seen += 1;
             assert!(

@@ -2,8 +2,10 @@
 
 use bowline_engine::actor::{ACTOR_PERSON, ACTOR_VARIABLE};
 use bowline_test_support::words;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -61,6 +63,10 @@ impl TestEnvironment {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
+    pub(crate) fn read_json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
     /// Every file of the workspace with its bytes.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
@@ -102,6 +108,25 @@ impl TestEnvironment {
                     .map(|(name, value)| (name.as_str(), value.as_str())),
             );
         command
+    }
+
+    /// Has git do something in the workspace, which must work, and gives what it says.
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        self.git_in(&self.path(""), words)
+    }
+
+    /// The same in any folder.
+    pub(crate) fn git_in(&self, folder: &Path, words: &[&str]) -> String {
+        let output = self
+            .program("git")
+            .current_dir(folder)
+            .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+            .args(["-c", "core.quotePath=false"])
+            .args(words)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {words:?}: {output:?}");
+        text(&output.stdout).trim_end().to_owned()
     }
 
     /// `bowline` with the words of a command line; single quotes hold words together.
@@ -199,6 +224,23 @@ impl TestEnvironment {
         output
     }
 
+    /// The data of one command line that must end with an exit code.
+    pub(crate) fn data(&self, line: &str, code: i32) -> String {
+        text(&self.quietly(line, code).stdout)
+    }
+
+    /// The talk of one command line that must end with an exit code.
+    pub(crate) fn talk(&self, line: &str, code: i32) -> String {
+        text(&self.quietly(line, code).stderr)
+    }
+
+    /// The answer of one command line with `--json` that must end with an exit code.
+    pub(crate) fn json(&self, line: &str, code: i32) -> Value {
+        let output = self.quietly(line, code);
+        let answer = serde_json::from_slice(&output.stdout);
+        answer.unwrap_or_else(|error| panic!("{error}\n{}", self.told(line, &output)))
+    }
+
     /// Runs command lines one after the other, each shown as on a terminal.
     pub(crate) fn session(&self, lines: &[&str]) -> String {
         let texts: Vec<String> = lines.iter().map(|line| self.run(line)).collect();
@@ -243,8 +285,7 @@ impl TestEnvironment {
     /// A repository with a policy: three gates, each opened by a file, and tests that are protected.
     pub(crate) fn repository() -> Self {
         let world = Self::new();
-        let made = world.program("git").args(["init", "-q"]).status().unwrap();
-        assert!(made.success());
+        world.git(&["init", "-q"]);
         world.write(".gitignore", ".develop-workflow/\n");
         world.write("tests/crossing.txt", "the ferry leaves on the hour\n");
         world.write(
@@ -263,6 +304,25 @@ impl TestEnvironment {
         world.quietly("develop start 'Ferry times'", 0);
         world.quietly("develop review --checkpoint cp-1 --checkpoint cp-2", 0);
         world
+    }
+
+    /// The same in phase IMPLEMENT: its first gate was passed.
+    pub(crate) fn implementing() -> Self {
+        let world = Self::reviewed();
+        world.write("review.ok", "");
+        world.quietly("develop gate pass review_clean_pass", 0);
+        world.quietly("develop implement", 0);
+        world
+    }
+
+    /// The folder with everything of the one develop run but its file: journal, seals and evidence.
+    pub(crate) fn side(&self) -> PathBuf {
+        only(&self.root().join("home/state/bowline/develop"))
+    }
+
+    /// The folder in it with the seal and the evidence of the one run.
+    pub(crate) fn run_folder(&self) -> PathBuf {
+        only(&self.side().join("runs"))
     }
 
     /// A thinking run `essay-001` with its first stage begun.
@@ -286,6 +346,23 @@ impl TestEnvironment {
         );
         world
     }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Writes a script that can be run.
+pub(crate) fn write_executable(path: &Path, script: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The only entry of a folder.
+fn only(folder: &Path) -> PathBuf {
+    let mut entries = std::fs::read_dir(folder).unwrap();
+    entries.next().unwrap().unwrap().path()
 }
 
 /// Gives a file the time of [`NOW`] plus some seconds.

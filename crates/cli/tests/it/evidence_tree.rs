@@ -1,9 +1,7 @@
 //! Evidence is about the tree that lands: what git is not shown, what changes meanwhile, and what the caller brings along.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text, write_executable};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Output;
 
 const PASS: &str = "develop gate pass review_clean_pass";
@@ -20,33 +18,16 @@ fn run(command: &str) -> TestEnvironment {
     world.write(".gitignore", ".develop-workflow/\nignored.txt\n");
     world.write("check.sh", "grep -q good code.txt\n");
     world.write("code.txt", "good\n");
-    git(&world, &["add", "-A"]);
-    let who = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
-    git(&world, &[&who[..], &["commit", "-qm", "one"]].concat());
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
     world.quietly("develop start 'Ferry times'", 0);
     world.quietly("develop review", 0);
     world
 }
 
-fn git(world: &TestEnvironment, words: &[&str]) -> String {
-    let output = world.program("git").args(words).output().unwrap();
-    assert!(output.status.success(), "{words:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn told(output: Output) -> String {
-    String::from_utf8(output.stderr).unwrap()
-}
-
 /// The tree of the last evidence.
 fn tree(world: &TestEnvironment) -> String {
-    let only = |folder: PathBuf| {
-        let mut entries = std::fs::read_dir(folder).unwrap();
-        entries.next().unwrap().unwrap().path()
-    };
-    let side = only(world.root().join("home/state/bowline/develop"));
-    let run = only(side.join("runs"));
-    let lines = std::fs::read_to_string(run.join("evidence.jsonl")).unwrap();
+    let lines = std::fs::read_to_string(world.run_folder().join("evidence.jsonl")).unwrap();
     let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     last["tree"].as_str().unwrap().to_owned()
 }
@@ -63,8 +44,8 @@ fn with_key(world: &TestEnvironment, key: &str) -> Output {
 fn the_tree_of_an_untouched_checkout_is_that_of_its_commit() {
     let world = run("sh check.sh");
     world.quietly(PASS, 0);
-    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
-    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+    let commit = world.git(&["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{commit}"));
 }
 
 #[test]
@@ -73,9 +54,9 @@ fn what_git_is_told_not_to_see_is_another_tree() {
         let world = run("sh check.sh");
         world.quietly(PASS, 0);
         let before = tree(&world);
-        git(&world, &["update-index", flag, "code.txt"]);
+        world.git(&["update-index", flag, "code.txt"]);
         world.write("code.txt", "good, and something else\n");
-        assert_eq!(git(&world, &["status", "--porcelain"]), "", "{flag}");
+        assert_eq!(world.git(&["status", "--porcelain"]), "", "{flag}");
         world.quietly("develop gate reset review_clean_pass", 0);
         world.quietly(PASS, 0);
         assert_ne!(tree(&world), before, "{flag}");
@@ -88,10 +69,7 @@ fn filters_and_attributes_do_not_show_another_tree() {
         let world = run("sh check.sh");
         world.write(".gitattributes", "code.txt filter=liar text eol=crlf\n");
         if liar {
-            git(
-                &world,
-                &["config", "filter.liar.clean", "echo something else"],
-            );
+            world.git(&["config", "filter.liar.clean", "echo something else"]);
         }
         world.write("code.txt", "good\r\n");
         world.quietly(PASS, 0);
@@ -116,15 +94,15 @@ fn odd_names_links_and_modes_are_in_the_tree() {
     std::os::unix::fs::symlink("code.txt", project.join("link")).unwrap();
     world.quietly(PASS, 0);
     let before = tree(&world);
-    git(&world, &["add", "-A"]);
-    let commit = git(&world, &["write-tree"]);
-    assert_eq!(before, format!("git:{}", commit.trim()));
+    world.git(&["add", "-A"]);
+    let commit = world.git(&["write-tree"]);
+    assert_eq!(before, format!("git:{commit}"));
 }
 
 #[test]
 fn a_command_that_changes_the_tree_is_no_evidence() {
     let world = run("echo more >> code.txt");
-    let told = told(world.quietly(PASS, 1));
+    let told = world.talk(PASS, 1);
     assert!(told.contains("error[tree_changed]"), "{told}");
 }
 
@@ -133,7 +111,7 @@ fn a_sealed_script_that_is_exchanged_and_put_back_is_noticed() {
     let world = run(
         "cp check.sh ../kept; echo true > ../fake; mv ../fake check.sh; sh check.sh; mv ../kept check.sh",
     );
-    let told = told(world.quietly(PASS, 1));
+    let told = world.talk(PASS, 1);
     assert!(told.contains("error[tree_changed]"), "{told}");
 }
 
@@ -141,10 +119,7 @@ fn a_sealed_script_that_is_exchanged_and_put_back_is_noticed() {
 fn a_command_gets_the_sealed_path_and_neither_key_nor_surprises() {
     let world = run("test -z \"$BOWLINE_EVIDENCE_KEY_FILE$SURPRISE\" && sh check.sh");
     let evil = world.root().join("evil");
-    std::fs::create_dir(&evil).unwrap();
-    std::fs::write(evil.join("sh"), "#!/bin/sh\nexit 0\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(evil.join("sh"), mode).unwrap();
+    write_executable(&evil.join("sh"), "#!/bin/sh\nexit 0\n");
     world.write("code.txt", "bad\n");
     let path = format!("{}:{}", evil.display(), std::env::var("PATH").unwrap());
     let mut command = world.bowline(PASS);
@@ -163,8 +138,8 @@ fn what_is_signed_ran_in_a_clean_checkout() {
     world.quietly(PASS, 1);
     let signed = with_key(&world, "a key that is long enough\n");
     assert!(signed.status.success(), "{signed:?}");
-    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
-    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+    let commit = world.git(&["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{commit}"));
 }
 
 #[test]
@@ -183,7 +158,7 @@ fn what_the_policy_shares_is_there() {
 #[test]
 fn a_key_of_one_letter_is_refused() {
     let world = run("sh check.sh");
-    let told = told(with_key(&world, "x\n"));
+    let told = text(&with_key(&world, "x\n").stderr);
     assert!(
         told.contains("error[bad_input]") && told.contains("too short"),
         "{told}"
@@ -194,20 +169,17 @@ fn a_key_of_one_letter_is_refused() {
 fn a_git_that_somebody_put_into_the_path_is_not_asked_for_the_tree() {
     let world = run("sh check.sh");
     let folder = world.root().join("theirs");
-    std::fs::create_dir(&folder).unwrap();
     let asked = world.root().join("asked");
     let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexit 1\n", asked.display());
-    let git_of_theirs = folder.join("git");
-    std::fs::write(&git_of_theirs, script).unwrap();
-    std::fs::set_permissions(&git_of_theirs, PermissionsExt::from_mode(0o755)).unwrap();
+    write_executable(&folder.join("git"), &script);
     let mut command = world.bowline(PASS);
     let path = std::env::var_os("PATH").unwrap();
     let theirs_first = std::iter::once(folder).chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(theirs_first).unwrap());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
-    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+    let commit = world.git(&["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{commit}"));
     let asked = std::fs::read_to_string(asked).unwrap_or_default();
     assert_eq!(asked, "", "{asked}");
 }
@@ -238,7 +210,12 @@ fn whoever_comes_second_leaves_the_checkout_of_the_first_alone() {
         std::fs::write(&go, "").unwrap();
         for (who, caller) in [("first", first), ("second", second)] {
             let output = caller.join().unwrap();
-            assert_eq!(output.status.code(), Some(1), "{who}: {}", told(output));
+            assert_eq!(
+                output.status.code(),
+                Some(1),
+                "{who}: {}",
+                text(&output.stderr)
+            );
         }
     });
 }
@@ -249,7 +226,7 @@ fn a_checkout_that_was_taken_away_proves_nothing() {
         let world = run(&format!("rm -rf \"$PWD\"; {end}"));
         let output = with_key(&world, "a key of ours, long enough");
         assert_eq!(output.status.code(), Some(1));
-        let told = told(output);
+        let told = text(&output.stderr);
         assert!(told.contains("changed while"), "{told}");
     }
 }

@@ -4,7 +4,7 @@
 //! prints, errors included; lines with `> ` right behind a command belong to it. `[..]` stands for anything within a line. `INSTA_UPDATE=always` writes the pages anew; lines
 //! with `[..]` that still fit are kept.
 
-use crate::environment::{NOW_SECONDS, TestEnvironment};
+use crate::environment::{NOW_SECONDS, TestEnvironment, text};
 use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use std::path::Path;
@@ -131,11 +131,11 @@ impl Follower {
             .unwrap();
         let root = self.world.path("");
         let root = root.to_str().unwrap().trim_end_matches('/');
-        let stands = String::from_utf8(output.stderr).unwrap();
+        let stands = text(&output.stderr);
         if let Some(folder) = stands.trim().strip_prefix(root) {
             self.folder = folder.trim_start_matches('/').to_owned();
         }
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = text(&output.stdout);
         text.replace(root, "~/guide")
     }
 }

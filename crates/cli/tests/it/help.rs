@@ -18,8 +18,7 @@ fn help_in_korean() {
         "--lang ko memory step",
         "thinking start --lang ko",
     ]));
-    let output = world.quietly("completions zsh --lang ko", 0);
-    let script = String::from_utf8(output.stdout).unwrap();
+    let script = world.data("completions zsh --lang ko", 0);
     assert!(
         script.contains("상태 파일을 점검하고 복구합니다"),
         "{script}"

@@ -1,45 +1,33 @@
 //! `bowline init`: what it refuses, what it keeps, and that it leaves as it came. And the question that only a terminal is asked.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, write_executable};
 use bowline_test_support::{Lack, skip};
 use serde_json::Value;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Output, Stdio};
-
-fn git(world: &TestEnvironment, arguments: &[&str]) {
-    let done = world.program("git").args(arguments).status().unwrap();
-    assert!(done.success(), "git {arguments:?}");
-}
 
 #[test]
 fn hooks_that_other_repositories_use_are_left_alone() {
     let world = TestEnvironment::repository();
     let shared = world.root().join("shared-hooks");
     std::fs::create_dir(&shared).unwrap();
-    git(
-        &world,
-        &["config", "core.hooksPath", shared.to_str().unwrap()],
-    );
+    world.git(&["config", "core.hooksPath", shared.to_str().unwrap()]);
     let before = world.everything();
     let told = world.session(&["init", "init --lang ko", "init --json"]);
     assert_eq!(world.everything(), before);
     assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0);
     // The same when a person's own settings say so, for all repositories at once.
-    git(&world, &["config", "--unset", "core.hooksPath"]);
-    git(
-        &world,
-        &[
-            "config",
-            "--global",
-            "core.hooksPath",
-            shared.to_str().unwrap(),
-        ],
-    );
+    world.git(&["config", "--unset", "core.hooksPath"]);
+    world.git(&[
+        "config",
+        "--global",
+        "core.hooksPath",
+        shared.to_str().unwrap(),
+    ]);
     world.quietly("init", 2);
     assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0);
     // As the hint says.
-    git(&world, &["config", "core.hooksPath", ".git/hooks"]);
+    world.git(&["config", "core.hooksPath", ".git/hooks"]);
     world.quietly("init", 0);
     assert!(world.path(".git/hooks/reference-transaction").exists());
     check!(told);
@@ -48,21 +36,16 @@ fn hooks_that_other_repositories_use_are_left_alone() {
 #[test]
 fn hooks_in_the_work_tree_are_installed_with_a_warning() {
     let world = TestEnvironment::repository();
-    git(&world, &["config", "core.hooksPath", ".githooks"]);
-    let output = world.quietly("init", 0);
-    let told = String::from_utf8(output.stderr).unwrap();
+    world.git(&["config", "core.hooksPath", ".githooks"]);
+    let told = world.talk("init", 0);
     assert!(
         told.contains("warning: core.hooksPath leads into the work tree"),
         "{told}"
     );
     assert!(world.path(".githooks/pre-commit").exists());
     assert!(!world.path(".git/hooks/pre-commit").exists());
-    let korean = world.quietly("init --lang ko", 0).stderr;
-    assert!(
-        String::from_utf8(korean)
-            .unwrap()
-            .contains("경고: core.hooksPath")
-    );
+    let korean = world.talk("init --lang ko", 0);
+    assert!(korean.contains("경고: core.hooksPath"));
 }
 
 #[test]
@@ -88,9 +71,7 @@ fn what_init_put_in_it_takes_out_to_the_byte() {
         world.write(".git/info/exclude", exclude);
         world.write(".claude/settings.json", claude);
         world.write(".codex/hooks.json", claude);
-        world.write(".git/hooks/pre-commit", hook);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(world.path(".git/hooks/pre-commit"), mode).unwrap();
+        write_executable(&world.path(".git/hooks/pre-commit"), hook);
         // Not executable: git would not run it, and neither may we.
         world.write(".git/hooks/pre-push", hook);
         let before = world.everything();
@@ -163,7 +144,7 @@ fn the_entry_of_an_earlier_version_is_brought_up_to_date_and_taken_out() {
     let mine = "[mcp_servers.bowline]\ncommand = \"mine\"\n";
     world.write(path, mine);
     for line in ["init --agent codex", "init --uninstall"] {
-        let told = String::from_utf8(world.quietly(line, 0).stderr).unwrap();
+        let told = world.talk(line, 0);
         let kept = "warning: .codex/config.toml is left as it is";
         assert!(told.contains(kept), "{line}: {told}");
         assert_eq!(world.read(path), mine);
@@ -202,8 +183,7 @@ pub(crate) fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) ->
 #[test]
 fn on_a_terminal_start_asks_what_to_do_with_an_open_run() {
     let feature = |world: &TestEnvironment| {
-        let state: Value =
-            serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();
+        let state = world.read_json(".develop-workflow/state.json");
         format!(
             "{} {}",
             state["feature"].as_str().unwrap(),

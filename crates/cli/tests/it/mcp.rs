@@ -105,8 +105,7 @@ fn what_a_tool_does_the_command_line_sees() {
     let made = json!({ "id": "essay-1", "title": "Knots", "goal": "An essay" });
     assert_eq!(client.call("thinking_new", made)["status"], "pending");
     client.call("thinking_start", json!({ "stage": "planning" }));
-    let status = world.quietly("thinking status --json", 0);
-    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let status = world.json("thinking status --json", 0);
     assert_eq!(
         status["state"]["stages"]["planning"]["status"],
         "in_progress"
@@ -245,7 +244,7 @@ fn a_tool_reaches_out_of_the_sandbox() {
     };
     assert_eq!(body(2)["to"], "in_progress", "{told}");
     assert_eq!(body(3)["error"]["code"], "needs_person", "{told}");
-    let state: Value = serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();
+    let state = world.read_json(".develop-workflow/state.json");
     assert_eq!(state["checkpoints"]["cp-1"]["iteration"], 2);
 }
 

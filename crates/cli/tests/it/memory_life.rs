@@ -1,14 +1,10 @@
 //! The life of tasks in the memory, from the first step to the history.
 
 use crate::environment::TestEnvironment;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const STATE: &str = ".claude/memory/task-state.json";
 const HISTORY: &str = ".claude/memory/task-history.json";
-
-fn json_of(world: &TestEnvironment, file: &str) -> Value {
-    serde_json::from_str(&world.read(file)).unwrap()
-}
 
 /// The same world at another time.
 fn at(world: TestEnvironment, time: &str) -> TestEnvironment {
@@ -32,7 +28,7 @@ fn two_parallel_steps_one_of_which_escalates_and_is_recovered() {
     }
     world = at(world, "2026-03-01T09:05:00Z");
     text += &world.session(&["memory step complete 1", "memory status"]);
-    let task = &json_of(&world, STATE)["current_task"];
+    let task = &world.read_json(STATE)["current_task"];
     assert_eq!(task["status"], "failed");
     assert_eq!(
         task["issues"],
@@ -62,7 +58,7 @@ fn two_parallel_steps_one_of_which_escalates_and_is_recovered() {
             "memory history --lang ko",
         ])
     );
-    let entry = &json_of(&world, HISTORY)["tasks"][0];
+    let entry = &world.read_json(HISTORY)["tasks"][0];
     assert_eq!(entry["result"], "success");
     assert_eq!(entry["duration_seconds"], 3600);
     // Three tries before the recovery and one after it.
@@ -95,7 +91,7 @@ fn a_history_of_150_tasks_keeps_100_and_only_summaries_after_30_days() {
             0,
         );
     }
-    let history = json_of(&world, HISTORY);
+    let history = world.read_json(HISTORY);
     let tasks = history["tasks"].as_array().unwrap();
     assert_eq!(tasks.len(), 100);
     for (task, number) in tasks.iter().zip(50..150_i64) {
@@ -136,7 +132,7 @@ fn a_history_of_150_tasks_keeps_100_and_only_summaries_after_30_days() {
     world = at(world, &day(200, 0));
     let later = world.session(&["--dry-run memory prune", "memory prune", "memory prune"]);
     check!([shown, later].join("\n"));
-    let history = json_of(&world, HISTORY);
+    let history = world.read_json(HISTORY);
     let full = history["tasks"]
         .as_array()
         .unwrap()
@@ -169,8 +165,7 @@ fn a_damaged_context_is_repaired_by_the_verb_that_writes_it() {
     let world = TestEnvironment::new();
     world.quietly("memory context append shared_data.notes one", 0);
     world.write(".claude/memory/shared-context.json", "{ \"version\": ");
-    let told = world.quietly("memory context append shared_data.notes two", 0);
-    let talk = String::from_utf8(told.stderr).unwrap();
+    let talk = world.talk("memory context append shared_data.notes two", 0);
     assert!(
         talk.contains("restored from the journal as it was last written"),
         "{talk}"

@@ -25,11 +25,6 @@ const PLAN: &str = "\
 - **의존**: P1-R1, P1-R9-T1
 ";
 
-fn json_of(world: &TestEnvironment, line: &str) -> Value {
-    let answer = world.quietly(line, 0);
-    serde_json::from_slice(&answer.stdout).unwrap()
-}
-
 #[test]
 fn a_plan_is_shown_with_what_was_not_understood() {
     let world = TestEnvironment::new();
@@ -68,7 +63,7 @@ fn bad_plans_get_their_code_with_a_line_and_change_nothing() {
     ] {
         world.write("TASKS.md", text);
         let before = world.everything();
-        let plan = json_of(&world, "orchestrate plan --json");
+        let plan = world.json("orchestrate plan --json", 0);
         let errors: Vec<&Value> = plan["notes"]
             .as_array()
             .unwrap()
@@ -95,7 +90,7 @@ fn the_total_comes_from_the_plan_and_the_rest_from_the_file() {
             "slack_webhook_url": "https://hooks.slack.com/services/SE/CR/ET"}"#,
     );
     let before = world.everything();
-    let status = json_of(&world, "orchestrate status --json");
+    let status = world.json("orchestrate status --json", 0);
     assert_eq!(
         (&status["done"], &status["total"], &status["phase"]),
         (&json!(1), &json!(4), &json!(1))
@@ -141,7 +136,7 @@ fn a_file_that_knows_numbers_or_phases_only() {
         ),
     ] {
         world.write(STATE, state);
-        let status = json_of(&world, "orchestrate status --json");
+        let status = world.json("orchestrate status --json", 0);
         assert_eq!(
             (&status["done"], &status["total"]),
             (&json!(done), &json!(4)),
@@ -178,6 +173,6 @@ fn a_readable_file_is_never_replaced_by_the_boxes_of_the_plan() {
     // One that is no JSON at all says nothing, and is rebuilt.
     world.write(STATE, "{\"tasks\": {\"comp");
     world.quietly("doctor --repair", 0);
-    let status = json_of(&world, "orchestrate status --json");
+    let status = world.json("orchestrate status --json", 0);
     assert_eq!((&status["done"], &status["total"]), (&json!(2), &json!(4)));
 }

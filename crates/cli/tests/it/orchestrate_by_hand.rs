@@ -1,8 +1,7 @@
 //! Phases worked on without a run: the worktree of a phase, and its merge.
 
-use crate::orchestrate_run::{git, project};
+use crate::orchestrate_run::project;
 use bowline_test_support::wait_until;
-use serde_json::Value;
 use std::time::Duration;
 
 const PLAN: &str = "\
@@ -53,20 +52,14 @@ fn the_work_of_a_phase_has_its_worktree_and_lands_when_it_is_finished() {
 
     // What is red on the merged tree does not land.
     let folder = place.display().to_string();
-    git(&world, &["-C", &folder, "add", "--all"]);
-    git(
-        &world,
-        &["-C", &folder, "commit", "--quiet", "--message=model"],
-    );
+    world.git(&["-C", &folder, "add", "--all"]);
+    world.git(&["-C", &folder, "commit", "--quiet", "--message=model"]);
     let told = world.run("orchestrate phase finish 1");
     assert!(told.contains("a check of the phase failed"), "{told}");
     assert!(place.exists() && !root.join("model.txt").exists());
 
-    git(&world, &["-C", &folder, "rm", "--quiet", "red"]);
-    git(
-        &world,
-        &["-C", &folder, "commit", "--quiet", "--message=green"],
-    );
+    world.git(&["-C", &folder, "rm", "--quiet", "red"]);
+    world.git(&["-C", &folder, "commit", "--quiet", "--message=green"]);
     let told = world.run("orchestrate phase finish 1");
     assert!(told.contains("✓ Phase 1 finished; all is done"), "{told}");
     assert_eq!(
@@ -74,14 +67,14 @@ fn the_work_of_a_phase_has_its_worktree_and_lands_when_it_is_finished() {
         "boats\n"
     );
     assert!(wait_until(Duration::from_secs(10), || !place.exists()));
-    let merge = git(&world, &["log", "-1", "--format=%s|%P"]);
+    let merge = world.git(&["log", "-1", "--format=%s|%P"]);
     let (subject, parents) = merge.split_once('|').unwrap();
     assert!(subject.starts_with("Phase 1 "), "{merge}");
     assert_eq!(parents.split(' ').count(), 2, "{merge}");
-    let state: Value = serde_json::from_str(&world.read(".claude/orchestrate-state.json")).unwrap();
+    let state = world.read_json(".claude/orchestrate-state.json");
     let checkpoint = &state["checkpoints"]["phase_1"];
     assert_eq!(checkpoint["merged"], true, "{state}");
-    let head = git(&world, &["rev-parse", "HEAD"]);
+    let head = world.git(&["rev-parse", "HEAD"]);
     assert_eq!(checkpoint["merge_commit"], head[..7], "{state}");
     assert_eq!(
         world.run("orchestrate next").lines().nth(1),
@@ -93,7 +86,7 @@ fn the_work_of_a_phase_has_its_worktree_and_lands_when_it_is_finished() {
 fn before_the_first_commit_the_project_itself_is_the_place() {
     let world = crate::environment::TestEnvironment::new();
     world.write("TASKS.md", "## Phase 1: Timetable\n- [ ] T1.1: Model\n");
-    git(&world, &["init", "--quiet"]);
+    world.git(&["init", "--quiet"]);
     world.quietly("orchestrate init", 0);
     let told = world.run("orchestrate start T1.1");
     assert!(told.ends_with("✓ Task 'T1.1' started\n"), "{told}");

@@ -1,6 +1,6 @@
 //! `bowline orchestrate import`, `export`, `rescue` and `timeline`.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use serde_json::{Value, json};
 
 const TASK_MASTER: &str = r#"{"master":{"tasks":[
@@ -24,14 +24,9 @@ const SPEC_KIT: &str = "\
 - [ ] T004 Trip (depends on T002)
 ";
 
-fn json_of(world: &TestEnvironment, line: &str) -> Value {
-    let answer = world.quietly(line, 0);
-    serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{answer:?}"))
-}
-
 /// `id: needs` of the plan, with a tick.
 fn plan(world: &TestEnvironment) -> Vec<String> {
-    let body = json_of(world, "orchestrate plan --json");
+    let body = world.json("orchestrate plan --json", 0);
     let tasks = body["tasks"].as_array().unwrap().iter();
     let one = |task: &Value| {
         let needs: Vec<&str> = task["needs"]
@@ -80,7 +75,7 @@ fn tasks_of_each_program_become_a_plan() {
     ] {
         let world = TestEnvironment::new();
         world.write(file, text);
-        let body = json_of(&world, "orchestrate import . --json");
+        let body = world.json("orchestrate import . --json", 0);
         assert_eq!(body["from"], from, "{body}");
         assert_eq!(plan(&world), wanted, "{from}: {}", world.read("TASKS.md"));
         // The same by the name of the file, and by that of the program.
@@ -95,7 +90,7 @@ fn tasks_of_each_program_become_a_plan() {
 fn a_feature_of_spec_kit_is_found_where_spec_kit_keeps_it() {
     let world = TestEnvironment::new();
     world.write("specs/001-ferry/tasks.md", SPEC_KIT);
-    let body = json_of(&world, "orchestrate import . --json");
+    let body = world.json("orchestrate import . --json", 0);
     assert_eq!(body["from"], "spec-kit", "{body}");
     assert_eq!(plan(&world).len(), 4);
     // Which of several is meant nobody can know.
@@ -155,20 +150,19 @@ fn a_run_is_handed_on_with_its_ticks() {
         world.quietly(line, 0);
     }
     let before = world.everything();
-    let told = world.quietly("orchestrate export", 0);
-    assert_eq!(String::from_utf8(told.stdout).unwrap(), text);
+    let told = world.data("orchestrate export", 0);
+    assert_eq!(told, text);
     // The state of the run counts, whatever was ticked since.
     world.write("TASKS.md", text.replace("[ ] T1.1", "[x] T1.1"));
-    let told = world.quietly("orchestrate export", 0);
-    assert_eq!(String::from_utf8(told.stdout).unwrap(), text);
+    let told = world.data("orchestrate export", 0);
+    assert_eq!(told, text);
     world.write("TASKS.md", text);
     assert_eq!(world.everything(), before);
     world.quietly("orchestrate export --output out/now.md", 0);
     assert_eq!(world.read("out/now.md"), text);
     let again = world.quietly("orchestrate export --output out/now.md", 1);
     assert!(String::from_utf8_lossy(&again.stderr).contains("error[already_exists]"));
-    let data = world.quietly("orchestrate export --format json", 0);
-    let data: Value = serde_json::from_slice(&data.stdout).unwrap();
+    let data = world.json("orchestrate export --format json", 0);
     assert_eq!(data["tasks"][0]["status"], "in_progress");
     assert_eq!(data["tasks"][2]["needs"], json!(["T0.1"]));
     // Without its plan, what the file knows is drawn up as one.
@@ -177,69 +171,48 @@ fn a_run_is_handed_on_with_its_ticks() {
     assert_eq!(plan(&world), ["T0.1: ", "T0.2✓: ", "T1.1: T0.1"]);
 }
 
-fn git(world: &TestEnvironment, words: &[&str]) -> String {
-    let mut git = world.program("git");
-    git.args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
-        .args(words);
-    let output = git.output().unwrap();
-    assert!(output.status.success(), "git {words:?}: {output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
-}
-
 #[test]
 fn what_was_kept_is_listed_shown_brought_back_and_dropped_by_a_person_only() {
     let world = TestEnvironment::new();
     world.write("a.txt", "one\n");
-    git(&world, &["init", "--quiet", "--initial-branch=main"]);
-    git(&world, &["add", "--all"]);
-    git(&world, &["commit", "--quiet", "--message=begin"]);
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "--message=begin"]);
     let told = world.session(&["orchestrate rescue", "orchestrate rescue --lang ko"]);
     assert!(
         told.contains("Nothing is kept") && told.contains("보관된 것이 없습니다"),
         "{told}"
     );
-    let head = git(&world, &["rev-parse", "HEAD"]);
+    let head = world.git(&["rev-parse", "HEAD"]);
     // As a run keeps it: a commit on a hidden ref, untracked files included.
     world.write("a.txt", "two\n");
     world.write("새 파일.txt", "new\n");
-    git(&world, &["add", "--all"]);
-    let tree = git(&world, &["write-tree"]);
-    git(&world, &["reset", "--quiet", "--hard"]);
-    let commit = git(
-        &world,
-        &["commit-tree", &tree, "-p", &head, "-m", "rescued from x"],
-    );
+    world.git(&["add", "--all"]);
+    let tree = world.git(&["write-tree"]);
+    world.git(&["reset", "--quiet", "--hard"]);
+    let commit = world.git(&["commit-tree", &tree, "-p", &head, "-m", "rescued from x"]);
     let name = format!("task-T1.1-{}", &commit[..12]);
-    git(
-        &world,
-        &[
-            "update-ref",
-            &format!("refs/bowline/rescue/{name}"),
-            &commit,
-        ],
-    );
-    git(
-        &world,
-        &["update-ref", "refs/bowline/task/task-T1.2", &head],
-    );
-    let list = json_of(&world, "orchestrate rescue --json");
+    world.git(&[
+        "update-ref",
+        &format!("refs/bowline/rescue/{name}"),
+        &commit,
+    ]);
+    world.git(&["update-ref", "refs/bowline/task/task-T1.2", &head]);
+    let list = world.json("orchestrate rescue --json", 0);
     assert_eq!(list["kept"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["kept"][0]["task"], "T1.1");
     assert_eq!(list["kept"][0]["files"], json!(["a.txt", "새 파일.txt"]));
-    let all = json_of(&world, "orchestrate rescue list --all --json");
+    let all = world.json("orchestrate rescue list --all --json", 0);
     assert_eq!(all["kept"].as_array().unwrap().len(), 2, "{all}");
     let shown = world.quietly("orchestrate rescue show T1.1", 0);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("-one\n+two\n"), "{shown}");
     // A dry run makes no branch.
     world.quietly("orchestrate rescue restore T1.1 --dry-run", 0);
-    assert_eq!(git(&world, &["branch", "--list", "rescued/*"]), "");
+    assert_eq!(world.git(&["branch", "--list", "rescued/*"]), "");
     world.quietly("orchestrate rescue restore T1.1", 0);
     assert_eq!(
-        git(&world, &["show", &format!("rescued/{name}:a.txt")]),
+        world.git(&["show", &format!("rescued/{name}:a.txt")]),
         "two"
     );
     world.quietly("orchestrate rescue restore T1.1", 2);
@@ -258,7 +231,7 @@ fn what_was_kept_is_listed_shown_brought_back_and_dropped_by_a_person_only() {
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(told.contains("error[needs_person]"), "{told}");
     assert_eq!(
-        json_of(&world, "orchestrate rescue --json")["kept"]
+        world.json("orchestrate rescue --json", 0)["kept"]
             .as_array()
             .unwrap()
             .len(),
@@ -266,7 +239,7 @@ fn what_was_kept_is_listed_shown_brought_back_and_dropped_by_a_person_only() {
     );
     world.quietly("orchestrate rescue drop T1.1", 0);
     assert_eq!(
-        json_of(&world, "orchestrate rescue --json")["kept"],
+        world.json("orchestrate rescue --json", 0)["kept"],
         json!([])
     );
 }
@@ -332,7 +305,7 @@ fn a_timeline_has_every_attempt_and_cuts_idle_time_short() {
             .env("BOWLINE_CLOCK", "2026-03-01T19:20:00Z")
             .output()
             .unwrap();
-        let picture = String::from_utf8(output.stdout).unwrap();
+        let picture = text(&output.stdout);
         assert!(
             picture.starts_with("<svg ") && picture.ends_with("</svg>\n"),
             "{picture}"
@@ -359,7 +332,7 @@ fn a_graph_of_a_thousand_tasks_is_drawn_whole() {
         }
     }
     world.write("TASKS.md", plan);
-    let body = json_of(&world, "orchestrate graph --format svg --json");
+    let body = world.json("orchestrate graph --format svg --json", 0);
     assert_eq!(body["leftOut"], 0);
     let picture = body["text"].as_str().unwrap();
     assert_eq!(picture.matches("<g><title>").count(), 1_000);

@@ -1,9 +1,7 @@
 //! What repositories and agents can do to a run's data: each case on its own, and nothing is lost.
 
-use crate::environment::TestEnvironment;
-use crate::orchestrate_run::{
-    BOUND, begun, bowline, executable, git, nothing_left, project, ran, report,
-};
+use crate::environment::{TestEnvironment, write_executable};
+use crate::orchestrate_run::{BOUND, begun, bowline, nothing_left, project, ran, report};
 use bowline_test_support::wait_until;
 
 const ONE: &str = "# TASKS: H\n## Phase 0: A\n### [ ] T0.1: One\n";
@@ -26,14 +24,15 @@ fn a_dirty_worktree_is_rescued_before_it_is_removed() {
     assert!(forced.status.success(), "{forced:?}");
     assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
     done(&world);
-    let refs = git(
-        &world,
-        &["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"],
-    );
+    let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"]);
     assert_eq!(refs.lines().count(), 1, "{refs}");
     let file = format!("{refs}:new dir/한글 \"x\".txt");
-    assert_eq!(git(&world, &["show", &file]), "precious");
-    assert!(git(&world, &["show", &format!("{refs}:TASKS.md")]).ends_with("more"));
+    assert_eq!(world.git(&["show", &file]), "precious");
+    assert!(
+        world
+            .git(&["show", &format!("{refs}:TASKS.md")])
+            .ends_with("more")
+    );
 }
 
 #[test]
@@ -91,27 +90,24 @@ fn a_repository_with_a_submodule_is_worked_on() {
     let lib = world.root().join("lib");
     std::fs::create_dir(&lib).unwrap();
     let lib = lib.to_str().unwrap().to_owned();
-    git(&world, &["init", "--quiet", "--initial-branch=main", &lib]);
+    world.git(&["init", "--quiet", "--initial-branch=main", &lib]);
     std::fs::write(format!("{lib}/lib.txt"), "lib\n").unwrap();
-    git(&world, &["-C", &lib, "add", "--all"]);
-    git(&world, &["-C", &lib, "commit", "--quiet", "--message=lib"]);
-    git(
-        &world,
-        &[
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            &lib,
-            "lib",
-        ],
-    );
-    git(&world, &["commit", "--quiet", "--message=with a submodule"]);
+    world.git(&["-C", &lib, "add", "--all"]);
+    world.git(&["-C", &lib, "commit", "--quiet", "--message=lib"]);
+    world.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        &lib,
+        "lib",
+    ]);
+    world.git(&["commit", "--quiet", "--message=with a submodule"]);
     done(&world);
     assert_eq!(world.read("from-lib.txt"), "lib\n");
     assert_eq!(world.read("lib/lib.txt"), "lib\n");
-    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -129,7 +125,7 @@ fn names_with_spaces_quotes_and_korean_land_as_they_are() {
     let agent = "mkdir -p '한 글'; echo a > \"한 글/it's \\\"so\\\" \\\\ \t.txt\"; echo DONE:$BOWLINE_TASK_ID\n";
     let world = project(ONE, agent, "");
     done(&world);
-    let files = git(&world, &["ls-tree", "-r", "-z", "--name-only", "HEAD"]);
+    let files = world.git(&["ls-tree", "-r", "-z", "--name-only", "HEAD"]);
     let odd = files.split('\0').find(|name| name.starts_with("한 글/"));
     assert!(
         odd.is_some_and(|name| name.contains("it's \"so\"")),
@@ -142,8 +138,8 @@ fn uncommitted_changes_of_the_main_checkout_are_never_overwritten() {
     let agent = "echo theirs > shared.txt; echo DONE:$BOWLINE_TASK_ID\n";
     let world = project(ONE, agent, "");
     world.write("shared.txt", "first\n");
-    git(&world, &["add", "--all"]);
-    git(&world, &["commit", "--quiet", "--message=shared"]);
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "--message=shared"]);
     world.write("shared.txt", "mine, and not committed\n");
     let mut child = begun(&world);
     let log = || {
@@ -153,10 +149,10 @@ fn uncommitted_changes_of_the_main_checkout_are_never_overwritten() {
     assert!(wait_until(BOUND, || log().contains("WAIT:")), "{}", log());
     assert!(log().contains("shared.txt"), "{}", log());
     assert_eq!(world.read("shared.txt"), "mine, and not committed\n");
-    git(&world, &["commit", "--quiet", "--all", "--message=mine"]);
+    world.git(&["commit", "--quiet", "--all", "--message=mine"]);
     // Now both changed it: it goes back to the agent, and nobody's line is lost in the history.
     assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
-    let history = git(&world, &["log", "--format=%s"]);
+    let history = world.git(&["log", "--format=%s"]);
     assert!(history.contains("mine"), "{history}");
 }
 
@@ -172,9 +168,10 @@ fn hooks_of_the_user_that_fail_stop_nothing() {
         "post-merge",
         "reference-transaction",
     ] {
-        let path = format!(".git/hooks/{hook}");
-        world.write(&path, "#!/bin/sh\necho \"$0\" >> \"$HOME/hooks\"\nexit 1\n");
-        executable(&world.path(&path));
+        write_executable(
+            &world.path(&format!(".git/hooks/{hook}")),
+            "#!/bin/sh\necho \"$0\" >> \"$HOME/hooks\"\nexit 1\n",
+        );
     }
     done(&world);
     assert_eq!(world.read("a.txt"), "a\n");
@@ -185,13 +182,11 @@ fn hooks_of_the_user_that_fail_stop_nothing() {
 fn a_git_that_is_too_old_is_told_before_anything_is_begun() {
     let world = project(ONE, "echo DONE:$BOWLINE_TASK_ID\n", "");
     let bin = world.root().join("home/bin");
-    std::fs::create_dir_all(&bin).unwrap();
     let path = std::env::var("PATH").unwrap();
     let old = format!(
         "#!/bin/sh\nfor word; do [ \"$word\" = version ] && echo 'git version 2.39.5' && exit; done\nPATH='{path}' exec git \"$@\"\n"
     );
-    std::fs::write(bin.join("git"), old).unwrap();
-    executable(&bin.join("git"));
+    write_executable(&bin.join("git"), &old);
     let output = bowline(&world, "orchestrate run")
         .env("PATH", format!("{}:{path}", bin.display()))
         .output()

@@ -2,7 +2,7 @@
 //! tasks that begin on work that has not landed.
 
 use crate::environment::TestEnvironment;
-use crate::orchestrate_run::{BOUND, begun, git, nothing_left, project, report};
+use crate::orchestrate_run::{BOUND, begun, nothing_left, project, report};
 use bowline_test_support::wait_until;
 
 const TWO: &str = "# TASKS: L\n## Phase 0: A\n### [ ] T0.1: One\n### [ ] T0.2: Two\n";
@@ -75,8 +75,8 @@ echo "DONE:$id"
         "{again:?}"
     );
     // Every commit of the branch is green.
-    for commit in git(&world, &["rev-list", "HEAD"]).lines() {
-        let files = git(&world, &["ls-tree", "--name-only", commit]);
+    for commit in world.git(&["rev-list", "HEAD"]).lines() {
+        let files = world.git(&["ls-tree", "--name-only", commit]);
         let parts = files.lines().filter(|name| name.starts_with("part-"));
         assert!(parts.count() <= 1 || files.contains("glue"), "{files}");
     }
@@ -120,17 +120,14 @@ fi
     assert!(world.root().join("home/cut").exists());
     let lines = "line of T0.1\nline of T0.2\n";
     assert_eq!(world.read("shared.txt"), lines);
-    let refs = git(
-        &world,
-        &[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/bowline/rescue/",
-        ],
-    );
+    let refs = world.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/bowline/rescue/",
+    ]);
     for file in ["shared.txt", "loose.txt"] {
         let kept = format!("{}:{file}", refs.trim());
-        assert_eq!(git(&world, &["show", &kept]).trim(), "half");
+        assert_eq!(world.git(&["show", &kept]).trim(), "half");
     }
 }
 
@@ -207,7 +204,7 @@ echo "work of $id" >> "$id.txt"; echo "DONE:$id"
     let (body, code) = report(&world, "orchestrate run --stack --json");
     assert_eq!((code, &body["done"]), (Some(0), &2.into()), "{body}");
     assert_eq!(world.read("T0.2.txt"), "work of T0.1\nwork of T0.2\n");
-    let subjects = git(&world, &["log", "--format=%s"]);
+    let subjects = world.git(&["log", "--format=%s"]);
     assert_eq!(subjects, "T0.2: Two\nT0.1: One\nbegin");
     nothing_left(&world);
 }

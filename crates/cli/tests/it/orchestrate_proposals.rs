@@ -1,7 +1,7 @@
 //! `--land pr`, with a repository on disk for the host's and a script for the host's command.
 
-use crate::environment::TestEnvironment;
-use crate::orchestrate_run::{bowline, executable, git, nothing_left, project};
+use crate::environment::{TestEnvironment, write_executable};
+use crate::orchestrate_run::{bowline, nothing_left, project};
 use serde_json::Value;
 
 /// Answers like `gh`: the first version of a branch has a red check, the second remarks on a line and on the whole, the third a
@@ -43,13 +43,11 @@ fn hosted(agent: &str) -> TestEnvironment {
     let plan = "# TASKS: P\n## Phase 1: A\n### [ ] T1.1: Quay\n";
     let world = project(plan, agent, "[orchestrate.pull_request]\nevery = 1\n");
     let bin = world.root().join("home/bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    std::fs::write(bin.join("gh"), GH).unwrap();
-    executable(&bin.join("gh"));
+    write_executable(&bin.join("gh"), GH);
     let remote = world.root().join("home/remote.git");
     let remote = remote.to_str().unwrap();
-    git(&world, &["clone", "--quiet", "--bare", ".", remote]);
-    git(&world, &["remote", "add", "origin", remote]);
+    world.git(&["clone", "--quiet", "--bare", ".", remote]);
+    world.git(&["remote", "add", "origin", remote]);
     world
 }
 

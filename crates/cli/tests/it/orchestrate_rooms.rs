@@ -1,6 +1,6 @@
 //! What a task's worktree has: a name, ports, the files it needs, and room on the machine.
 
-use crate::orchestrate_run::{BOUND, begun, git, nothing_left, project, ran, report};
+use crate::orchestrate_run::{BOUND, begun, nothing_left, project, ran, report};
 use bowline_test_support::wait_until;
 
 const TWO: &str = "# TASKS: R\n## Phase 0: A\n### [ ] T0.1: One\n### [ ] T0.2: Two\n";
@@ -57,8 +57,8 @@ fn a_worktree_has_what_it_needs_and_one_that_was_half_furnished_is_furnished_aga
                     setup = [\"sh\", \"-c\", \"echo x >> $HOME/setups; echo made > made.txt; test $(wc -l < $HOME/setups) -ge 2\"]\n";
     let world = project(TWO, agent, settings);
     world.write(".gitignore", ".env\ndeps/\nmade.txt\n");
-    git(&world, &["add", ".gitignore"]);
-    git(&world, &["commit", "--quiet", "--message=ignore"]);
+    world.git(&["add", ".gitignore"]);
+    world.git(&["commit", "--quiet", "--message=ignore"]);
     world.write(".env", "KEY=1\n");
     world.write("deps/lib.txt", "lib\n");
     let (body, code) = report(&world, "orchestrate run --parallel 1 --json");
@@ -99,35 +99,26 @@ fn a_worktree_of_a_task_that_is_in_the_plan_no_more_is_rescued_and_taken_away() 
     let world = project(TWO, agent, "");
     let room = world.path("worktree/task-T9.9");
     let path = room.to_str().unwrap();
-    git(
-        &world,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            "-b",
-            "bowline/task-T9.9",
-            path,
-        ],
-    );
+    world.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "bowline/task-T9.9",
+        path,
+    ]);
     world.write("worktree/task-T9.9/half of it.txt", "work\n");
     // One of somebody else's stays.
     let theirs = world.path("worktree/task-mine");
     let theirs = theirs.to_str().unwrap();
-    git(
-        &world,
-        &["worktree", "add", "--quiet", "-b", "mine", theirs],
-    );
+    world.git(&["worktree", "add", "--quiet", "-b", "mine", theirs]);
     let run = ran(&world, "orchestrate run");
     assert_eq!(run.status.code(), Some(0), "{run:?}");
     let talk = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(talk.contains("1 worktrees of an earlier run"), "{talk}");
     assert!(!room.exists() && world.path("worktree/task-mine").exists());
-    let refs = git(
-        &world,
-        &["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"],
-    );
+    let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"]);
     assert_eq!(refs.lines().count(), 1, "{refs}");
-    let kept = git(&world, &["show", &format!("{refs}:half of it.txt")]);
+    let kept = world.git(&["show", &format!("{refs}:half of it.txt")]);
     assert_eq!(kept, "work");
 }

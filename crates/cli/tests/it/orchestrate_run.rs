@@ -1,9 +1,8 @@
 //! `bowline orchestrate run` in real repositories, with scripts for agents.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, write_executable};
 use bowline_test_support::wait_until;
 use serde_json::Value;
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -36,25 +35,10 @@ pub(crate) fn project(plan: &str, agent: &str, settings: &str) -> TestEnvironmen
          [orchestrate]\nbackoff = 0\n{settings}"
     );
     world.write("bowline.toml", text);
-    git(&world, &["init", "--quiet", "--initial-branch=main"]);
-    git(&world, &["add", "--all"]);
-    git(&world, &["commit", "--quiet", "--message=begin"]);
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "--message=begin"]);
     world
-}
-
-pub(crate) fn git(world: &TestEnvironment, words: &[&str]) -> String {
-    let output = world
-        .program("git")
-        .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
-        .args(["-c", "core.quotePath=false"])
-        .args(words)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {words:?}: {output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
 }
 
 /// The command in this world; time goes on in it.
@@ -79,8 +63,8 @@ pub(crate) fn report(world: &TestEnvironment, words: &str) -> (Value, Option<i32
 
 /// Nothing of a run is left but what it made.
 pub(crate) fn nothing_left(world: &TestEnvironment) {
-    assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
-    assert_eq!(git(world, &["branch", "--list", "bowline/*"]), "");
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(world.git(&["branch", "--list", "bowline/*"]), "");
     for beside in ["lock", "sock"] {
         let path = format!(".claude/orchestrate-state.json.{beside}");
         assert!(!world.path(&path).exists(), "{path}");
@@ -115,8 +99,8 @@ fn a_plan_is_worked_off_landed_ticked_and_merged() {
         world.read("TASKS.md")
     );
     assert_eq!(world.read("shared.txt").lines().count(), 2);
-    assert_eq!(git(&world, &["status", "--porcelain"]), "");
-    let subjects = git(&world, &["log", "--first-parent", "--format=%s"]);
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+    let subjects = world.git(&["log", "--first-parent", "--format=%s"]);
     let mut subjects: Vec<&str> = subjects.lines().collect();
     subjects.sort_unstable();
     assert_eq!(
@@ -128,7 +112,7 @@ fn a_plan_is_worked_off_landed_ticked_and_merged() {
             "begin"
         ]
     );
-    let files = git(&world, &["ls-tree", "-r", "--name-only", "HEAD"]);
+    let files = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
     assert_eq!(
         files
             .lines()
@@ -136,7 +120,7 @@ fn a_plan_is_worked_off_landed_ticked_and_merged() {
             .count(),
         5
     );
-    let state: Value = serde_json::from_str(&world.read(".claude/orchestrate-state.json")).unwrap();
+    let state = world.read_json(".claude/orchestrate-state.json");
     assert_eq!(state["checkpoints"]["phase_1"]["merged"], true);
     nothing_left(&world);
     let log = world.read(".claude/orchestrate.log");
@@ -159,7 +143,11 @@ echo "$id" > "$id.txt"; echo "DONE:$id"
     assert_eq!(body["failed"][0]["error"], "no model");
     assert_eq!(body["failed"][0]["blocks"], serde_json::json!(["T1.2"]));
     // What landed of the phase is kept on its branch.
-    assert!(git(&world, &["log", "--format=%s", "phase-1"]).contains("T1.3: Screen"));
+    assert!(
+        world
+            .git(&["log", "--format=%s", "phase-1"])
+            .contains("T1.3: Screen")
+    );
     std::fs::write(world.root().join("home/mended"), "").unwrap();
     assert_eq!(ran(&world, "orchestrate retry T1.1").status.code(), Some(0));
     let (body, code) = report(&world, "orchestrate run --resume --json");
@@ -190,7 +178,7 @@ echo "try $BOWLINE_TRY" > "$id.txt"; echo "DONE:$id"
     // The agent that lived through it did the work; nobody began a second one.
     assert_eq!(world.read("T0.1.txt"), "try 1\n");
     assert_eq!(
-        git(&world, &["log", "--format=%s"]).matches("T0.1").count(),
+        world.git(&["log", "--format=%s"]).matches("T0.1").count(),
         1
     );
     nothing_left(&world);
@@ -247,14 +235,13 @@ echo odd > "it's \"한글\" $BOWLINE_TASK_ID"
 echo "DONE:$BOWLINE_TASK_ID"
 "#;
     let world = project(PLAN, agent, "");
-    world.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
-    executable(&world.path(".git/hooks/pre-commit"));
+    write_executable(&world.path(".git/hooks/pre-commit"), "#!/bin/sh\nexit 1\n");
     world.write("mine.txt", "uncommitted\n");
     let (body, code) = report(&world, "orchestrate run --json");
     assert_eq!((code, &body["done"]), (Some(0), &5.into()), "{body}");
     assert_eq!(world.read("mine.txt"), "uncommitted\n");
-    assert_eq!(git(&world, &["status", "--porcelain"]), "?? mine.txt");
-    let files = git(&world, &["ls-tree", "-r", "--name-only", "-z", "HEAD"]);
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? mine.txt");
+    let files = world.git(&["ls-tree", "-r", "--name-only", "-z", "HEAD"]);
     let odd = files
         .split('\0')
         .filter(|name| name.starts_with("it's \"한글\" T"));
@@ -265,7 +252,7 @@ echo "DONE:$BOWLINE_TASK_ID"
 #[test]
 fn without_a_branch_or_a_commit_nothing_is_begun() {
     let world = project(PLAN, "exit 1\n", "");
-    git(&world, &["checkout", "--quiet", "--detach"]);
+    world.git(&["checkout", "--quiet", "--detach"]);
     let refused = ran(&world, "orchestrate run");
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("error[no_branch]"),
@@ -274,7 +261,7 @@ fn without_a_branch_or_a_commit_nothing_is_begun() {
     assert_eq!(refused.status.code(), Some(1));
     let refused = ran(&world, "orchestrate run --agent nobody");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    git(&world, &["checkout", "--quiet", "main"]);
+    world.git(&["checkout", "--quiet", "main"]);
     let refused = ran(&world, "orchestrate run --agent nobody");
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("error[no_agent]"));
@@ -316,11 +303,6 @@ fn a_plan_is_rehearsed_without_touching_anything() {
     assert_eq!((code, &body["finished"]), (Some(0), &20.into()), "{body}");
     assert_eq!(body["wouldBlock"][0]["id"], "T1.1");
     assert_eq!(world.everything(), before);
-}
-
-pub(crate) fn executable(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The moves of `bowline orchestrate`, from a plan to the end of its phases.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use bowline_engine::actor::ACTOR_VARIABLE;
 use serde_json::{Value, json};
 
@@ -40,13 +40,13 @@ fn planned() -> TestEnvironment {
 }
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read(STATE)).unwrap()
+    world.read_json(STATE)
 }
 
 fn next(world: &TestEnvironment) -> String {
     let answer = world.bowline("orchestrate next").output().unwrap();
     assert!(answer.stderr.is_empty(), "{answer:?}");
-    String::from_utf8(answer.stdout).unwrap()
+    text(&answer.stdout)
 }
 
 #[test]
@@ -194,8 +194,7 @@ fn a_damaged_file_is_told_and_left() {
     let world = planned();
     world.write(STATE, "{\"tasks\": {\"comp");
     let before = world.everything();
-    let answer = world.quietly("orchestrate next", 4);
-    let line = String::from_utf8(answer.stdout).unwrap();
+    let line = world.data("orchestrate next", 4);
     assert!(line.starts_with("ERROR:STATE_CORRUPT:"), "{line}");
     assert_eq!(line.lines().count(), 1);
     assert_eq!(before, world.everything(), "looking changed something");
@@ -327,8 +326,7 @@ fn the_graph_is_drawn_with_its_longest_chain() {
         "orchestrate graph --format gif",
     ]));
     world.quietly("orchestrate init", 0);
-    let answer = world.quietly("orchestrate graph --json", 0);
-    let body: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let body = world.json("orchestrate graph --json", 0);
     assert_eq!(
         body["criticalPath"],
         json!([
@@ -338,7 +336,6 @@ fn the_graph_is_drawn_with_its_longest_chain() {
     let plan: String = (1..=2_200).map(|n| format!("- [ ] T1.{n}: a\n")).collect();
     let world = TestEnvironment::new();
     world.write("TASKS.md", plan);
-    let answer = world.quietly("orchestrate graph --json --format dot", 0);
-    let body: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let body = world.json("orchestrate graph --json --format dot", 0);
     assert_eq!(body["leftOut"], 200);
 }

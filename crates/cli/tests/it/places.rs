@@ -41,18 +41,14 @@ fn the_named_workspace_wins() {
 #[test]
 fn a_linked_worktree_uses_the_file_of_the_main_one() {
     let world = TestEnvironment::new();
-    let git = |words: &str| {
-        let output = world
-            .program("git")
-            .args(words.split(' '))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {words}: {output:?}");
-    };
     std::fs::create_dir(world.path("main")).unwrap();
-    git("-C main init --quiet");
-    git("-C main -c user.name=t -c user.email=t@example.org commit --quiet --allow-empty -m first");
-    git("-C main worktree add --quiet ../linked");
+    let main = world.path("main");
+    world.git_in(&main, &["init", "--quiet"]);
+    world.git_in(
+        &main,
+        &["commit", "--quiet", "--allow-empty", "-m", "first"],
+    );
+    world.git_in(&main, &["worktree", "add", "--quiet", "../linked"]);
     world.quietly("-C main thinking new essay-001 --title T", 0);
     std::fs::create_dir(world.path("linked/deep")).unwrap();
     check!(world.session(&[

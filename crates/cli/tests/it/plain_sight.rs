@@ -1,7 +1,7 @@
 //! What switches git's hooks off in plain sight, and hooks that a project commits: with the real git and the real shim.
 
 use crate::attacks::{Gated, fed};
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Output;
@@ -90,7 +90,7 @@ fn asked(
 }
 
 fn command(world: &TestEnvironment, file: &str, event: &str) -> String {
-    let settings: Value = serde_json::from_str(&world.read(file)).unwrap();
+    let settings = world.read_json(file);
     let handler = &settings["hooks"][event][0]["hooks"][0];
     assert_eq!(handler.get("onFailure"), None);
     handler["command"].as_str().unwrap().to_owned()
@@ -118,7 +118,7 @@ fn a_committed_hook_works_where_bowline_is_absent() {
         let message = json!({"hook_event_name": event, "cwd": colleague, "tool_name": "Bash", "tool_input": {"command": "git push"}});
         let output = asked(&world, &colleague, &command, "/usr/bin:/bin", &message);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
+        let told = text(&output.stderr);
         assert!(told.contains("bowline-shim is not on PATH"), "{told}");
     }
     let start = command(&world, ".claude/settings.json", "SessionStart");

@@ -1,6 +1,6 @@
 //! `doctor`, and what changing verbs do with damage.
 
-use crate::environment::{THINKING, TestEnvironment};
+use crate::environment::{THINKING, TestEnvironment, text};
 
 #[test]
 fn a_healthy_file() {
@@ -209,7 +209,7 @@ fn findings_are_told_in_korean() {
         r#"{"version": "9", "agent": "Scout", "cache": 3}"#,
     );
     let output = world.bowline("doctor --lang ko").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text(&output.stdout);
     let hangul = |line: &&str| line.contains(|letter: char| ('가'..='힣').contains(&letter));
     let told = text.lines().filter(|line| line.starts_with("  "));
     // Behind the word and the code, or the word and a colon.

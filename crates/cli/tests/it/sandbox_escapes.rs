@@ -1,7 +1,7 @@
 //! What agents left behind, or try from inside, to be granted more than their folder and their run.
 
-use crate::environment::TestEnvironment;
-use crate::sandboxed::{enforced, find, sandboxed, text, with_programs, working};
+use crate::environment::{TestEnvironment, text};
+use crate::sandboxed::{enforced, sandboxed, with_programs, working};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -24,12 +24,6 @@ fn content(folder: &Path, but: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     files
-}
-
-/// The folder with the journal, the seal and the evidence of the world's run.
-fn side(world: &TestEnvironment) -> PathBuf {
-    let seal = find(&world.root().join("home/state"), "seal.json").unwrap();
-    seal.ancestors().nth(3).unwrap().to_owned()
 }
 
 /// The lines `NAME CODE` that a script said.
@@ -66,13 +60,7 @@ fn a_planted_worktree_grants_no_other_folder() {
         let secret = world.root().join("secret");
         std::fs::create_dir_all(secret.join("x")).unwrap();
         std::fs::write(secret.join("s.txt"), "a person's token").unwrap();
-        let made = world
-            .program("git")
-            .arg("init")
-            .arg("-q")
-            .arg(&secret)
-            .status();
-        assert!(made.unwrap().success());
+        world.git_in(&secret, &["init", "-q"]);
         // Somebody else's run, and a back-link as `git worktree` would leave it there.
         let started = world
             .bowline("develop start 'Of others'")
@@ -140,8 +128,8 @@ fn the_records_of_a_run_are_not_reached_by_way_of_a_verb() {
         return;
     }
     let world = working();
-    let side = side(&world);
-    let seal = find(&side, "seal.json").unwrap();
+    let side = world.side();
+    let seal = world.run_folder().join("seal.json");
     let tries = [
         (
             "agents",
@@ -214,7 +202,7 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
         return;
     }
     let world = working();
-    let side = side(&world);
+    let side = world.side();
     let script = format!(
         "SIDE={}\n\
          (until test -e stop; do\n\
@@ -224,7 +212,7 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
          touch stop; wait $swapper; echo over\n",
         side.display()
     );
-    let seal = find(&side, "seal.json").unwrap();
+    let seal = world.run_folder().join("seal.json");
     let before = std::fs::read(&seal).unwrap();
     let output = sandboxed(&world, "", &script);
     assert!(
@@ -256,21 +244,8 @@ fn of_a_shared_git_folder_only_the_mark_of_the_run_is_written() {
     let world = with_programs(TestEnvironment::repository());
     let git = world.path(".git");
     let tree = world.root().join("tree");
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
-    for words in [
-        &["commit", "-q", "--allow-empty", "-m", "x"][..],
-        &["worktree", "add", "-q", tree.to_str().unwrap()],
-    ] {
-        let mut command = world.program("git");
-        assert!(
-            command
-                .args(identity)
-                .args(words)
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
+    world.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    world.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     let hook = git.join("hooks/reference-transaction");
     std::fs::create_dir_all(git.join("hooks")).unwrap();
     std::fs::write(&hook, "#!/bin/sh\n").unwrap();

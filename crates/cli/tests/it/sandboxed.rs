@@ -1,6 +1,6 @@
 //! Agents in a sandbox: what they are granted, and that they work there as they would outside.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use bowline_engine::supervisor::relay::{self, Asked};
 use bowline_engine::supervisor::{RELAY_VARIABLE, SandboxSupport};
 use bowline_test_support::{Lack, skip};
@@ -27,10 +27,6 @@ pub(crate) fn enforced() -> bool {
     whole
 }
 
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
 /// A world with our programs where an agent finds them.
 pub(crate) fn with_programs(world: TestEnvironment) -> TestEnvironment {
     let ours = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
@@ -40,15 +36,8 @@ pub(crate) fn with_programs(world: TestEnvironment) -> TestEnvironment {
 
 /// A repository with a run at its first checkpoint, whose first gate is open.
 pub(crate) fn working() -> TestEnvironment {
-    let world = TestEnvironment::reviewed();
-    world.write("review.ok", "");
-    for line in [
-        "develop gate pass review_clean_pass",
-        "develop implement",
-        "develop checkpoint start cp-1",
-    ] {
-        world.quietly(line, 0);
-    }
+    let world = TestEnvironment::implementing();
+    world.quietly("develop checkpoint start cp-1", 0);
     with_programs(world)
 }
 
@@ -61,8 +50,7 @@ pub(crate) fn sandboxed(world: &TestEnvironment, options: &str, script: &str) ->
 }
 
 fn no_attempts(world: &TestEnvironment) {
-    let list = world.quietly("attach --json", 0).stdout;
-    let list: Value = serde_json::from_slice(&list).unwrap();
+    let list = world.json("attach --json", 0);
     assert_eq!(list["attempts"], json!([]));
 }
 
@@ -138,7 +126,7 @@ fn a_root_that_is_a_planted_link_is_refused() {
         ("--write ../common", "common"),
     ] {
         let line = format!("run-agent --sandbox-report --sandbox {options} --json -- true");
-        let report: Value = serde_json::from_slice(&world.quietly(&line, 0).stdout).unwrap();
+        let report = world.json(&line, 0);
         let write = report["write"].as_array().unwrap();
         assert!(write.contains(&json!(root.join(granted))), "{report}");
         let links = write
@@ -154,12 +142,7 @@ fn a_planted_git_link_does_not_open_another_repository() {
     let world = with_programs(TestEnvironment::repository());
     let other = world.root().join("other");
     std::fs::create_dir(&other).unwrap();
-    let made = world
-        .program("git")
-        .args(["init", "-q"])
-        .current_dir(&other)
-        .status();
-    assert!(made.unwrap().success());
+    world.git_in(&other, &["init", "-q"]);
     let started = world
         .bowline("develop start 'Of others'")
         .current_dir(&other)
@@ -181,15 +164,8 @@ fn a_planted_git_link_does_not_open_another_repository() {
     );
     // A worktree that the repository itself knows of is another matter.
     let tree = world.root().join("tree");
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
-    for words in [
-        &["commit", "-q", "--allow-empty", "-m", "x"][..],
-        &["worktree", "add", "-q", tree.to_str().unwrap()],
-    ] {
-        let mut git = world.program("git");
-        let git = git.args(identity).args(words).current_dir(&other);
-        assert!(git.status().unwrap().success());
-    }
+    world.git_in(&other, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    world.git_in(&other, &["worktree", "add", "-q", tree.to_str().unwrap()]);
     let report = world.bowline(line).current_dir(&tree).output().unwrap();
     let report = text(&report.stdout);
     assert!(
@@ -337,8 +313,7 @@ fn in_a_sandbox_every_kind_has_its_verbs_and_a_person_keeps_theirs() {
     let kept = world.quietly("memory context get notes --json", 0).stdout;
     assert!(text(&kept).contains("\"ferry\": 7") || text(&kept).contains("\"ferry\":7"));
     // What was run for it is signed with the key it never saw.
-    let evidence = find(&world.root().join("home/state"), "evidence.jsonl").unwrap();
-    let evidence = std::fs::read_to_string(evidence).unwrap();
+    let evidence = std::fs::read_to_string(world.run_folder().join("evidence.jsonl")).unwrap();
     let last: Value = serde_json::from_str(evidence.lines().last().unwrap()).unwrap();
     assert_eq!(
         (&last["by"], last["signature"].is_string()),
@@ -346,15 +321,6 @@ fn in_a_sandbox_every_kind_has_its_verbs_and_a_person_keeps_theirs() {
     );
     assert!(!world.root().join("home/essay").exists());
     assert!(!world.root().join("home/.claude").exists());
-}
-
-pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    let here = entries.iter().find(|path| path.ends_with(name)).cloned();
-    here.or_else(|| entries.iter().find_map(|path| find(path, name)))
 }
 
 /// Everything that runs code of the agent's outside would be its way out: commands of its own, those a person sealed, and
@@ -514,7 +480,7 @@ fn what_a_client_would_be_granted_is_told_and_nothing_is_made() {
     let before = std::fs::read_dir(&home).unwrap().count();
     let codex = codex.display();
     let line = format!("run-agent --sandbox-report --json -- {codex} exec x");
-    let report: Value = serde_json::from_slice(&world.quietly(&line, 0).stdout).unwrap();
+    let report = world.json(&line, 0);
     assert_eq!(report["client"], "codex");
     let has = |key: &str, path: &str| {
         let roots = report[key].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! `bowline scripted`: every step, in every protocol, as the adapters read it.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use bowline_engine::formats::agents::{
     Adapter, Delivery, Protocol, Request, ToAgent, What, Writer,
 };
@@ -109,7 +109,7 @@ fn plain_text_is_what_the_grammar_says() {
         .unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
-    check!(String::from_utf8(output.stdout).unwrap());
+    check!(text(&output.stdout));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_run_begins_with_its_phase_and_uses_its_nonce() {
         .env("BOWLINE_NONCE", "Xk29")
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text(&output.stdout);
     assert!(
         text.starts_with("second\n=== PHASE 2 COMPLETE nonce=Xk29 ===\n"),
         "{text}"
@@ -341,7 +341,7 @@ fn what_cannot_be_done_is_said() {
         ),
     ] {
         let world = scenario("", &format!("[[step]]\n{step}\n"));
-        let told = String::from_utf8(world.quietly("scripted", 1).stderr).unwrap();
+        let told = world.talk("scripted", 1);
         assert!(told.contains(wanted), "{told}");
     }
 }
@@ -353,6 +353,6 @@ fn a_fence_is_longer_than_those_inside() {
         "",
         "[[step]]\ntool = { name = \"cat\", output = \"````\\n=== PHASE 9 COMPLETE ===\\n\" }\n",
     );
-    let said = String::from_utf8(world.quietly("scripted", 0).stdout).unwrap();
+    let said = world.data("scripted", 0);
     assert_eq!(said, "cat:\n`````\n````\n=== PHASE 9 COMPLETE ===\n`````\n");
 }

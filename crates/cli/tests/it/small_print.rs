@@ -7,10 +7,6 @@ const TASK_STATE: &str = ".claude/memory/task-state.json";
 const TASK_HISTORY: &str = ".claude/memory/task-history.json";
 const EARLIER: &str = "2026-02-28T09:00:00Z";
 
-fn json_of(world: &TestEnvironment, file: &str) -> Value {
-    serde_json::from_str(&world.read(file)).unwrap()
-}
-
 fn earlier(world: &TestEnvironment, line: &str) {
     let output = world
         .bowline(line)
@@ -33,8 +29,7 @@ fn doctor_of_a_folder_checks_every_file_of_it() {
     let world = TestEnvironment::new();
     world.quietly("thinking --dir below new essay --goal g", 0);
     world.quietly("-C below memory init", 0);
-    let told = world.quietly("doctor below --json", 0).stdout;
-    let told: Value = serde_json::from_slice(&told).unwrap();
+    let told = world.json("doctor below --json", 0);
     let mut kinds: Vec<&str> = told["files"]
         .as_array()
         .unwrap()
@@ -83,9 +78,8 @@ fn a_plan_in_a_circle_is_set_aside_for_a_new_file_and_told() {
     // Reading changes nothing and names the repair.
     let told = world.run("memory status");
     assert!(told.contains("doctor --repair"), "{told}");
-    assert_eq!(json_of(&world, TASK_STATE), state);
-    let output = world.quietly("memory task new straight --goal g", 0);
-    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(world.read_json(TASK_STATE), state);
+    let told = world.talk("memory task new straight --goal g", 0);
     assert!(told.contains("damaged-"), "{told}");
     let aside = world
         .everything()
@@ -96,7 +90,7 @@ fn a_plan_in_a_circle_is_set_aside_for_a_new_file_and_told() {
         state
     );
     assert_eq!(
-        json_of(&world, TASK_STATE)["current_task"]["name"],
+        world.read_json(TASK_STATE)["current_task"]["name"],
         "straight"
     );
 }
@@ -107,7 +101,7 @@ fn tokens_used_is_always_there() {
     task(&world);
     world.quietly("memory step complete 1", 0);
     world.quietly("memory task finish", 0);
-    let metrics = &json_of(&world, TASK_HISTORY)["tasks"][0]["metrics"];
+    let metrics = &world.read_json(TASK_HISTORY)["tasks"][0]["metrics"];
     assert_eq!(metrics.get("tokens_used"), Some(&Value::Null), "{metrics}");
 }
 
@@ -133,7 +127,7 @@ fn complete_records_the_required_files_it_found() {
     ] {
         world.quietly(line, 0);
     }
-    let stages = &json_of(&world, "thinking_state.json")["stages"];
+    let stages = &world.read_json("thinking_state.json")["stages"];
     assert_eq!(
         stages["selection"]["outputs"],
         json!(["thinking/selection/selected.json"])
@@ -167,8 +161,7 @@ fn the_current_stage_is_the_one_to_work_on() {
 #[test]
 fn thinking_new_asks_for_a_goal() {
     let world = TestEnvironment::new();
-    let output = world.quietly("thinking new essay", 0);
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = world.talk("thinking new essay", 0);
     assert!(told.contains("note: the task has no goal"), "{told}");
     let output = world.quietly("thinking --dir other new essay --goal g", 0);
     assert_eq!(output.stderr, b"");
@@ -176,7 +169,7 @@ fn thinking_new_asks_for_a_goal() {
         crate::init::on_a_terminal(&world, "thinking --dir asked new essay", "to cross\n")
     {
         assert!(output.status.success(), "{output:?}");
-        let goal = json_of(&world, "asked/thinking_state.json")["goal"].clone();
+        let goal = world.read_json("asked/thinking_state.json")["goal"].clone();
         assert_eq!(goal, "to cross");
     }
 }
@@ -205,7 +198,7 @@ fn artifacts_may_be_data() {
         "memory step complete 1 --artifact map.png:chart --data 'tides.csv:high and low'",
         0,
     );
-    let made = &json_of(&world, TASK_STATE)["current_task"]["artifacts"];
+    let made = &world.read_json(TASK_STATE)["current_task"]["artifacts"];
     assert_eq!(
         made,
         &json!([
@@ -215,7 +208,7 @@ fn artifacts_may_be_data() {
     );
     world.quietly("memory task finish", 0);
     assert_eq!(
-        json_of(&world, TASK_HISTORY)["tasks"][0]["artifacts"][1]["type"],
+        world.read_json(TASK_HISTORY)["tasks"][0]["artifacts"][1]["type"],
         "data"
     );
 }
@@ -233,7 +226,7 @@ fn caches_are_pruned_when_a_task_ends() {
         world.write(".claude/memory/agents/rower.json", memory.to_string());
         world.quietly(end, 0);
         let cache =
-            json_of(&world, ".claude/memory/agents/rower.json")["cache"]["recent_topics"].clone();
+            world.read_json(".claude/memory/agents/rower.json")["cache"]["recent_topics"].clone();
         assert_eq!(cache.as_array().unwrap().len(), 100, "{end}");
     }
 }
@@ -249,7 +242,7 @@ fn webhook_addresses_are_masked_in_every_output() {
     world.quietly("orchestrate init", 0);
     let file = ".claude/orchestrate-state.json";
     let address = format!("https://hooks.slack.com/services/{SECRET}");
-    let mut state = json_of(&world, file);
+    let mut state = world.read_json(file);
     state["config"] = json!({ "slack_webhook_url": address });
     state["notes"] = json!([format!("post to {address}")]);
     world.write(file, state.to_string());
@@ -332,11 +325,11 @@ fn updated_at_does_not_go_back_with_the_clock() {
     let world = TestEnvironment::new();
     world.quietly("thinking new essay --goal g", 0);
     earlier(&world, "thinking start planning");
-    let state = json_of(&world, "thinking_state.json");
+    let state = world.read_json("thinking_state.json");
     assert_eq!(state["updated_at"], NOW);
     task(&world);
     earlier(&world, "memory step complete 1");
-    let state = json_of(&world, TASK_STATE);
+    let state = world.read_json(TASK_STATE);
     assert_eq!(
         (&state["last_updated"], &state["current_task"]["updated_at"]),
         (&json!(NOW), &json!(NOW))
@@ -344,15 +337,15 @@ fn updated_at_does_not_go_back_with_the_clock() {
     world.quietly("memory context set shared_data.a 1", 0);
     earlier(&world, "memory context set shared_data.a 2");
     assert_eq!(
-        json_of(&world, ".claude/memory/shared-context.json")["last_updated"],
+        world.read_json(".claude/memory/shared-context.json")["last_updated"],
         NOW
     );
     let develop = TestEnvironment::reviewed();
-    let before = json_of(&develop, ".develop-workflow/state.json")["updated_at"].clone();
+    let before = develop.read_json(".develop-workflow/state.json")["updated_at"].clone();
     develop.write("review.ok", "");
     earlier(&develop, "develop gate pass review_clean_pass");
     assert_eq!(
-        json_of(&develop, ".develop-workflow/state.json")["updated_at"],
+        develop.read_json(".develop-workflow/state.json")["updated_at"],
         before
     );
 }

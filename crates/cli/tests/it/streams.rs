@@ -1,6 +1,6 @@
 //! What happens when stdout or stderr cannot be written: no panic, and an exit code that tells the truth.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use std::fs::OpenOptions;
 use std::process::Stdio;
 
@@ -41,7 +41,7 @@ fn a_full_stdout_is_a_failure_and_told() {
         "hook --help",
     ] {
         let output = world.bowline(line).stdout(full()).output().unwrap();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let talk = text(&output.stderr);
         assert_eq!(output.status.code(), Some(70), "{line}: {talk}");
         assert!(
             talk.contains("error[io]: standard output could not be written"),
@@ -54,7 +54,7 @@ fn a_full_stdout_is_a_failure_and_told() {
         .stdout(full())
         .output()
         .unwrap();
-    let talk = String::from_utf8(korean.stderr).unwrap();
+    let talk = text(&korean.stderr);
     assert_eq!(korean.status.code(), Some(70));
     assert!(
         talk.contains("오류[io]: 표준 출력에 쓸 수 없습니다"),

@@ -5,10 +5,6 @@ use serde_json::Value;
 
 const STATE: &str = ".claude/memory/task-state.json";
 
-fn json(world: &TestEnvironment, line: &str, code: i32) -> Value {
-    serde_json::from_slice(&world.quietly(line, code).stdout).unwrap()
-}
-
 fn both(world: &TestEnvironment, lines: &[&str]) -> String {
     let korean: Vec<String> = lines
         .iter()
@@ -37,7 +33,7 @@ fn usage_in_english() {
 #[test]
 fn a_title_is_the_id_unless_given() {
     let world = TestEnvironment::new();
-    let made = json(&world, "thinking new essay-002 --json", 0);
+    let made = world.json("thinking new essay-002 --json", 0);
     assert_eq!(made["state"]["title"], "essay-002");
 }
 
@@ -55,10 +51,10 @@ fn negative_numbers_are_values() {
         ),
     ] {
         world.quietly(line, 0);
-        assert_eq!(json(&world, &format!("memory {path} --json"), 0), -5);
+        assert_eq!(world.json(&format!("memory {path} --json"), 0), -5);
     }
     world.quietly("memory context append shared_data.depths -1.5", 0);
-    let depths = json(&world, "memory context get shared_data.depths --json", 0);
+    let depths = world.json("memory context get shared_data.depths --json", 0);
     assert_eq!(depths[0], -1.5);
 }
 
@@ -89,7 +85,7 @@ fn numbers_that_would_lose_digits_are_refused() {
         ("1e30", "1e+30"),
     ] {
         world.quietly(&format!("memory context set shared_data.n {given}"), 0);
-        let value = json(&world, "memory context get shared_data.n --json", 0);
+        let value = world.json("memory context get shared_data.n --json", 0);
         assert_eq!(value.to_string(), kept, "{given}");
     }
 }
@@ -113,7 +109,7 @@ fn deps_in_a_plan_are_dependencies() {
     let world = TestEnvironment::new();
     let plan = |steps: &str| world.write("plan.json", format!("{{\"steps\": [{steps}]}}"));
     plan(r#"{"name": "a"}, {"name": "b", "deps": [1]}"#);
-    let made = json(&world, "memory task new T --plan plan.json --json", 0);
+    let made = world.json("memory task new T --plan plan.json --json", 0);
     let steps = &made["state"]["current_task"]["plan"]["steps"];
     assert_eq!(steps[1]["dependencies"], serde_json::json!([1]));
     plan(r#"{"name": "a", "deps": "1"}"#);
@@ -138,7 +134,7 @@ fn a_waiting_task_by_the_beginning_of_its_id() {
             .iter()
             .map(|task| task["id"].as_str().unwrap().to_owned())
             .collect();
-    let refused = json(&world, "memory task drop task- --json", 2);
+    let refused = world.json("memory task drop task- --json", 2);
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(ids.iter().all(|id| message.contains(id)), "{message}");
     let refused = world.run("memory task drop task- --lang ko");
@@ -148,7 +144,7 @@ fn a_waiting_task_by_the_beginning_of_its_id() {
     let most = &ids[1][..ids[1].len() - 1];
     world.quietly(&format!("memory task drop {most}"), 0);
     assert_eq!(
-        json(&world, "status task-state --json", 0)["state"]["pending_tasks"],
+        world.json("status task-state --json", 0)["state"]["pending_tasks"],
         serde_json::json!([])
     );
 }
@@ -166,8 +162,7 @@ fn what_others_wrote_does_not_reach_the_terminal() {
         .replace("\"short\"", "\"two\\nlines\\u001b[31m\"")
         .replace("\"T\"", "\"red\\u001b[31m\\ttab\"");
     world.write(STATE, state);
-    let output = world.quietly("memory status", 0).stdout;
-    let text = String::from_utf8(output).unwrap();
+    let text = world.data("memory status", 0);
     assert!(!text.contains('\u{1b}'), "{text:?}");
     assert!(text.contains("two lines\u{fffd}[31m"), "{text}");
     assert!(text.contains("red\u{fffd}[31m tab"), "{text}");
@@ -189,7 +184,7 @@ fn the_doctor_does_not_send_in_circles() {
         .read(STATE)
         .replacen("\"version\": \"1.", "\"version\": \"99.", 1);
     world.write(STATE, &newer);
-    let status = json(&world, "status task-state --json", 0);
+    let status = world.json("status task-state --json", 0);
     assert_eq!(status["next"], serde_json::json!([]));
     let told = both(&world, &["doctor task-state", "doctor --repair task-state"]);
     assert!(!told.contains("next: bowline doctor --repair"), "{told}");
@@ -202,14 +197,14 @@ fn the_doctor_does_not_send_in_circles() {
 fn explanations_in_one_language_or_as_json() {
     let world = TestEnvironment::new();
     check!(both(&world, &["explain io", "explain io --json"]));
-    let all = json(&world, "explain --json", 0);
+    let all = world.json("explain --json", 0);
     assert!(
         all["codes"]
             .as_array()
             .unwrap()
             .contains(&Value::from("io"))
     );
-    let script = json(&world, "completions bash --json", 0);
+    let script = world.json("completions bash --json", 0);
     assert!(script["script"].as_str().unwrap().contains("_bowline"));
 }
 
@@ -256,7 +251,7 @@ fn hints_with_paths_can_be_pasted() {
 fn a_queued_task_comes_from_nowhere() {
     let world = TestEnvironment::new();
     for name in ["First", "Second"] {
-        let made = json(&world, &format!("memory task new {name} --json"), 0);
+        let made = world.json(&format!("memory task new {name} --json"), 0);
         assert_eq!(made["from"], Value::Null, "{name}");
     }
 }

@@ -1,6 +1,6 @@
 //! The worked examples of the documentation, each through the command line: the numbers that people check first.
 
-use crate::environment::{THINKING, TestEnvironment};
+use crate::environment::{THINKING, TestEnvironment, text};
 use serde_json::{Value, json};
 
 /// The content task of the documentation: planning and selection done, creation failed once, retried and completed.
@@ -43,7 +43,7 @@ fn content_task() -> TestEnvironment {
         "thinking fail creation --code draft_too_short --message 'Draft is 320 words, minimum 500 required'",
     );
     assert_eq!(
-        String::from_utf8(failed.stdout).unwrap(),
+        text(&failed.stdout),
         "✗ Stage 'creation' failed (retry 1/3)\n"
     );
     at("10:40:00", "thinking start creation");
@@ -52,23 +52,22 @@ fn content_task() -> TestEnvironment {
         "thinking complete creation --output drafts/draft_v1.md --output drafts/draft_v2.md",
     );
     assert_eq!(
-        String::from_utf8(completed.stdout).unwrap(),
+        text(&completed.stdout),
         "✓ Stage 'creation' completed in 15 minutes\n"
     );
     world
 }
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read(THINKING)).unwrap()
+    world.read_json(THINKING)
 }
 
 #[test]
 fn creation_fails_once_is_retried_and_completes_at_75_percent_in_progress() {
     let world = content_task();
-    let status = String::from_utf8(world.quietly("thinking status", 0).stdout).unwrap();
+    let status = world.data("thinking status", 0);
     assert!(status.contains("in_progress 75%"), "{status}");
-    let json = world.quietly("thinking status --json", 0).stdout;
-    let json: Value = serde_json::from_slice(&json).unwrap();
+    let json = world.json("thinking status --json", 0);
     assert_eq!(json["state"], state(&world));
     assert_eq!(json["state"]["current_stage"], "creation");
 }
@@ -148,8 +147,7 @@ fn the_third_failure_of_a_stage_fails_the_run_and_start_is_refused_without_overr
     }
     assert_eq!(state(&world)["overall_status"], "failed");
     let before = world.everything();
-    let refused = world.quietly("thinking start planning --json", 1).stdout;
-    let refused: Value = serde_json::from_slice(&refused).unwrap();
+    let refused = world.json("thinking start planning --json", 1);
     assert_eq!(refused["error"]["code"], "retries_exhausted");
     assert_eq!(world.everything(), before);
     world.quietly(
@@ -163,11 +161,8 @@ fn the_third_failure_of_a_stage_fails_the_run_and_start_is_refused_without_overr
 #[test]
 fn scores_of_8_7_8_weigh_7_7() {
     let world = TestEnvironment::begun();
-    let told = world.quietly("thinking evaluate practicality=8 trust=7 innovation=8", 0);
-    assert_eq!(
-        String::from_utf8(told.stdout).unwrap(),
-        "✓ Weighted score 7.7\n"
-    );
+    let told = world.data("thinking evaluate practicality=8 trust=7 innovation=8", 0);
+    assert_eq!(told, "✓ Weighted score 7.7\n");
     assert_eq!(
         state(&world)["core_values_evaluation"],
         json!({ "practicality": 8, "trust": 7, "innovation": 8, "weighted_score": 7.7 })
@@ -192,11 +187,8 @@ fn a_rate_of_6_8_percent_against_5_achieves_1_36_and_arrives_in_the_next_task() 
     ] {
         let world = TestEnvironment::begun();
         world.write("feedback/engagement.json", file);
-        let told = world.quietly(&format!("thinking feedback record {given} {lesson}"), 0);
-        assert_eq!(
-            String::from_utf8(told.stdout).unwrap(),
-            "✓ Goal achievement 1.36\n"
-        );
+        let told = world.data(&format!("thinking feedback record {given} {lesson}"), 0);
+        assert_eq!(told, "✓ Goal achievement 1.36\n");
         assert_eq!(
             state(&world)["feedback"],
             json!({
@@ -213,7 +205,7 @@ fn a_rate_of_6_8_percent_against_5_achieves_1_36_and_arrives_in_the_next_task() 
         );
         world.quietly("thinking new --dir next content-002 --title Next", 0);
         world.quietly("thinking --dir next feedback apply --from .", 0);
-        let next: Value = serde_json::from_str(&world.read("next/thinking_state.json")).unwrap();
+        let next = world.read_json("next/thinking_state.json");
         assert_eq!(
             next["feedback"]["from_previous_tasks"],
             json!([{

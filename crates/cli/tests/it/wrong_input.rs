@@ -1,7 +1,6 @@
 //! Input that nobody meant, in both languages: told in its own words, and nothing is changed.
 
 use crate::environment::TestEnvironment;
-use serde_json::Value;
 use std::io::Write as _;
 use std::process::Stdio;
 
@@ -78,8 +77,7 @@ fn what_the_disk_says_is_in_the_json_too() {
     let world = TestEnvironment::new();
     world.quietly("memory init", 0);
     world.write(".claude/memory/backup", "not a folder\n");
-    let answer = world.quietly("memory backup --json", 70).stdout;
-    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    let answer = world.json("memory backup --json", 70);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("Not a directory"), "{message}");
     let hint = answer["error"]["hint"].as_str().unwrap();
@@ -117,10 +115,7 @@ fn values_from_the_standard_input() {
 fn advice_names_the_folder_of_a_memory_elsewhere() {
     let world = TestEnvironment::new();
     world.quietly("memory --dir 'my notes' task new T --step name=a", 0);
-    let status = world
-        .quietly("memory --dir 'my notes' status --json", 0)
-        .stdout;
-    let status: Value = serde_json::from_slice(&status).unwrap();
+    let status = world.json("memory --dir 'my notes' status --json", 0);
     let advised = status["next"][0].as_str().unwrap();
     assert_eq!(advised, "bowline memory --dir 'my notes' step start 1");
     world.quietly(advised.strip_prefix("bowline ").unwrap(), 0);
@@ -131,8 +126,7 @@ fn a_history_that_was_removed_comes_back_and_is_told() {
     let world = TestEnvironment::new();
     world.quietly("memory task new First", 0);
     std::fs::remove_file(world.path(".claude/memory/task-history.json")).unwrap();
-    let told = world.quietly("memory task finish", 0);
-    let talk = String::from_utf8(told.stderr).unwrap();
+    let talk = world.talk("memory task finish", 0);
     assert!(
         talk.contains("note[restored]: the file was missing: "),
         "{talk}"

@@ -2,7 +2,7 @@
 
 mod shown;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use bowline_test_support::{Lack, skip, wait_until};
 use serde_json::Value;
 use std::path::Path;
@@ -20,8 +20,7 @@ impl World {
     }
 
     fn attempts(&self) -> Vec<Value> {
-        let list = self.0.quietly("attach --json", 0).stdout;
-        let list: Value = serde_json::from_slice(&list).unwrap();
+        let list = self.0.json("attach --json", 0);
         list["attempts"].as_array().unwrap().clone()
     }
 
@@ -43,7 +42,7 @@ impl World {
 
     fn detached(&self, line: &str) -> String {
         let id = self.0.quietly(&format!("run-agent --detach {line}"), 0);
-        String::from_utf8(id.stdout).unwrap().trim().to_owned()
+        text(&id.stdout).trim().to_owned()
     }
 
     /// Waits until so many bytes of the first attempt were shown.
@@ -58,7 +57,7 @@ impl World {
     }
 
     fn text(&self, line: &str) -> String {
-        String::from_utf8(self.0.quietly(line, 0).stdout).unwrap()
+        self.0.data(line, 0)
     }
 }
 
@@ -132,8 +131,7 @@ fn json_has_every_byte_with_its_place() {
     let output = world
         .0
         .quietly("run-agent --json -- sh -c 'echo one; echo two'", 0);
-    let events: Vec<Value> = String::from_utf8(output.stdout)
-        .unwrap()
+    let events: Vec<Value> = text(&output.stdout)
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -168,14 +166,14 @@ fn a_killed_command_leaves_the_agent_running() {
     world.until_shown(6);
     first.kill().unwrap();
     let output = first.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "first\n");
+    assert_eq!(text(&output.stdout), "first\n");
     assert_eq!(world.only()["state"], "running");
     world.0.write("go", "");
     let id = world.only()["attempt"].as_str().unwrap().to_owned();
-    let again = world.0.quietly(&format!("attach {}", &id[..4]), 5);
-    assert_eq!(String::from_utf8(again.stdout).unwrap(), "second\n");
-    let all = world.0.quietly(&format!("attach {id} --from 0"), 5);
-    assert_eq!(String::from_utf8(all.stdout).unwrap(), "first\nsecond\n");
+    let again = world.0.data(&format!("attach {}", &id[..4]), 5);
+    assert_eq!(again, "second\n");
+    let all = world.0.data(&format!("attach {id} --from 0"), 5);
+    assert_eq!(all, "first\nsecond\n");
 }
 
 #[test]
@@ -202,19 +200,14 @@ fn an_agent_is_paused_resumed_spoken_to_and_ended() {
     let heard = wait_until(BOUND, || world.only()["status"]["out"]["end"] == 17);
     assert!(heard, "{:?}", world.only());
     world.text(&format!("attach {id} --close-input"));
-    let late = world.0.quietly(&format!("attach {id} --send late"), 1);
-    let late = String::from_utf8(late.stderr).unwrap();
+    let late = world.0.talk(&format!("attach {id} --send late"), 1);
     assert!(late.contains("error[input_closed]"), "{late}");
     let ended = world.text(&format!("attach {id} --end"));
     assert!(ended.contains("ended (signal 15)"), "{ended}");
-    let over = world.0.quietly(&format!("attach {id} --pause"), 1);
-    let over = String::from_utf8(over.stderr).unwrap();
+    let over = world.0.talk(&format!("attach {id} --pause"), 1);
     assert!(over.contains("error[agent_not_running]"), "{over}");
-    let shown = world.0.quietly(&format!("attach {id}"), 128 + 15);
-    assert_eq!(
-        String::from_utf8(shown.stdout).unwrap(),
-        "got while paused\n"
-    );
+    let shown = world.0.data(&format!("attach {id}"), 128 + 15);
+    assert_eq!(shown, "got while paused\n");
 }
 
 /// More than a shim talks to at once, each with the same number at first.
@@ -262,8 +255,8 @@ fn a_lost_attempt_is_told_and_swept() {
     assert!(killed.unwrap().success());
     assert!(wait_until(BOUND, || world.only()["state"] == "lost"));
     let output = world.0.quietly(&format!("attach {id}"), 70);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "said\n");
-    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text(&output.stdout), "said\n");
+    let told = text(&output.stderr);
     assert!(
         told.contains("was lost") && !told.contains("; 0 of"),
         "{told}"
@@ -303,7 +296,7 @@ fn one_program_alone_will_do() {
         .args(["run-agent", "--", "sh", "-c", "echo alone"])
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "alone\n");
+    assert_eq!(text(&output.stdout), "alone\n");
 }
 
 #[test]
@@ -345,8 +338,8 @@ fn a_control_group_is_made_or_its_absence_told() {
     ] {
         let line = format!("run-agent {words} -- cat /proc/self/cgroup");
         let output = world.0.bowline(&line).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
+        let said = text(&output.stdout);
+        let told = text(&output.stderr);
         assert_eq!(output.status.success(), there, "{words}: {told}");
         assert_eq!(said.contains("/bowline-"), there, "{words}: {said}");
         if !there {
@@ -374,7 +367,7 @@ fn an_agent_is_interrupted() {
         .bowline(&format!("attach {id} --from 0"))
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8(said.stdout).unwrap(), "ready\nstopped\n");
+    assert_eq!(text(&said.stdout), "ready\nstopped\n");
     assert_eq!(said.status.code(), Some(6));
     let again = world
         .0
@@ -399,10 +392,7 @@ fn a_sandbox_does_not_hold_the_attempts() {
     let output = |words: &str| {
         let line = format!("run-agent --sandbox{words} --write {home} -- echo ran");
         let output = world.0.bowline(&line).output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code(), text(&output.stderr))
     };
     let (code, told) = output("");
     assert_eq!(code, Some(1));
@@ -429,7 +419,7 @@ fn two_watchers_see_the_same() {
     for one in both {
         let output = one.wait_with_output().unwrap();
         assert!(output.status.success());
-        assert!(String::from_utf8(output.stdout).unwrap() == wanted);
+        assert!(text(&output.stdout) == wanted);
     }
 }
 
@@ -442,7 +432,7 @@ fn an_environment_that_is_too_big_is_told() {
     }
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = text(&output.stderr);
     assert!(
         told.contains("error[bad_input]") && told.contains("env -u NAME"),
         "{told}"

@@ -173,8 +173,7 @@ fn world(command: &str) -> Guarded {
 }
 
 fn ended(world: &Guarded, command: &str) {
-    let state =
-        |line: &str| -> Value { serde_json::from_slice(&world.0.quietly(line, 0).stdout).unwrap() };
+    let state = |line: &str| -> Value { world.0.json(line, 0) };
     match command {
         "develop" => assert_eq!(state("develop status --json")["state"]["phase"], "DONE"),
         "orchestrate" | "auto-orchestrate" => {

@@ -2,7 +2,7 @@
 //! the server.
 
 use super::installed;
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use crate::serve::Server;
 use bowline_test_support::works;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn has_no_complaint(world: &TestEnvironment, target: &[&str]) {
         client.output().unwrap()
     };
     let listed = ask(&["tools/list", "--strict"]);
-    let said = String::from_utf8(listed.stderr).unwrap();
+    let said = text(&listed.stderr);
     assert!(listed.status.success(), "{said}");
     // Schemas that others may not understand are warned of here.
     assert_eq!(said.trim(), "");

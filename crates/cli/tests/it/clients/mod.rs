@@ -20,7 +20,7 @@ mod served;
 mod together;
 mod tools;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, text};
 use bowline_engine::actor::ACTOR_VARIABLE;
 use bowline_test_support::model_server::Asked;
 use bowline_test_support::{Lack, skip, wait_until};
@@ -103,7 +103,7 @@ impl Guarded {
     fn git(&self, arguments: &[&str]) -> String {
         let output = self.0.program("git").args(arguments).output().unwrap();
         assert!(output.status.success(), "git {arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        text(&output.stdout)
     }
 
     /// A script that makes a person's move with nothing in its environment that tells of an agent, and with the word that is

@@ -1,7 +1,7 @@
 //! A plan worked off by the real `claude`: two phases, a limit, and two tasks that write the same line.
 
 use super::{BOUND, installed};
-use crate::orchestrate_run::{bowline, git, nothing_left, project};
+use crate::orchestrate_run::{bowline, nothing_left, project};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
         "bowline.toml",
         "[defaults]\nagent = \"claude\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\"]\n[limits]\nretry_after = 3\n[orchestrate]\nbackoff = 0\n",
     );
-    git(&world, &["commit", "--quiet", "--all", "--message=claude"]);
+    world.git(&["commit", "--quiet", "--all", "--message=claude"]);
     let bin = Path::new(&program).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let child = bowline(&world, "orchestrate run --json")

@@ -28,8 +28,7 @@ run = \"test -f code.ok\"
 
 pub(super) fn repository(agent: &str, settings: &str) -> TestEnvironment {
     let world = project(agent, settings);
-    let made = world.program("git").args(["init", "-q"]).status().unwrap();
-    assert!(made.success());
+    world.git(&["init", "-q"]);
     world.write(".gitignore", ".develop-workflow/\n");
     world
 }
@@ -47,7 +46,7 @@ fn implementing(agent: &str) -> TestEnvironment {
 }
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap()
+    world.read_json(".develop-workflow/state.json")
 }
 
 #[test]

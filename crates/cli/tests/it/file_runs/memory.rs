@@ -8,7 +8,7 @@ const PLAN: &str = "memory task new 'Ferry article' --goal 'an article about nig
     --step 'name=write it,agent=writing-assistant,deps=1+2'";
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read(".claude/memory/task-state.json")).unwrap()
+    world.read_json(".claude/memory/task-state.json")
 }
 
 fn step(world: &TestEnvironment, id: usize) -> Value {

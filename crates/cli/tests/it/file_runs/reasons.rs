@@ -43,7 +43,7 @@ fn of_a_stage() {
         body["failed"][0]["error"],
         "agent_failed: exit code 4: no ink"
     );
-    let state: Value = serde_json::from_str(&world.read("t/thinking_state.json")).unwrap();
+    let state = world.read_json("t/thinking_state.json");
     let kept = &state["stages"]["planning"]["error"];
     assert_eq!(kept["message"], "exit code 4: no ink");
     for reason in [

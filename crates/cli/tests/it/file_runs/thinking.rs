@@ -25,7 +25,7 @@ fn task(world: &TestEnvironment, folder: &str, id: &str) {
 }
 
 fn state(world: &TestEnvironment) -> Value {
-    serde_json::from_str(&world.read("tasks/ferries/thinking_state.json")).unwrap()
+    world.read_json("tasks/ferries/thinking_state.json")
 }
 
 /// Failed tries of the first stage; none are not written.
