@@ -6,7 +6,7 @@ use bowline_engine::history::Back;
 use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};
 use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
-use bowline_test_support::FaultyDisk;
+use bowline_test_support::{Fault, FaultyDisk};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn knows(words: &[&str]) -> bool {
 pub(crate) fn run(seed: &str, words: &[&str]) -> Outcome {
     let seed = seed.parse().map_err(|_| format!("'{seed}' is no number"))?;
     let dice = Mutex::new(Random(seed));
-    let disk = FaultyDisk::sound().meddled(move |_| {
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |_| {
         let micros = dice
             .lock()
             .map_or(0, |mut dice| dice.below(DELAY_MICROS_MAX));

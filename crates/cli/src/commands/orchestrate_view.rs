@@ -6,7 +6,7 @@ use bowline_engine::files::View;
 use bowline_engine::formats::orchestrate::Summary;
 use bowline_engine::operations::orchestrate::{Glance, Status, glance_at};
 use bowline_runner::orchestrate::door;
-use bowline_words::message::{Label, Said};
+use bowline_words::message::{Label, Told};
 use serde_json::{Value, json};
 
 /// Ids shown of one list.
@@ -54,8 +54,8 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     }
     if let Some(paused) = run_at(view) {
         let (said, tone) = match paused {
-            true => (Said::RunStandsStill, Tone::Strong),
-            false => (Said::RunAtWork, Tone::Busy),
+            true => (Told::RunStandsStill, Tone::Strong),
+            false => (Told::RunAtWork, Tone::Busy),
         };
         lines.push(format!("  {}", output.tone(tone, &said.say(output.lang))));
     }
