@@ -17,8 +17,7 @@ impl Turn {
             self.withdrawn(request);
             return self.done();
         }
-        self.at_work()?;
-        if self.job.life == Life::Running {
+        if self.at_work()? {
             self.act(marker);
         } else {
             self.hear_stopped(marker)?;
@@ -248,10 +247,10 @@ impl Turn {
     /// without progress.
     pub(super) fn agent_exit(mut self, attempt: u32, code: Option<i32>) -> Outcome {
         self.present(attempt)?;
-        self.at_work()?;
         self.permissions_die(Trigger::AgentExit);
+        let runs = self.at_work()?;
         let completes = self.job.kind.as_ref().is_some_and(Kind::completes_on_exit);
-        if self.job.life != Life::Running {
+        if !runs {
             self.process_gone();
         } else if completes && code == Some(0) {
             self.process_gone();
@@ -280,9 +279,8 @@ impl Turn {
     /// The process of an attempt was lost through no fault of its own.
     pub(super) fn recover(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
-        self.at_work()?;
         self.permissions_die(Trigger::Recover);
-        if self.job.life == Life::Running {
+        if self.at_work()? {
             self.lost(attempt);
         } else {
             self.process_gone();

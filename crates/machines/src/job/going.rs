@@ -255,16 +255,16 @@ impl Turn {
         self.say(Message::Reminder { phase });
     }
 
-    /// The agent was assigned and is not at its end.
-    pub(super) fn at_work(&self) -> Result<(), Refusal> {
+    /// The agent was assigned and is not at its end: whether it runs. The others are all those in which it is stopped.
+    pub(super) fn at_work(&self) -> Result<bool, Refusal> {
         match self.job.life {
-            Life::Running
-            | Life::Paused(_)
+            Life::Running => Ok(true),
+            Life::Paused(_)
             | Life::Asking
             | Life::Needing
             | Life::Permitting
             | Life::Verifying { .. }
-            | Life::Reviewing => Ok(()),
+            | Life::Reviewing => Ok(false),
             Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
                 Err(Refusal::not_allowed(&self.job))
             }
@@ -276,7 +276,7 @@ impl Turn {
         if self.job.life == Life::Reviewing {
             return Err(Refusal::not_allowed(&self.job));
         }
-        self.at_work()
+        self.at_work().map(drop)
     }
 
     /// The attempt is the latest one and has not ended before.
