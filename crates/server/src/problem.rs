@@ -51,7 +51,7 @@ impl Problem {
     /// The word for programs.
     pub(crate) fn code(&self) -> &str {
         match self {
-            Problem::No(no) => known_as(no).0,
+            Problem::No(no) => code_and_status(no).0,
             Problem::Refused(refusal) => refusal.code(),
             Problem::Engine(error) => error.code(),
             Problem::Run(refused) => &refused.code,
@@ -60,7 +60,7 @@ impl Problem {
 
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Problem::No(no) => known_as(no).1,
+            Problem::No(no) => code_and_status(no).1,
             Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
             // As it is answered where no run has the file.
             Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
@@ -136,7 +136,7 @@ impl Problem {
 }
 
 /// The word for programs, and the status.
-fn known_as(no: &ServerNo) -> (&'static str, StatusCode) {
+fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
     match no {
         ServerNo::NoToken | ServerNo::WrongToken => ("unauthorized", StatusCode::UNAUTHORIZED),
         ServerNo::ForeignHost { .. } => ("foreign_host", StatusCode::FORBIDDEN),

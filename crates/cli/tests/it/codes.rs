@@ -12,6 +12,8 @@ const PAGE: &str = include_str!("../../../../docs/errors.md");
 
 /// A function whose body is a table from variants to codes.
 const TABLE: &str = "fn code(";
+/// One that has the status of the answer beside each code.
+const TABLE_OF_ANSWERS: &str = "fn code_and_status(";
 /// Calls that make a finding; their first bare word in quotes is its code.
 const MAKERS: [&str; 5] = [".note(", ".mend(", ".drop_key(", ".give_up(", ".fatal("];
 /// A function named like a table that is none.
@@ -47,6 +49,7 @@ fn the_scan_finds_codes_of_every_sort() {
         "TASKS_NOT_FOUND",
         "overlapping_lists",
         "usage",
+        "unauthorized",
     ] {
         assert!(codes.contains(code), "{code} was not found");
     }
@@ -146,6 +149,9 @@ fn codes() -> BTreeSet<String> {
             codes.extend(after(body, "=> \""));
             // A single code needs no table.
             codes.extend(after(body, "{\n        \""));
+        }
+        for body in bodies(text, TABLE_OF_ANSWERS) {
+            codes.extend(after(body, "=> (\""));
         }
         // A list of findings to be noted in one go: the code comes first in each.
         for list in text.split("let notes = [").skip(1) {
