@@ -2,6 +2,8 @@
 //! to their shims, and go on when the server leaves.
 
 use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::workspaces::changed;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::orchestrate::{Announced, Orchestration};
@@ -13,8 +15,9 @@ use bowline_runner::drivers::{develop, memory, thinking};
 use bowline_runner::orchestrate::{Options, Screen, Told, Used, View, Why, announcement, run};
 use bowline_words::Lang;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,7 +35,14 @@ pub(crate) struct Runs(Mutex<Vec<Run>>);
 struct Run {
     path: PathBuf,
     stopper: Stopper,
+    over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+}
+
+impl Run {
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst) || self.thread.is_finished()
+    }
 }
 
 /// What has a run of its own here.
@@ -101,13 +111,15 @@ impl Runs {
     /// Starts a run, and says what is in its way. What comes of it is in its state file.
     pub(crate) fn start(
         &self,
-        context: &Context,
+        shared: &Arc<Shared>,
         what: Runnable,
         agent: Option<String>,
         lang: Lang,
     ) -> Result<(), Problem> {
         let (begun, begins) = sync_channel(2);
-        let context = context.clone();
+        let (context, told) = (shared.context.clone(), Arc::downgrade(shared));
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = over.clone();
         let path = what.path().to_owned();
         let of_run = path.clone();
         let work = move || {
@@ -121,6 +133,11 @@ impl Runs {
                     let _ = begun.try_send(Err(error));
                 }
             }
+            // The file may have said its last word before: whoever looks at it learns here that it can be run again.
+            ended.store(true, Ordering::SeqCst);
+            if let Some(shared) = told.upgrade() {
+                changed(&shared, &[path]);
+            }
         };
         let thread = std::thread::Builder::new().name("run".into());
         let thread = thread
@@ -129,10 +146,11 @@ impl Runs {
         match begins.recv_timeout(BEGIN_TIME) {
             Ok(Ok(stopper)) => {
                 let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                all.retain(|it| !it.thread.is_finished());
+                all.retain(|it| !it.is_over());
                 all.push(Run {
                     path: of_run,
                     stopper,
+                    over,
                     thread,
                 });
                 Ok(())
@@ -146,17 +164,14 @@ impl Runs {
     /// Ends the run of a file with its agents. Says whether there is one here.
     pub(crate) fn stop(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all
-            .iter()
-            .find(|it| it.path == path && !it.thread.is_finished());
+        let found = all.iter().find(|it| it.path == path && !it.is_over());
         found.map(|it| it.stopper.stop()).is_some()
     }
 
     /// Whether a run of a file is under way here.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter()
-            .any(|it| it.path == path && !it.thread.is_finished())
+        all.iter().any(|it| it.path == path && !it.is_over())
     }
 
     /// Lets all runs leave: nothing new is started, and agents go on.
@@ -166,7 +181,7 @@ impl Runs {
             run.stopper.leave();
         }
         let end = Instant::now() + LEAVE_TIME;
-        while all.iter().any(|it| !it.thread.is_finished()) && Instant::now() < end {
+        while all.iter().any(|it| !it.is_over()) && Instant::now() < end {
             std::thread::sleep(LOOK);
         }
     }

@@ -125,7 +125,7 @@ pub(crate) fn told<S>(changed: &Changed<S>, lang: Lang) -> WorkspaceChange {
 
 /// A verb that is asked for on a file.
 struct Asks<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     context: &'a Context,
     kind: FileKind,
     path: &'a Path,
@@ -166,7 +166,7 @@ impl Asks<'_> {
                 "run" => {
                     let agent = self.named_text("agent").map(str::to_owned);
                     // What was seen is not about what the run does later.
-                    runs.start(&self.shared.context, what, agent, self.lang)?;
+                    runs.start(self.shared, what, agent, self.lang)?;
                 }
                 _ if runs.stop(self.path) => {}
                 _ => {
@@ -543,9 +543,7 @@ impl Asks<'_> {
             "run" => {
                 let agent = self.named_text("agent").map(str::to_owned);
                 let run = Runnable::Orchestration(run);
-                self.shared
-                    .runs
-                    .start(&self.shared.context, run, agent, self.lang)?;
+                self.shared.runs.start(self.shared, run, agent, self.lang)?;
                 return self.looked(Vec::new());
             }
             "rescue-restore" => {

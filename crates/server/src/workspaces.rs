@@ -113,7 +113,7 @@ impl Workspaces {
 }
 
 /// Tells listeners which kinds of which workspaces changed.
-fn changed(shared: &Shared, paths: &[PathBuf]) {
+pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
     let mut told = HashSet::new();
     for path in paths {
         let Some(kind) = FileKind::of_path(path) else {
