@@ -6,6 +6,7 @@ use bowline_engine::files::{KnownFile, Notice};
 use bowline_engine::formats::orchestrate::RecordedStep;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::orchestrate::Command as Order;
+use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::statefiles::{Held, Layout, Request, Situation, StateFile, Step};
 use bowline_test_support::wait_until;
 use serde_json::json;
@@ -143,4 +144,33 @@ fn a_step_that_is_not_legal_is_told_and_not_applied() {
         codes(&view.notices),
         ["journal_does_not_fit", "older_version_put_back"]
     );
+}
+
+#[test]
+fn a_run_takes_in_what_others_change_in_its_plan_and_not_what_it_ticked_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    let plan = folder.path().join("TASKS.md");
+    let (context, done) = (context(), |id: &str| [id.into()]);
+    let mut owned = Orchestration::at(&context, folder.path())
+        .own(&context, |config| config)
+        .unwrap();
+    assert!(!owned.reread_plan(&context).unwrap());
+    owned.tick(&context, &done("T1.1")).unwrap();
+    let ticked = fs::read_to_string(&plan).unwrap();
+    assert_eq!(ticked, TASKS.replacen("[ ]", "[x]", 1));
+    assert!(!owned.reread_plan(&context).unwrap());
+
+    // Theirs comes between two ticks of ours, and nobody looks before the second.
+    let more = format!("{ticked}### [ ] Phase 1, T1.4: more\n");
+    fs::write(&plan, &more).unwrap();
+    owned.tick(&context, &done("T1.3")).unwrap();
+    assert!(owned.reread_plan(&context).unwrap());
+    assert!(owned.run().node("T1.4").is_some());
+    assert!(!owned.reread_plan(&context).unwrap());
+
+    fs::remove_file(&plan).unwrap();
+    assert!(!owned.reread_plan(&context).unwrap());
+    assert!(owned.plan().is_none());
+    assert!(owned.run().node("T1.4").is_some());
 }

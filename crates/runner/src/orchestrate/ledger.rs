@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The state file is written this often at the most, and at every stop.
 const WRITE: Duration = Duration::from_millis(250);
 /// Of the time of a run, at most one part in so many goes into writing it.
-const WRITE_SHARE: u32 = 20;
+const WRITE_SHARE: u32 = 50;
 /// A file of notes with so many lines more than it has tasks is written anew when it is opened.
 const LINES_MAX: usize = 10_000;
 

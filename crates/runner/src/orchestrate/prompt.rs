@@ -5,13 +5,16 @@ use crate::core::ladder::{Rung, Verdict, climb};
 use crate::core::text::{begin, end};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::wire::TaskRequest;
-use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
+use bowline_engine::formats::tasks_md::{Task, TaskId, TasksFile};
+use bowline_engine::machines::orchestrate::{Run, Status};
 use std::path::Path;
 
 /// The end of an earlier error that is repeated.
 const ERROR_CHARS_MAX: usize = 2_000;
 /// The text of a task that is repeated.
 const BODY_CHARS_MAX: usize = 20_000;
+/// Tasks that were done before and are named.
+const DONE_MAX: usize = 40;
 
 /// What a prompt is made of.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +22,7 @@ pub(super) struct Facts<'a> {
     pub(super) project: &'a str,
     pub(super) id: &'a str,
     pub(super) plan: Option<(&'a TasksFile, &'a str)>,
+    pub(super) run: &'a Run,
     pub(super) room: &'a Path,
     /// It is a worktree that nobody else works in.
     pub(super) alone: bool,
@@ -59,10 +63,8 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
             let heading = phase.map_or("", |phase| &phase.title);
             add("");
             add(&format!("It belongs to phase {} {heading}", task.phase));
-            let done = file.tasks.iter().filter(|it| it.done);
-            let done: Vec<&str> = done.map(|it| it.id.as_str()).collect();
-            if !done.is_empty() {
-                add(&format!("Done before: {}", done.join(", ")));
+            if let Some(done) = done_before(facts.run, file, task) {
+                add(&done);
             }
             if !task.dependencies.is_empty() {
                 let needs: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
@@ -90,6 +92,28 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
         ));
     }
     out
+}
+
+/// What was done before a task: all of it, or of much those that stand nearest above it in the plan.
+fn done_before(run: &Run, file: &TasksFile, task: &Task) -> Option<String> {
+    let all = run.count(Status::Completed);
+    let done = |it: &&Task| {
+        let node = run.node(it.id.as_str());
+        node.is_some_and(|node| node.status == Status::Completed)
+    };
+    let place = file.tasks.partition_point(|it| it.line < task.line);
+    let (above, below) = file.tasks.split_at(place);
+    let near = above.iter().rev().chain(below).filter(done);
+    let near: Vec<&str> = near
+        .take(all.min(DONE_MAX))
+        .map(|it| it.id.as_str())
+        .collect();
+    let names = near.join(", ");
+    match all - near.len() {
+        _ if near.is_empty() => None,
+        0 => Some(format!("Done before: {names}")),
+        more => Some(format!("Done before: {names} and {more} more")),
+    }
 }
 
 /// What earlier attempts met, as much as the ladder says.
@@ -137,4 +161,43 @@ fn request(facts: &Facts<'_>) -> String {
     let path = facts.room.to_string_lossy();
     let request = request.map(|request| request.clone().with_worktree(&path).unwrap_or(request));
     request.map_or_else(|| format!("TASK_ID:{}", facts.id), |it| it.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+    use super::*;
+    use bowline_engine::formats::tasks_md;
+    use bowline_engine::machines::Timestamp;
+    use bowline_engine::machines::orchestrate::{Facts, Graph, NodeSpec};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_prompt_names_what_was_done_near_its_task_and_stays_short() {
+        let lines = (1..=100).map(|number| format!("### [ ] T1.{number}: Work\n"));
+        let file = tasks_md::parse(&format!("## Phase 1: All\n{}", lines.collect::<String>()));
+        let nodes = file.tasks.iter().map(|task| NodeSpec {
+            id: task.id.as_str().into(),
+            phase: 1,
+            dependencies: Vec::new(),
+        });
+        let graph = Arc::new(Graph::new(nodes.collect()).unwrap());
+        let told = |done: Vec<usize>| {
+            let done = done.into_iter();
+            let done = done.map(|number| (format!("T1.{number}").into(), Status::Completed));
+            let facts = Facts {
+                claims: done.collect(),
+                ..Facts::none(Timestamp(0))
+            };
+            let run = Run::from_facts(graph.clone(), &facts);
+            done_before(&run, &file, file.task("T1.50").unwrap())
+        };
+        assert_eq!(told(Vec::new()), None);
+        let few = told(vec![3, 49, 99]);
+        assert_eq!(few.as_deref(), Some("Done before: T1.49, T1.3, T1.99"));
+        let many = told((1..=100).filter(|number| *number != 50).collect()).unwrap();
+        assert!(many.starts_with("Done before: T1.49, T1.48, "), "{many}");
+        assert!(many.ends_with(", T1.10 and 59 more"), "{many}");
+    }
 }

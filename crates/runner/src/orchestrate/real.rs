@@ -220,6 +220,7 @@ impl Real<'_> {
             project: &self.project,
             id,
             plan: plan.map(|plan| (&plan.file, plan.text.as_str())),
+            run: self.run(),
             room: &room,
             alone: self.repo.is_some(),
             mode: self.mode,

@@ -39,6 +39,7 @@ use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_words::message::{Advice, Wrong};
 use merge::Ticks;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A plan that was read.
@@ -114,13 +115,35 @@ pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Pl
     find_plan(&root, told.as_deref())?.ok_or(Error::NoPlan { path: root })
 }
 
+/// Where the plan of a project may be, the first place first.
+fn plan_places(root: &Path, told: Option<&str>) -> impl Iterator<Item = PathBuf> {
+    let names = told.into_iter().chain(TASKS_FILES);
+    names.map(|name| root.join(name))
+}
+
+/// A version of a file, as far as that can be told without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &std::fs::Metadata) -> Stamp {
+        Stamp {
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
 /// The plan of a project, if it has one.
 fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
-    let places = told
-        .into_iter()
-        .chain(TASKS_FILES)
-        .map(|name| root.join(name));
-    for path in places {
+    for path in plan_places(root, told) {
         match read_plan(&path) {
             Err(Error::NoPlan { .. }) => {}
             plan => return plan.map(Some),

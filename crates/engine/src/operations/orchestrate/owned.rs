@@ -2,7 +2,7 @@
 
 use super::merge::{Ticks, merged};
 use super::verbs::{Orchestration, resolve, waits_for_section};
-use super::{Announced, Plan};
+use super::{Announced, Plan, Stamp};
 use crate::context::Context;
 use crate::effects::Owed;
 use crate::error::Error;
@@ -28,6 +28,10 @@ pub struct Owned {
     run: Run,
     document: JsonDocument,
     plan: Option<Plan>,
+    /// What the places of plans held when they were last looked at.
+    seen: Vec<Option<Stamp>>,
+    /// The plan's text since we ticked it, where nobody else has changed it meanwhile.
+    ticked: Option<String>,
     /// Moves that are decided and not durable yet.
     staged: Vec<Step>,
     /// Moves were committed that the file does not show.
@@ -55,6 +59,7 @@ impl Orchestration {
             return Err(self.file().no_file());
         };
         let document = JsonDocument::parse(text.as_bytes()).map_err(|_| self.unreadable())?;
+        let seen = self.plan_stamps(&document);
         let plan = self.plan_beside(&document);
         let read = OrchestrateFile::read(&document);
         let read = read.map_err(|findings| self.file().damaged(findings))?;
@@ -70,6 +75,8 @@ impl Orchestration {
             run,
             document,
             plan,
+            seen,
+            ticked: None,
             staged: Vec::new(),
             loose: false,
             announces: false,
@@ -222,11 +229,16 @@ impl Owned {
 
     /// Ticks tasks in the plan of the project's own checkout, where that did not come with a landing. The plan is read and written
     /// once; those it has no place for are left out.
-    pub fn tick(&self, context: &Context, ids: &[Id]) -> Result<(), Error> {
+    pub fn tick(&mut self, context: &Context, ids: &[Id]) -> Result<(), Error> {
         let told = orchestrate::plan_file(self.document.value());
         let Some(plan) = super::find_plan(self.orchestration.root(), told)? else {
             return Ok(());
         };
+        let known = self
+            .ticked
+            .as_ref()
+            .or(self.plan.as_ref().map(|it| &it.text));
+        let ours = known == Some(&plan.text);
         let there = |id: &&Id| {
             plan.file
                 .task(id)
@@ -236,6 +248,10 @@ impl Owned {
         match set_ticks(&plan.text, ticks) {
             Ok(text) if text != plan.text => {
                 write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
+                if ours {
+                    self.seen = self.orchestration.plan_stamps(&self.document);
+                    self.ticked = Some(text);
+                }
                 Ok(())
             }
             // Every one of them has a box.
@@ -243,8 +259,14 @@ impl Owned {
         }
     }
 
-    /// Takes over the plan as it is now; says whether its tasks are others than before.
+    /// Takes over the plan as it is now; says whether its tasks are others than before. A large plan is read, and the run brought
+    /// together with it, only where somebody else has touched it.
     pub fn reread_plan(&mut self, context: &Context) -> Result<bool, Error> {
+        let seen = self.orchestration.plan_stamps(&self.document);
+        if std::mem::replace(&mut self.seen, seen.clone()) == seen {
+            return Ok(false);
+        }
+        self.ticked = None;
         self.write(context)?;
         let plan = self.orchestration.plan_beside(&self.document);
         let same = |one: &Option<Plan>, other: &Option<Plan>| {

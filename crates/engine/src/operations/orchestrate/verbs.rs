@@ -1,7 +1,7 @@
 //! The moves of an orchestration.
 
 use super::merge::{Ticks, merged};
-use super::{Plan, find_plan, read_plan};
+use super::{Plan, Stamp, find_plan, plan_places, read_plan};
 use crate::context::Context;
 use crate::effects::Owed;
 use crate::error::Error;
@@ -153,6 +153,13 @@ impl Orchestration {
         let told = orchestrate::plan_file(document.value());
         let plan = find_plan(&self.root, told).ok().flatten();
         plan.filter(|plan| plan.usable().is_ok())
+    }
+
+    /// What the places of plans hold, without reading them.
+    pub(super) fn plan_stamps(&self, document: &JsonDocument) -> Vec<Option<Stamp>> {
+        let told = orchestrate::plan_file(document.value());
+        let stamp = |path: PathBuf| std::fs::metadata(path).ok().map(|it| Stamp::of(&it));
+        plan_places(&self.root, told).map(stamp).collect()
     }
 
     /// The run that the state file alone tells of.
