@@ -1,6 +1,6 @@
 //! An orchestration as people read it.
 
-use crate::commands::here::one_line;
+use crate::commands::here::{one_line, pad, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::formats::orchestrate::Summary;
@@ -49,7 +49,8 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
         } else {
             ""
         };
-        let line = format!("  {:<12} {count:>4}  {shown}{more}", status.name());
+        let word = pad(&status_word(output, status.name()), 12);
+        let line = format!("  {word} {count:>4}  {shown}{more}");
         lines.push(output.tone(tone, line.trim_end()));
     }
     if let Some(paused) = run_at(view) {
