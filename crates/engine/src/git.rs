@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// The name and address of commits in a repository whose user has none.
 const NOBODY: [&str; 2] = ["bowline", "bowline@localhost"];
 
+/// Where git stops to look for the repository of a folder.
+const CEILING: &str = "GIT_CEILING_DIRECTORIES";
+
 /// The oldest git that merges without a checkout on a base it is given: major and minor.
 pub const GIT_MIN: (u32, u32) = (2, 40);
 
@@ -77,13 +80,17 @@ impl Git {
         other
     }
 
-    /// The same in another folder.
+    /// The same in another folder, the top of a checkout. Where it is none any more, none of the checkouts around it is taken for it.
     #[must_use]
     pub fn in_folder(&self, folder: &Path) -> Git {
-        Git {
+        let mut other = Git {
             folder: folder.to_owned(),
             ..self.clone()
-        }
+        };
+        other.variables.retain(|(name, _)| *name != CEILING);
+        let above = folder.parent().map(|above| (CEILING, above.into()));
+        other.variables.extend(above);
+        other
     }
 
     /// Where it runs.

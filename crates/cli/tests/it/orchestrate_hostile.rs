@@ -82,11 +82,10 @@ fn a_branch_that_is_deleted_under_its_worktree_loses_nothing() {
     assert_eq!(world.read("a.txt"), "a\n");
 }
 
-#[test]
-fn a_repository_with_a_submodule_is_worked_on() {
-    let agent = "git -c protocol.file.allow=always submodule update --quiet --init || exit 6\n\
-                 cat lib/lib.txt > from-lib.txt; echo DONE:$BOWLINE_TASK_ID\n";
-    let world = project(ONE, agent, "");
+/// A project with a submodule that agents fetch before they do anything.
+fn with_a_submodule(agent: &str) -> TestEnvironment {
+    let fetch = "git -c protocol.file.allow=always submodule update --quiet --init || exit 6\n";
+    let world = project(ONE, &format!("{fetch}{agent}"), "");
     let lib = world.root().join("lib");
     std::fs::create_dir(&lib).unwrap();
     let lib = lib.to_str().unwrap().to_owned();
@@ -104,6 +103,12 @@ fn a_repository_with_a_submodule_is_worked_on() {
         "lib",
     ]);
     world.git(&["commit", "--quiet", "--message=with a submodule"]);
+    world
+}
+
+#[test]
+fn a_repository_with_a_submodule_is_worked_on() {
+    let world = with_a_submodule("cat lib/lib.txt > from-lib.txt; echo DONE:$BOWLINE_TASK_ID\n");
     done(&world);
     assert_eq!(world.read("from-lib.txt"), "lib\n");
     assert_eq!(world.read("lib/lib.txt"), "lib\n");
@@ -197,4 +202,77 @@ fn a_git_that_is_too_old_is_told_before_anything_is_begun() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!world.path("worktree").exists(), "nothing was begun");
+}
+
+#[test]
+fn an_agent_that_cuts_its_worktree_off_reaches_nobody_elses_files() {
+    // The first attempt fails without its way back to the repository; the next one begins where it was.
+    let agent = "echo $BOWLINE_TRY >> a.txt; rm .git\n\
+                 [ $BOWLINE_TRY = 1 ] && echo FAIL:$BOWLINE_TASK_ID:no && exit\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    world.write("mine.txt", "of nobody else\n");
+    world.write("staged.txt", "mine too\n");
+    world.git(&["add", "staged.txt"]);
+    done(&world);
+    assert_eq!(world.read("a.txt"), "1\n2\n");
+    assert_eq!(world.read("mine.txt"), "of nobody else\n");
+    let status = world.git(&["status", "--porcelain"]);
+    assert_eq!(status, "A  staged.txt\n?? mine.txt");
+    let touched = world.git(&["log", "--format=", "--name-only", "HEAD~1.."]);
+    assert_eq!(touched, "TASKS.md\na.txt");
+}
+
+#[test]
+fn a_repository_that_an_agent_made_within_its_worktree_goes_back_to_it_and_is_kept() {
+    let agent = "mkdir -p new; git init --quiet new/app; echo precious > new/app/a.txt\n\
+                 [ $BOWLINE_TRY = 2 ] && rm -r new/app/.git\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    done(&world);
+    assert_eq!(world.read("new/app/a.txt"), "precious\n");
+    let (answer, _) = report(&world, "orchestrate timeline --format json");
+    assert_eq!(
+        answer["tasks"][0]["attempts"].as_array().map(Vec::len),
+        Some(2)
+    );
+
+    // Also where it is in a commit of the agent's, and however often it is told: nothing of it is removed.
+    let agent = "git init --quiet app; echo precious > app/a.txt; git add app; cd app\n\
+                 git add .; git -c user.name=a -c user.email=a@localhost commit --quiet -m one\n\
+                 cd ..; git add app; git -c user.name=a -c user.email=a@localhost commit --quiet -m two\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "retry_limit = 2\n");
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!(
+        (code, &body["ended"]),
+        (Some(1), &"stalled".into()),
+        "{body}"
+    );
+    let why = body["failed"][0]["error"].to_string();
+    assert!(why.contains("app is a git repository"), "{body}");
+    let forced = ran(&world, "orchestrate force-complete T0.1 --reason enough");
+    assert!(forced.status.success(), "{forced:?}");
+    assert_eq!(ran(&world, "orchestrate run").status.code(), Some(0));
+    assert_eq!(world.read("worktree/task-T0.1/app/a.txt"), "precious\n");
+}
+
+#[test]
+fn work_in_a_submodule_goes_back_until_it_is_somewhere_else_too() {
+    let world = with_a_submodule(
+        "cd lib; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n\
+         case $BOWLINE_TRY in\n\
+         1) echo more >> lib.txt;;\n\
+         2) git commit --quiet --all --message=more;;\n\
+         3) git push --quiet origin HEAD:refs/heads/more;;\n\
+         esac\n\
+         echo DONE:$BOWLINE_TASK_ID\n",
+    );
+    done(&world);
+    let lib = world.root().join("lib").display().to_string();
+    let pushed = world.git(&["-C", &lib, "rev-parse", "more"]);
+    assert_eq!(world.git(&["rev-parse", "HEAD:lib"]), pushed);
+    let (answer, _) = report(&world, "orchestrate timeline --format json");
+    let attempts = answer["tasks"][0]["attempts"].as_array().map(Vec::len);
+    assert_eq!(attempts, Some(3), "{answer}");
 }

@@ -21,6 +21,9 @@ table! {
         Conflict { paths } => "conflict in {paths}";
         NothingInCommon => "conflict in the whole history";
         Unresolved { path } => "the conflict in {path} is not resolved";
+        OwnRepository { path } => "{path} is a git repository of its own, and its files would not land: take its .git away";
+        SubmoduleAlone { path } => "the work in submodule {path} is nowhere else: commit it there, and push that commit";
+        NoWorktree { path } => "{path} is no worktree of this repository any more; what it holds is left there";
         CommandRed => "its command is red";
         Blocking { count: 1 } => "the review found 1 blocking issue";
         Blocking { count } => "the review found {count} blocking issues";

@@ -22,6 +22,9 @@ table! {
         Conflict { paths } => "{paths}에서 충돌";
         NothingInCommon => "공통 커밋이 없어 전체가 충돌";
         Unresolved { path } => "{path}의 충돌이 해결되지 않았습니다";
+        OwnRepository { path } => "{path}{은} 별도의 git 저장소라서 그 안의 파일이 합쳐지지 않습니다: 그 안의 .git을 지우세요";
+        SubmoduleAlone { path } => "서브모듈 {path}의 작업이 다른 어디에도 없습니다: 그 안에서 커밋하고 푸시하세요";
+        NoWorktree { path } => "{path}{은} 더 이상 이 저장소의 워크트리가 아닙니다. 그 안의 내용은 그대로 둡니다";
         CommandRed => "검증 명령이 실패했습니다";
         Blocking { count } => "검토에서 진행을 막는 문제 {count}개를 찾았습니다";
         EndedItself => "에이전트가 스스로 끝냈습니다";

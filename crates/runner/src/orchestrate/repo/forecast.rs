@@ -1,5 +1,6 @@
 //! What would come of landing two tasks, while both are still at work: their worktrees as they are now, merged without a checkout.
 
+use super::rooms::untracked_repositories;
 use super::trees::Merged;
 use super::{Repo, failed};
 use crate::orchestrate::ports::Overlap;
@@ -124,7 +125,14 @@ impl Repo {
                 .map_err(|error| failed("remove a scratch file", &error))?;
         }
         let with = git.with("GIT_INDEX_FILE", &index);
-        with.text(&["add", "--all"])?;
+        let others = untracked_repositories(&with)?;
+        let others = others
+            .iter()
+            .map(|path| format!(":(exclude,literal){path}"));
+        let others: Vec<String> = others.collect();
+        let mut arguments = vec!["add", "--all", "--", "."];
+        arguments.extend(others.iter().map(String::as_str));
+        with.text(&arguments)?;
         with.text(&["write-tree"])
     }
 }

@@ -261,9 +261,10 @@ impl Repo {
     pub(super) fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
         let place = self.side.join("landing");
         let git = self.git.in_folder(&place);
-        let whole = place.is_dir() && git.run(&["rev-parse", "--git-dir"])?.code == Some(0);
-        if !whole {
-            self.git.text(&["worktree", "prune"])?;
+        if !self.stands(&place)? {
+            // Half made, and nobody's but ours.
+            let _ = std::fs::remove_dir_all(&place);
+            self.strike_off(&place)?;
             let path = place.to_string_lossy();
             self.git.text(&[
                 "worktree", "add", "--quiet", "--force", "--detach", &path, commit,
@@ -404,7 +405,9 @@ impl Repo {
 
     fn unshow(&self, phase: &PhasePlace) -> Result<(), Error> {
         match &phase.folder {
-            Some(folder) if folder.is_dir() => self.remove_worktree(folder, &phase.branch),
+            Some(folder) if folder.is_dir() => {
+                self.remove_worktree(folder, &phase.branch).map(drop)
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -413,7 +416,7 @@ impl Repo {
     pub fn leave(&self) -> Result<(), Error> {
         let place = self.side.join("landing");
         match place.is_dir() {
-            true => self.remove_worktree(&place, "landing"),
+            true => self.remove_worktree(&place, "landing").map(drop),
             false => Ok(()),
         }
     }

@@ -6,6 +6,8 @@ use super::{
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
+use bowline_engine::process::GitEnd;
+use bowline_words::Lang;
 use bowline_words::message::Reason;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ const NOTHING: &str = "0000000000000000000000000000000000000000";
 const BLOCK_BYTES: u64 = 512;
 /// A file of git's own folder of a worktree that has all it needs.
 const FURNISHED: &str = "bowline-furnished";
+/// The mode of a repository within another, where git keeps only its commit.
+const LINK: &str = "160000";
 /// Lines by which a conflict that nobody resolved is known.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
@@ -38,15 +42,8 @@ impl Repo {
             .worktrees()?
             .into_iter()
             .any(|(path, _)| same(&path, &room));
-        let whole = there && room.is_dir() && git.run(&["rev-parse", "--git-dir"])?.code == Some(0);
-        if !whole {
-            if there {
-                // Half made, or its folder was taken away: nothing of it can be worth keeping.
-                self.git.text(&["worktree", "prune"])?;
-                let path = room.to_string_lossy();
-                self.git
-                    .run(&["worktree", "remove", "--force", "--force", &path])?;
-            }
+        if !there || !self.is_furnished(&room)? {
+            self.take_down(&room)?;
             let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
             if let Some(ahead) = &ahead {
                 // From here on the work is its own.
@@ -63,6 +60,101 @@ impl Repo {
             self.bring_in(&git, &room, task)?;
         }
         Ok(room)
+    }
+
+    /// Whether a folder is a worktree of this repository. One that lost its way back is given it again.
+    pub(super) fn stands(&self, folder: &Path) -> Result<bool, Error> {
+        let git = self.git.in_folder(folder);
+        let stands = || -> Result<bool, Error> {
+            let end = git.run(&["rev-parse", "--show-toplevel"])?;
+            Ok(end.code == Some(0) && same(Path::new(&end.printed), folder))
+        };
+        if !folder.is_dir() || stands()? {
+            return Ok(folder.is_dir());
+        }
+        let path = folder.to_string_lossy();
+        self.git.run(&["worktree", "repair", &path])?;
+        stands()
+    }
+
+    /// Whether a worktree was ever made to its end.
+    fn is_furnished(&self, room: &Path) -> Result<bool, Error> {
+        if !self.stands(room)? {
+            return Ok(false);
+        }
+        let own = self.git.in_folder(room);
+        let own = own.text(&["rev-parse", "--absolute-git-dir"])?;
+        Ok(Path::new(&own).join(FURNISHED).exists())
+    }
+
+    /// Takes away a worktree that was never made to its end, so that nobody has worked in it, or whose folder is gone. What is
+    /// no worktree any more stays: somebody made something else of it.
+    fn take_down(&self, room: &Path) -> Result<(), Error> {
+        if room.is_dir() && !self.stands(room)? {
+            let link = room.join(".git");
+            if link.is_file() {
+                std::fs::remove_file(&link).map_err(|error| failed("take a file away", &error))?;
+            }
+            if std::fs::remove_dir(room).is_err() {
+                let path = room.display().to_string();
+                return Err(Error::ProgramFailed {
+                    program: "git".into(),
+                    message: Reason::NoWorktree { path }.say(Lang::En),
+                });
+            }
+        }
+        self.strike_off(room).map(drop)
+    }
+
+    /// Has git forget a worktree, and takes its folder away. Those of others are not looked at, as `git worktree prune` does: theirs
+    /// may be on a disk that is not there now.
+    pub(super) fn strike_off(&self, folder: &Path) -> Result<GitEnd, Error> {
+        let path = folder.to_string_lossy();
+        self.git
+            .run(&["worktree", "remove", "--force", "--force", &path])
+    }
+
+    /// What would be lost with a worktree, or not land from it, because git keeps of a repository within another only which commit
+    /// it is at: one that is no submodule; a submodule with changes, or at a commit that is nowhere else.
+    fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
+        let git = self.git.in_folder(folder);
+        let noted = git.text(&["ls-files", "--stage", "-z"])?;
+        let noted = noted.split('\0').filter_map(|line| {
+            let (what, path) = line.split_once('\t')?;
+            what.starts_with(LINK).then(|| path.to_owned())
+        });
+        let mut all = untracked_repositories(&git)?;
+        all.extend(noted.filter(|path| folder.join(path).join(".git").exists()));
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let pattern = r"^submodule\..*\.path$";
+        let named = git.run(&["config", "--file", ".gitmodules", "--get-regexp", pattern])?;
+        let named = named.printed.lines();
+        let named: Vec<&str> = named
+            .filter_map(|line| line.split_once(' '))
+            .map(|(_, path)| path)
+            .collect();
+        for path in all {
+            if !named.contains(&path.as_str()) {
+                return Ok(Some(Reason::OwnRepository { path }));
+            }
+            let within = self.git.in_folder(&folder.join(&path));
+            let at = within.commit("HEAD")?;
+            let known = self.blob_in(&format!("refs/heads/{}", self.target), &path)?;
+            let shared = within.text(&[
+                "for-each-ref",
+                "--contains=HEAD",
+                "--count=1",
+                "refs/remotes",
+                "refs/tags",
+            ]);
+            let elsewhere = at == known || shared.is_ok_and(|found| !found.is_empty());
+            if at.is_some() && (!elsewhere || !within.says(&["diff", "--quiet", "HEAD"])?) {
+                return Ok(Some(Reason::SubmoduleAlone { path }));
+            }
+        }
+        Ok(None)
     }
 
     /// All the work of a task as it is in its room, in a commit of our own; nothing where it has no room any more, and so has
@@ -170,6 +262,10 @@ impl Repo {
     /// Commits what the agent left uncommitted. Says what cannot be committed.
     pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), Why>, Error> {
         let room = self.room_of(&task.id);
+        if !self.stands(&room)? {
+            let path = room.display().to_string();
+            return Ok(Err(Reason::NoWorktree { path }.into()));
+        }
         let git = self.git.in_folder(&room);
         unlock(&git)?;
         if git.commit("HEAD")?.is_none() {
@@ -190,6 +286,9 @@ impl Repo {
                 return Ok(Err(Reason::Unresolved { path }.into()));
             }
         }
+        if let Some(why) = self.out_of_reach(&room)? {
+            return Ok(Err(why.into()));
+        }
         git.text(&["add", "--all"])?;
         let merging = git.commit("MERGE_HEAD")?.is_some();
         if merging || !git.says(&["diff", "--cached", "--quiet"])? {
@@ -208,8 +307,8 @@ impl Repo {
     /// Takes away what is left of a task. Work that has not landed is kept on a hidden ref first.
     pub fn clean(&self, name: &str) -> Result<(), Error> {
         let room = self.root.join(WORKTREES).join(name);
-        if room.is_dir() {
-            self.remove_worktree(&room, name)?;
+        if room.is_dir() && !self.remove_worktree(&room, name)? {
+            return Ok(());
         }
         let branch = format!("refs/heads/{TASK_BRANCHES}{name}");
         if let Some(tip) = self.git.commit(&branch)? {
@@ -250,18 +349,19 @@ impl Repo {
         self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
     }
 
-    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first.
-    pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<(), Error> {
+    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
+    /// can keep, a repository of its own, stays.
+    pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
+        if !self.stands(folder)? || self.out_of_reach(folder)?.is_some() {
+            return Ok(false);
+        }
         self.rescue(folder, name)?;
-        let path = folder.to_string_lossy();
-        let end = self
-            .git
-            .run(&["worktree", "remove", "--force", "--force", &path])?;
+        let end = self.strike_off(folder)?;
         if end.code != Some(0) && folder.exists() {
             end.good()?;
         }
-        self.git.text(&["worktree", "prune"])?;
-        self.give_back(folder)
+        self.give_back(folder)?;
+        Ok(true)
     }
 
     /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none.
@@ -315,7 +415,7 @@ impl Repo {
         self.phase_branch(phase)?;
         let path = folder.to_string_lossy();
         if !folder.exists() {
-            self.git.run(&["worktree", "prune"])?;
+            self.strike_off(folder)?;
             let added = &["worktree", "add", "--quiet", &path, &phase.branch];
             self.git.run(added)?.good()?;
             self.furnish_once(folder)?;
@@ -359,7 +459,7 @@ impl Repo {
         };
         let path = folder.to_string_lossy();
         if !folder.exists() {
-            self.git.run(&["worktree", "prune"])?;
+            self.strike_off(folder)?;
             self.git.run(&[
                 "worktree",
                 "add",
@@ -377,6 +477,16 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// Repositories in a worktree that nobody has committed anything of.
+pub(super) fn untracked_repositories(git: &Git) -> Result<Vec<String>, Error> {
+    let others = git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    // All else is a file.
+    let folders = others.split('\0').filter(|path| path.ends_with('/'));
+    Ok(folders
+        .map(|path| path.trim_end_matches('/').to_owned())
+        .collect())
 }
 
 /// The disk that a folder holds. What is linked is held elsewhere.
