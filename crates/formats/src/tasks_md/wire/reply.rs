@@ -221,7 +221,7 @@ impl fmt::Display for ResolveReply {
 }
 
 /// A number of a phase, nothing but digits.
-pub(super) fn number(text: &str) -> Option<u32> {
+fn number(text: &str) -> Option<u32> {
     let text = text.trim();
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
