@@ -336,18 +336,6 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The marker that is malformed.
-    pub fn marker(&self) -> Marker {
-        match self {
-            Self::MissingField { marker, .. }
-            | Self::BadValue { marker, .. }
-            | Self::FieldTooLong { marker, .. }
-            | Self::TooLong { marker }
-            | Self::NotClosed { marker, .. }
-            | Self::BadJson { marker, .. } => *marker,
-        }
-    }
-
     /// A stable word for this kind of defect.
     pub fn code(&self) -> &'static str {
         match self {

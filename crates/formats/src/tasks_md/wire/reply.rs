@@ -120,8 +120,6 @@ impl ErrorCode {
     pub const CIRCULAR_DEP: Self = Self(Cow::Borrowed("CIRCULAR_DEP"));
     /// A task needs one that does not exist.
     pub const MISSING_DEP: Self = Self(Cow::Borrowed("MISSING_DEP"));
-    /// The file holds no task.
-    pub const PARSE_FAIL: Self = Self(Cow::Borrowed("PARSE_FAIL"));
     /// The state file is damaged.
     pub const STATE_CORRUPT: Self = Self(Cow::Borrowed("STATE_CORRUPT"));
 
