@@ -192,15 +192,16 @@ named! {
 }
 
 named! {
-    /// What the agent proposes to do about its error.
+    /// How an agent means to go on after an error.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
     pub enum Recovery {
-        /// Wait, then go on.
+        /// Stop, and go on by itself later.
         PauseAndRetry = "pause_and_retry",
-        /// Keep what there is and fail.
+        /// It is over.
         CheckpointAndFail = "checkpoint_and_fail",
-        /// Tell a person and go on.
+        /// Tell people, and go on.
         NotifyUser = "notify_user",
     }
 }
