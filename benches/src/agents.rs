@@ -1,61 +1,16 @@
 //! Reading the output of each kind of client, against merely finding the line ends.
 
 use crate::Outcome;
-use crate::measure::{Contender, cpu_time, in_turns};
 use crate::options::Options;
-use crate::report::{Bound, Report};
+use crate::output::{CHUNK_BYTES, MIX_BYTES, Mix, measured};
+use crate::report::Report;
 use bowline_formats::agents::{Adapter, Protocol, What};
 use serde_json::{Value, json};
-use std::hint::black_box;
-
-const MB_PER_S_MIN: f64 = 200.0;
-/// What a pipe hands over at once.
-const CHUNK_BYTES: usize = 65_536;
-const MIX_BYTES: usize = 16_000_000;
-
-/// One kind of output, and how many events are in it.
-struct Mix {
-    name: &'static str,
-    protocol: Protocol,
-    text: String,
-    events: usize,
-}
 
 pub(crate) fn run(options: &Options) -> Outcome<Report> {
     let rounds = options.rounds(40, 8);
-    let mut rows = Vec::new();
-    let mut slowest = f64::INFINITY;
-    for mix in mixes() {
-        let bytes = mix.text.as_bytes();
-        let mut contenders: Vec<Contender<'_>> = vec![
-            Box::new(|_| {
-                let (taken, ends) =
-                    cpu_time(|| memchr::memchr_iter(b'\n', black_box(bytes)).count());
-                black_box(ends);
-                Ok(taken)
-            }),
-            Box::new(|_| {
-                let (taken, (good, bad)) = cpu_time(|| read(mix.protocol, black_box(bytes)));
-                if (good, bad) != (mix.events, 0) {
-                    let wanted = mix.events;
-                    return Err(
-                        format!("{}: {good} good and {bad} bad of {wanted}", mix.name).into(),
-                    );
-                }
-                Ok(taken)
-            }),
-        ];
-        let samples = in_turns(rounds, &mut contenders)?;
-        let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
-        slowest = slowest.min(speed(1));
-        let per_mb = mix.events as f64 * 1e6 / bytes.len() as f64;
-        rows.push(vec![
-            format!("`{}`: {}", mix.protocol.name(), mix.name),
-            format!("{per_mb:.0}"),
-            format!("{:.0}", speed(0)),
-            format!("{:.0}", speed(1)),
-        ]);
-    }
+    let promise = "at least 200 MB/s for each protocol";
+    let (rows, bound) = measured(&mixes(), rounds, promise)?;
     Ok(Report {
         name: "agents",
         about: format!(
@@ -66,11 +21,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         ),
         columns: &["output", "events per MB", "line ends MB/s", "adapter MB/s"],
         rows,
-        bound: Some(Bound {
-            promise: "at least 200 MB/s for each protocol",
-            found: format!("{slowest:.0} MB/s at worst"),
-            kept: slowest >= MB_PER_S_MIN,
-        }),
+        bound: Some(bound),
     })
 }
 
@@ -132,7 +83,7 @@ fn mixes() -> Vec<Mix> {
 }
 
 /// Output of about [`MIX_BYTES`]; `line` gives the next line and says how many events it has.
-fn mix(name: &'static str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
+fn mix(name: &str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
     let mut text = String::with_capacity(MIX_BYTES + 65_536);
     let mut events = 0;
     // What comes before the session is the repeated past, and passed over.
@@ -151,10 +102,10 @@ fn mix(name: &'static str, protocol: Protocol, line: impl Fn(usize) -> (Value, u
         events += more;
     }
     Mix {
-        name,
-        protocol,
+        name: format!("`{}`: {name}", protocol.name()),
         text,
         events,
+        read: Box::new(move |bytes| read(protocol, bytes)),
     }
 }
 

@@ -17,6 +17,7 @@ mod journal;
 mod markers;
 mod measure;
 mod options;
+mod output;
 mod raw;
 mod ready_set;
 mod report;

@@ -1,60 +1,16 @@
 //! Finding markers in an agent's output, against merely finding the line ends.
 
 use crate::Outcome;
-use crate::measure::{Contender, cpu_time, in_turns};
 use crate::options::Options;
-use crate::report::{Bound, Report};
+use crate::output::{CHUNK_BYTES, MIX_BYTES, Mix, measured};
+use crate::report::Report;
 use bowline_formats::markers::{Kind, Options as ParserOptions, Parser};
 use std::fmt::Write as _;
-use std::hint::black_box;
-
-const MB_PER_S_MIN: f64 = 200.0;
-/// What a pipe hands over at once.
-const CHUNK_BYTES: usize = 65_536;
-const MIX_BYTES: usize = 16_000_000;
-
-/// One kind of output, and how many markers are in it.
-struct Mix {
-    name: &'static str,
-    text: String,
-    markers: usize,
-}
 
 pub(crate) fn run(options: &Options) -> Outcome<Report> {
     let rounds = options.rounds(40, 8);
-    let mut rows = Vec::new();
-    let mut slowest = f64::INFINITY;
-    for mix in mixes()? {
-        let bytes = mix.text.as_bytes();
-        let mut contenders: Vec<Contender<'_>> = vec![
-            Box::new(|_| {
-                let (taken, ends) =
-                    cpu_time(|| memchr::memchr_iter(b'\n', black_box(bytes)).count());
-                black_box(ends);
-                Ok(taken)
-            }),
-            Box::new(|_| {
-                let (taken, (good, bad)) = cpu_time(|| parse(black_box(bytes)));
-                if (good, bad) != (mix.markers, 0) {
-                    let wanted = mix.markers;
-                    return Err(
-                        format!("{}: {good} good and {bad} bad of {wanted}", mix.name).into(),
-                    );
-                }
-                Ok(taken)
-            }),
-        ];
-        let samples = in_turns(rounds, &mut contenders)?;
-        let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
-        slowest = slowest.min(speed(1));
-        let per_mb = mix.markers as f64 * 1e6 / bytes.len() as f64;
-        rows.push(vec![
-            mix.name.to_owned(),
-            format!("{per_mb:.0}"),
-            format!("{:.0}", speed(0)),
-            format!("{:.0}", speed(1)),
-        ]);
-    }
+    let promise = "at least 200 MB/s, whatever the output";
+    let (rows, bound) = measured(&mixes()?, rounds, promise)?;
     Ok(Report {
         name: "markers",
         about: format!(
@@ -70,11 +26,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             "markers MB/s",
         ],
         rows,
-        bound: Some(Bound {
-            promise: "at least 200 MB/s, whatever the output",
-            found: format!("{slowest:.0} MB/s at worst"),
-            kept: slowest >= MB_PER_S_MIN,
-        }),
+        bound: Some(bound),
     })
 }
 
@@ -175,22 +127,23 @@ fn mixes() -> Result<Vec<Mix>, std::fmt::Error> {
 
 /// Output of about [`MIX_BYTES`]; `line` writes the next piece and says how many markers it has.
 fn mix(
-    name: &'static str,
+    name: &str,
     line: impl Fn(&mut String, usize) -> Result<usize, std::fmt::Error>,
 ) -> Result<Mix, std::fmt::Error> {
     let mut text = String::with_capacity(MIX_BYTES + 65_536);
-    let mut markers = 0;
+    let mut events = 0;
     for number in 0.. {
         if text.len() >= MIX_BYTES {
             break;
         }
-        markers += line(&mut text, number)?;
+        events += line(&mut text, number)?;
     }
     // An output that ends inside a fence or a message would count one marker less.
     Ok(Mix {
-        name,
+        name: name.to_owned(),
         text,
-        markers,
+        events,
+        read: Box::new(parse),
     })
 }
 

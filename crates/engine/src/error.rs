@@ -3,15 +3,16 @@
 use crate::actor::Missing;
 use crate::kinds::FileKind;
 use crate::notice::Notice;
-use crate::operations::develop::Fault;
+use crate::operations::develop::evidence_code;
 use bowline_formats::finding::Finding;
-use bowline_formats::memory::path::PathError;
+use bowline_formats::memory::path;
 use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
 use bowline_words::message::{
-    Advice, BadSetting, Change, Doubt, Found, Reason, Spent, Unrelayed, Why, Wrong,
+    Advice, BadSetting, Change, Doubt, EvidenceTrouble, Found, PathTrouble, Reason, Spent,
+    Unrelayed, Why, Wrong,
 };
 use std::path::{Path, PathBuf};
 
@@ -241,7 +242,7 @@ pub enum Error {
         trigger: String,
     },
     /// A path into a document cannot be read or set.
-    Path(PathError),
+    Path(PathTrouble),
     /// There is no such dated copy.
     NoCopy {
         /// What was asked for.
@@ -269,7 +270,7 @@ pub enum Error {
         reasons: Vec<Doubt>,
     },
     /// A file of evidence does not count here.
-    Evidence(Fault),
+    Evidence(EvidenceTrouble),
     /// A program that is needed could not be run, or failed.
     ProgramFailed {
         /// Which.
@@ -448,12 +449,12 @@ impl Error {
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
-            Error::Path(error) => error.code(),
+            Error::Path(trouble) => path::code(trouble),
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
             Error::StaleEvidence { .. } => "stale_evidence",
             Error::NotVerified { .. } => "not_verified",
-            Error::Evidence(fault) => fault.code(),
+            Error::Evidence(trouble) => evidence_code(trouble),
             Error::ProgramFailed { .. } => "program_failed",
             Error::GitTooOld { .. } => "git_too_old",
             Error::AfterRepair { error, .. } => error.code(),
@@ -534,16 +535,16 @@ impl Error {
             | Error::NoCopy { .. }
             | Error::NoFolder { .. }
             | Error::NoAttempt { .. } => ExitClass::NotFound,
-            Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
-            Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
+            Error::Path(PathTrouble::NotFound { .. }) => ExitClass::NotFound,
+            Error::Path(PathTrouble::BadPath { .. }) => ExitClass::Usage,
             Error::Path(
-                PathError::Protected { .. }
-                | PathError::MustBeObject { .. }
-                | PathError::NoMembers { .. }
-                | PathError::NotAList { .. }
-                | PathError::TooLarge { .. },
+                PathTrouble::Protected { .. }
+                | PathTrouble::MustBeObject { .. }
+                | PathTrouble::NoMembers { .. }
+                | PathTrouble::NotAList { .. }
+                | PathTrouble::TooLarge { .. },
             ) => ExitClass::Refused,
-            Error::Evidence(Fault::Damaged { .. }) => ExitClass::Damaged,
+            Error::Evidence(EvidenceTrouble::Damaged { .. }) => ExitClass::Damaged,
             Error::Evidence(_) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
             Error::Output { .. } | Error::SilentShim { .. } => ExitClass::Failure,
@@ -600,15 +601,9 @@ impl From<Refusal> for Error {
     }
 }
 
-impl From<PathError> for Error {
-    fn from(error: PathError) -> Self {
-        Error::Path(error)
-    }
-}
-
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        Error::Evidence(fault)
+impl From<EvidenceTrouble> for Error {
+    fn from(trouble: EvidenceTrouble) -> Self {
+        Error::Evidence(trouble)
     }
 }
 

@@ -47,34 +47,10 @@ pub struct Agent {
     pub command: Vec<String>,
     /// How it speaks.
     #[serde(default)]
-    pub protocol: Spoken,
+    pub protocol: Protocol,
     /// Further variables handed to it, by name.
     #[serde(default)]
     pub env: Vec<String>,
-}
-
-/// The protocols by their names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is the word it is written as")]
-pub enum Spoken {
-    #[default]
-    Markers,
-    ClaudeStreamJson,
-    CodexJson,
-    Acp,
-}
-
-impl Spoken {
-    /// The protocol.
-    pub fn protocol(self) -> Protocol {
-        match self {
-            Spoken::Markers => Protocol::Markers,
-            Spoken::ClaudeStreamJson => Protocol::ClaudeStreamJson,
-            Spoken::CodexJson => Protocol::CodexJson,
-            Spoken::Acp => Protocol::Acp,
-        }
-    }
 }
 
 /// A type of work.
@@ -290,7 +266,7 @@ mod tests {
                     [orchestrate]\nevidence = [\"make\", \"check\"]\nbackoff = 0\n[thinking]\nstage_timeout = \"45m\"\n";
         let settings = Settings::read(text).unwrap();
         assert_eq!(settings.defaults.agent.as_deref(), Some("mine"));
-        assert_eq!(settings.agent["mine"].protocol, Spoken::Markers);
+        assert_eq!(settings.agent["mine"].protocol, Protocol::Markers);
         let phase = &settings.types["leaflet"].phases[0];
         assert_eq!(
             (phase.review, phase.placeholders, phase.verifier.as_deref()),

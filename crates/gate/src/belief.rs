@@ -58,14 +58,6 @@ impl Belief {
             Belief::Missing { path, .. } | Belief::Damaged { path, .. } => Some(path),
         }
     }
-
-    /// The run, when there is one that can be read.
-    pub fn run(&self) -> Option<&Run> {
-        match self {
-            Belief::Run(believed) => Some(&believed.run),
-            Belief::Nothing | Belief::Missing { .. } | Belief::Damaged { .. } => None,
-        }
-    }
 }
 
 /// What is believed of the run that is found from a folder, whatever the environment says.

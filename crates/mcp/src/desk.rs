@@ -28,9 +28,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// All roles, the one with the fewest tools first.
-    pub const ALL: [Role; 3] = [Role::ReadOnly, Role::Agent, Role::Person];
-
     /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -28,15 +28,6 @@ const PAGE_MAX: usize = 1_000;
 const TITLE_MAX: usize = 500;
 const TEXT_MAX: usize = 200_000;
 
-const STATUSES: [TaskStatus; 6] = [
-    TaskStatus::Draft,
-    TaskStatus::Pending,
-    TaskStatus::InProgress,
-    TaskStatus::Review,
-    TaskStatus::Completed,
-    TaskStatus::Failed,
-];
-
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Problem::internal(&error)
@@ -51,7 +42,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
     let status = match call.query("status") {
         None => None,
         Some(name) => {
-            let found = STATUSES.into_iter().find(|known| known.name() == name);
+            let found = TaskStatus::from_name(name);
             Some(found.ok_or_else(|| in_query("status", name))?)
         }
     };

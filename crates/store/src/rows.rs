@@ -242,33 +242,19 @@ impl RecordBody {
     }
 }
 
-/// The kinds of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum RecordKind {
-    Review,
-    Question,
-    Dependency,
-    Permission,
-    Checkpoint,
-    Verification,
-    Said,
-    Rule,
-}
-
-impl RecordKind {
-    /// The word in the store.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RecordKind::Review => "review",
-            RecordKind::Question => "question",
-            RecordKind::Dependency => "dependency",
-            RecordKind::Permission => "permission",
-            RecordKind::Checkpoint => "checkpoint",
-            RecordKind::Verification => "verification",
-            RecordKind::Said => "said",
-            RecordKind::Rule => "rule",
-        }
+named! {
+    /// The kinds of rows, by their words in the store.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum RecordKind {
+        Review = "review",
+        Question = "question",
+        Dependency = "dependency",
+        Permission = "permission",
+        Checkpoint = "checkpoint",
+        Verification = "verification",
+        Said = "said",
+        Rule = "rule",
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_statefiles::{Disk, RealDisk, Stat};
 use rustix::io::Errno;
@@ -32,7 +32,6 @@ pub struct FaultyDisk {
     lasting: bool,
     in_a_row: u64,
     plain: bool,
-    healed: AtomicBool,
     hit: Mutex<Option<&'static str>>,
     meddler: Option<Meddler>,
 }
@@ -66,7 +65,6 @@ impl FaultyDisk {
             lasting,
             in_a_row: 1,
             plain: false,
-            healed: AtomicBool::new(false),
             hit: Mutex::new(None),
             meddler: None,
         }
@@ -93,11 +91,6 @@ impl FaultyDisk {
         self
     }
 
-    /// Ends a lasting fault.
-    pub fn heal(&self) {
-        self.healed.store(true, Ordering::SeqCst);
-    }
-
     /// Operations seen so far.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -120,7 +113,7 @@ impl FaultyDisk {
             false => self.at + self.in_a_row - 1,
         };
         let due = self.at != 0 && (self.at..=last).contains(&number);
-        if !due || self.healed.load(Ordering::SeqCst) {
+        if !due {
             return Order::Go;
         }
         if let Ok(mut hit) = self.hit.lock() {

@@ -1,8 +1,6 @@
 //! `TASKS.md` and the one-line protocol.
 
-use bowline_formats::tasks_md::wire::{
-    CustomRequest, ResolveReply, ResolveRequest, TaskReply, TaskRequest,
-};
+use bowline_formats::tasks_md::wire::{ResolveReply, TaskReply, TaskRequest};
 use bowline_formats::tasks_md::{parse, set_ticks, slug};
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -43,9 +41,7 @@ pub(crate) fn check(data: &[u8]) {
     };
     assert_eq!(done(&back), done(text));
 
-    message::<CustomRequest>(text);
     message::<ResolveReply>(text);
-    message::<ResolveRequest>(text);
     message::<TaskReply>(text);
     message::<TaskRequest>(text);
 }

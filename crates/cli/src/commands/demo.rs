@@ -5,7 +5,8 @@ use super::remote::{items, tell, text};
 use super::serve::serve;
 use crate::args::serve::DemoArgs;
 use crate::output::Output;
-use bowline_engine::formats::settings::{Agent, Settings, Spoken};
+use bowline_engine::formats::agents::Protocol;
+use bowline_engine::formats::settings::{Agent, Settings};
 use bowline_engine::{Context, Error};
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::Client;
@@ -240,7 +241,7 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
             "scripted".into(),
             file.display().to_string(),
         ],
-        protocol: Spoken::Markers,
+        protocol: Protocol::Markers,
         env: Vec::new(),
     };
     let mut more = Settings::default();

@@ -8,11 +8,12 @@ use crate::kinds::{self, Examined, FileKind, MachineFile, StateOf};
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
-use bowline_formats::memory::path::{DOCUMENT_BYTES_MAX, PathError};
+use bowline_formats::memory::path::DOCUMENT_BYTES_MAX;
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
 use bowline_statefiles::{Change, Request, Situation, Snapshot, UpdateError, Updated};
+use bowline_words::message::PathTrouble;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -48,7 +49,7 @@ fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), St
     let (was, bytes) = (before.map_or(0, |it| it.text().len()), next.text().len());
     match bytes > DOCUMENT_BYTES_MAX && bytes > was {
         false => Ok(()),
-        true => Err(Stop::from(Error::Path(PathError::TooLarge {
+        true => Err(Stop::from(Error::Path(PathTrouble::TooLarge {
             path: ".".into(),
             bytes,
             max: DOCUMENT_BYTES_MAX,

@@ -12,14 +12,12 @@ use crate::git::GIT_MIN;
 use crate::kinds::FileKind;
 use crate::lost::Lost;
 use crate::notice::{Notice, Origin};
-use crate::operations::develop::Fault;
-use bowline_formats::memory::path::PathError;
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::Lang;
 use bowline_words::message::{
-    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, No, NoGroup, NotRun, Notice as NoticeWords,
-    Origin as OriginWords, Owner, Passage, PathTrouble, Trouble,
+    AgentTrouble, Cause, FileTrouble, No, NoGroup, NotRun, Notice as NoticeWords,
+    Origin as OriginWords, Owner, Passage, Trouble,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -112,8 +110,8 @@ impl Error {
                     }
                 };
             }
-            Error::Path(error) => return No::Path(path_trouble(error)),
-            Error::Evidence(fault) => return No::Evidence(evidence_trouble(fault)),
+            Error::Path(trouble) => return No::Path(trouble.clone()),
+            Error::Evidence(trouble) => return No::Evidence(trouble.clone()),
             Error::File(error) => return No::File(file_trouble(error)),
             Error::Agent(error) => return No::Agent(agent_trouble(error)),
             Error::AfterRepair { error, .. } => return error.message(),
@@ -326,40 +324,6 @@ pub fn system(error: &io::Error) -> Cause {
         kind: error.kind(),
         number: error.raw_os_error(),
         text: error.to_string(),
-    }
-}
-
-fn path_trouble(error: &PathError) -> PathTrouble {
-    let same = |path: &String| path.clone();
-    match error {
-        PathError::BadPath { path } => PathTrouble::BadPath { path: same(path) },
-        PathError::NotFound { path } => PathTrouble::NotFound { path: same(path) },
-        PathError::Protected { path } => PathTrouble::Protected { path: same(path) },
-        PathError::MustBeObject { path } => PathTrouble::MustBeObject { path: same(path) },
-        PathError::NoMembers { path } => PathTrouble::NoMembers { path: same(path) },
-        PathError::NotAList { path } => PathTrouble::NotAList { path: same(path) },
-        PathError::TooLarge { path, bytes, max } => PathTrouble::TooLarge {
-            path: same(path),
-            bytes: *bytes,
-            max: *max,
-        },
-    }
-}
-
-fn evidence_trouble(fault: &Fault) -> EvidenceTrouble {
-    match fault.clone() {
-        Fault::Damaged { path, message } => EvidenceTrouble::Damaged {
-            path: shown(&path),
-            said: message,
-        },
-        Fault::Unsigned { what } => EvidenceTrouble::Unsigned { what },
-        Fault::Forged { what } => EvidenceTrouble::Forged { what },
-        Fault::OtherRun { gate, found, run } => EvidenceTrouble::OtherRun { gate, found, run },
-        Fault::OtherPolicy { changes } => EvidenceTrouble::OtherPolicy { changes },
-        Fault::OtherTree { wanted, found } => match wanted {
-            Some(wanted) => EvidenceTrouble::OtherTree { wanted, found },
-            None => EvidenceTrouble::NoTree { found },
-        },
     }
 }
 

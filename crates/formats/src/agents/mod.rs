@@ -21,6 +21,7 @@ pub use write::{Delivery, Start, ToAgent, Writer};
 
 use crate::markers;
 use bowline_machines::named;
+use serde::Deserialize;
 use stream::Stream;
 
 /// Bytes in one line of a structured protocol. A longer one is reported and passed over unbuffered.
@@ -28,9 +29,11 @@ pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 named! {
     /// How a client speaks.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Protocol {
         /// Plain text with markers.
+        #[default]
         Markers = "markers",
         /// `claude -p --input-format stream-json --output-format stream-json`.
         ClaudeStreamJson = "claude-stream-json",

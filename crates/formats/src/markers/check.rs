@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use bowline_machines::job::DependencyKind;
 use thiserror::Error;
 
 use super::FIELD_CHARS_MAX;
-use super::event::DependencyType;
 use super::text::normalise;
 
 /// Characters an API key has at least.
@@ -76,7 +76,7 @@ impl ValueError {
 }
 
 /// Checks `value`, exactly as it would be handed to the agent, for a dependency of `kind`.
-pub fn check_value(kind: DependencyType, value: &str) -> Result<(), ValueError> {
+pub fn check_value(kind: DependencyKind, value: &str) -> Result<(), ValueError> {
     if value.trim().is_empty() {
         return Err(ValueError::Empty);
     }
@@ -84,7 +84,7 @@ pub fn check_value(kind: DependencyType, value: &str) -> Result<(), ValueError> 
         return Err(ValueError::Nul);
     }
     let max = match kind {
-        DependencyType::File => FILE_CHARS_MAX,
+        DependencyKind::File => FILE_CHARS_MAX,
         _ => FIELD_CHARS_MAX,
     };
     if value.chars().count() > max {
@@ -92,22 +92,22 @@ pub fn check_value(kind: DependencyType, value: &str) -> Result<(), ValueError> 
     }
     let holds = |condition: bool, error| if condition { Ok(()) } else { Err(error) };
     match kind {
-        DependencyType::ApiKey => {
+        DependencyKind::ApiKey => {
             let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
             holds(value.bytes().all(known), ValueError::ApiKeyCharacters)?;
             holds(value.len() >= API_KEY_CHARS_MIN, ValueError::ApiKeyTooShort)
         }
-        DependencyType::EnvVariable => Ok(()),
-        DependencyType::Service => holds(is_address(value), ValueError::NotAnAddress),
-        DependencyType::File => holds(!value.contains(".."), ValueError::PathClimbs),
-        DependencyType::Permission => {
+        DependencyKind::EnvVariable => Ok(()),
+        DependencyKind::Service => holds(is_address(value), ValueError::NotAnAddress),
+        DependencyKind::File => holds(!value.contains(".."), ValueError::PathClimbs),
+        DependencyKind::Permission => {
             let words = ["true", "false", "yes", "no"];
             holds(
                 words.iter().any(|word| word.eq_ignore_ascii_case(value)),
                 ValueError::NotAPermission,
             )
         }
-        DependencyType::Package => holds(is_package(value), ValueError::NotAPackage),
+        DependencyKind::Package => holds(is_package(value), ValueError::NotAPackage),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the parser reports: a closed set of events, with owned data.
 
+use bowline_machines::job::DependencyKind;
 use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -141,47 +142,32 @@ pub enum IgnoredReason {
     NonceWrong,
 }
 
-/// Enumerations whose wire words are listed once.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$vdoc])* $variant,)+ }
-
-        impl $name {
-            /// Every value, in the order of the grammar.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// The word on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-    };
-}
-
-words! {
-    /// What kind of thing a dependency is.
-    DependencyType {
-        /// A secret key of a service.
+named! {
+    /// What sort of thing an agent needs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+    pub enum DependencyType {
+        /// A key to a service.
         ApiKey = "api_key",
-        /// Any other environment variable.
+        /// An environment variable.
         EnvVariable = "env_variable",
-        /// The address of a running service.
+        /// The address of a service.
         Service = "service",
-        /// A file the person has.
+        /// A file.
         File = "file",
-        /// Leave to do something.
+        /// A yes or no.
         Permission = "permission",
-        /// A package to install.
+        /// A package.
         Package = "package",
     }
 }
 
-words! {
+named! {
     /// What a question is about.
-    Category {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Category {
         /// A business decision.
         Business = "business",
         /// Something unclear in the task.
@@ -193,9 +179,11 @@ words! {
     }
 }
 
-words! {
+named! {
     /// How bad an error is.
-    Severity {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity {
         /// Work can go on later.
         Recoverable = "recoverable",
         /// Work cannot go on.
@@ -203,21 +191,26 @@ words! {
     }
 }
 
-words! {
-    /// What the agent proposes to do about its error.
-    Recovery {
-        /// Wait, then go on.
+named! {
+    /// How an agent means to go on after an error.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+    pub enum Recovery {
+        /// Stop, and go on by itself later.
         PauseAndRetry = "pause_and_retry",
-        /// Keep what there is and fail.
+        /// It is over.
         CheckpointAndFail = "checkpoint_and_fail",
-        /// Tell a person and go on.
+        /// Tell people, and go on.
         NotifyUser = "notify_user",
     }
 }
 
-words! {
+named! {
     /// The outcome for one criterion.
-    CriterionStatus {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CriterionStatus {
         /// It holds.
         Passed = "passed",
         /// It does not.
@@ -229,7 +222,7 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyRequest {
     /// What kind of thing.
-    pub kind: DependencyType,
+    pub kind: DependencyKind,
     /// Its name, such as `MAPS_API_KEY`.
     pub name: String,
     /// What it is for.
@@ -344,18 +337,6 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The marker that is malformed.
-    pub fn marker(&self) -> Marker {
-        match self {
-            Self::MissingField { marker, .. }
-            | Self::BadValue { marker, .. }
-            | Self::FieldTooLong { marker, .. }
-            | Self::TooLong { marker }
-            | Self::NotClosed { marker, .. }
-            | Self::BadJson { marker, .. } => *marker,
-        }
-    }
-
     /// A stable word for this kind of defect.
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,11 +1,11 @@
 //! From named values to a request, a question or an error report: which fields are required and what they may hold.
 
 use super::event::{
-    Category, DependencyRequest, DependencyType, ErrorReport, Kind, Malformed, Recovery, Severity,
-    UserQuestion,
+    Category, DependencyRequest, ErrorReport, Kind, Malformed, Recovery, Severity, UserQuestion,
 };
 use super::fields::Fields;
 use super::syntax::{Block, Key};
+use bowline_machines::job::DependencyKind;
 
 /// A `retry_after` above this is not a number of seconds but a Unix time.
 const RETRY_AFTER_SECONDS_MAX: u64 = 1_000_000_000;
@@ -48,8 +48,8 @@ fn dependency(fields: &mut Fields<'_>) -> Result<DependencyRequest, Malformed> {
         kind: word(
             fields,
             Key::Type,
-            DependencyType::ALL,
-            DependencyType::as_str,
+            &DependencyKind::ALL,
+            DependencyKind::name,
         )?,
         name: fields.required(Key::Name)?,
         description: fields.required(Key::Description)?,
@@ -59,7 +59,7 @@ fn dependency(fields: &mut Fields<'_>) -> Result<DependencyRequest, Malformed> {
 }
 
 fn question(fields: &mut Fields<'_>) -> Result<UserQuestion, Malformed> {
-    let category = word(fields, Key::Category, Category::ALL, Category::as_str)?;
+    let category = word(fields, Key::Category, &Category::ALL, Category::name)?;
     let question = fields.required(Key::Question)?;
     let options = fields.list(Key::Options)?;
     if category == Category::Choice && options.is_empty() {
@@ -75,8 +75,8 @@ fn question(fields: &mut Fields<'_>) -> Result<UserQuestion, Malformed> {
 }
 
 fn error(fields: &mut Fields<'_>, form: Form) -> Result<ErrorReport, Malformed> {
-    let severity = word(fields, Key::Type, Severity::ALL, Severity::as_str)?;
-    let recovery = fields.word(Key::Recovery, Recovery::ALL, Recovery::as_str)?;
+    let severity = word(fields, Key::Type, &Severity::ALL, Severity::name)?;
+    let recovery = fields.word(Key::Recovery, &Recovery::ALL, Recovery::name)?;
     let (message, recovery) = if form == Form::OneLine {
         let usual = match severity {
             Severity::Recoverable => Recovery::PauseAndRetry,

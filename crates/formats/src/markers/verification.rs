@@ -84,16 +84,12 @@ fn criteria(json: &str) -> Result<Vec<Criterion>, Malformed> {
             let status = required("status", raw.status)?;
             Ok(Criterion {
                 id: required("id", raw.id)?,
-                status: CriterionStatus::ALL
-                    .iter()
-                    .copied()
-                    .find(|known| known.as_str() == status)
-                    .ok_or_else(|| Malformed::BadValue {
-                        marker: MARKER,
-                        field: "status",
-                        expected: "passed or failed".to_owned(),
-                        found: status.chars().take(60).collect(),
-                    })?,
+                status: CriterionStatus::from_name(&status).ok_or_else(|| Malformed::BadValue {
+                    marker: MARKER,
+                    field: "status",
+                    expected: "passed or failed".to_owned(),
+                    found: status.chars().take(60).collect(),
+                })?,
                 details: text("details", raw.details)?,
                 suggestion: text("suggestion", raw.suggestion)?,
                 affected_documents: raw

@@ -3,6 +3,7 @@
 use crate::reading::put_later;
 use crate::time::utc;
 use bowline_machines::Timestamp;
+use bowline_words::message::PathTrouble;
 use serde_json::{Map, Value};
 
 /// Parts a path may have.
@@ -21,69 +22,16 @@ pub struct Skeleton {
     pub sections: &'static [&'static str],
 }
 
-/// Why a path cannot be read or set.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
-    /// The path is empty, has an empty part, or too many parts.
-    #[error("'{path}' is not a path")]
-    BadPath {
-        /// The path.
-        path: String,
-    },
-    /// Nothing is there.
-    #[error("there is nothing at '{path}'")]
-    NotFound {
-        /// The path.
-        path: String,
-    },
-    /// Kept by the program itself.
-    #[error("'{path}' cannot be set")]
-    Protected {
-        /// The path.
-        path: String,
-    },
-    /// A section of the file would stop being an object.
-    #[error("'{path}' must stay an object")]
-    MustBeObject {
-        /// The path.
-        path: String,
-    },
-    /// A value on the way has no members.
-    #[error("'{path}' leads through a value that has no members")]
-    NoMembers {
-        /// The path.
-        path: String,
-    },
-    /// Something that is no list stands where a value was to be appended.
-    #[error("'{path}' is not a list")]
-    NotAList {
-        /// The path.
-        path: String,
-    },
-    /// The value or the file would be too large.
-    #[error("'{path}' would have {bytes} bytes; {max} are allowed")]
-    TooLarge {
-        /// The path; `.` for the whole file.
-        path: String,
-        /// How large.
-        bytes: usize,
-        /// How large it may be.
-        max: usize,
-    },
-}
-
-impl PathError {
-    /// Stable, `snake_case`, documented by `bowline explain`.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            PathError::BadPath { .. } => "bad_path",
-            PathError::NotFound { .. } => "path_not_found",
-            PathError::Protected { .. } => "path_protected",
-            PathError::MustBeObject { .. } => "must_be_object",
-            PathError::NoMembers { .. } => "no_members",
-            PathError::NotAList { .. } => "not_a_list",
-            PathError::TooLarge { .. } => "value_too_large",
-        }
+/// Stable, `snake_case`, documented by `bowline explain`.
+pub const fn code(trouble: &PathTrouble) -> &'static str {
+    match trouble {
+        PathTrouble::BadPath { .. } => "bad_path",
+        PathTrouble::NotFound { .. } => "path_not_found",
+        PathTrouble::Protected { .. } => "path_protected",
+        PathTrouble::MustBeObject { .. } => "must_be_object",
+        PathTrouble::NoMembers { .. } => "no_members",
+        PathTrouble::NotAList { .. } => "not_a_list",
+        PathTrouble::TooLarge { .. } => "value_too_large",
     }
 }
 
@@ -93,7 +41,7 @@ pub fn value_of(text: &str) -> Value {
 }
 
 /// The value a path leads to. Elements of lists are counted from 0.
-pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathError> {
+pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
     let mut node = root;
     for part in parts(path)? {
         let next = match node {
@@ -101,7 +49,7 @@ pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathError> {
             Value::Array(items) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
         };
-        node = next.ok_or_else(|| PathError::NotFound { path: path.into() })?;
+        node = next.ok_or_else(|| PathTrouble::NotFound { path: path.into() })?;
     }
     Ok(node)
 }
@@ -114,10 +62,10 @@ pub fn set(
     path: &str,
     new: Value,
     at: Timestamp,
-) -> Result<(), PathError> {
+) -> Result<(), PathTrouble> {
     let parts = settable(skeleton, path, &new)?;
     if parts.len() == 1 && skeleton.sections.contains(&parts[0]) && !new.is_object() {
-        return Err(PathError::MustBeObject { path: path.into() });
+        return Err(PathTrouble::MustBeObject { path: path.into() });
     }
     change(root, path, &parts, at, |place| {
         *place = new;
@@ -133,10 +81,10 @@ pub fn append(
     path: &str,
     new: Value,
     at: Timestamp,
-) -> Result<(), PathError> {
+) -> Result<(), PathTrouble> {
     let parts = settable(skeleton, path, &new)?;
     if parts.len() == 1 && skeleton.sections.contains(&parts[0]) {
-        return Err(PathError::MustBeObject { path: path.into() });
+        return Err(PathTrouble::MustBeObject { path: path.into() });
     }
     change(root, path, &parts, at, |place| match place {
         Value::Array(items) => {
@@ -148,7 +96,7 @@ pub fn append(
             Ok(())
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            Err(PathError::NotAList { path: path.into() })
+            Err(PathTrouble::NotAList { path: path.into() })
         }
     })
 }
@@ -158,10 +106,10 @@ fn settable<'p>(
     skeleton: &Skeleton,
     path: &'p str,
     new: &Value,
-) -> Result<Vec<&'p str>, PathError> {
+) -> Result<Vec<&'p str>, PathTrouble> {
     let parts = parts(path)?;
     if skeleton.fixed.contains(&parts[0]) {
-        return Err(PathError::Protected { path: path.into() });
+        return Err(PathTrouble::Protected { path: path.into() });
     }
     small_enough(path, new, VALUE_BYTES_MAX)?;
     Ok(parts)
@@ -172,20 +120,20 @@ fn change(
     path: &str,
     parts: &[&str],
     at: Timestamp,
-    write: impl FnOnce(&mut Value) -> Result<(), PathError>,
-) -> Result<(), PathError> {
+    write: impl FnOnce(&mut Value) -> Result<(), PathTrouble>,
+) -> Result<(), PathTrouble> {
     let mut changed = root.clone();
     let place = place(&mut changed, parts);
-    write(place.ok_or_else(|| PathError::NoMembers { path: path.into() })?)?;
+    write(place.ok_or_else(|| PathTrouble::NoMembers { path: path.into() })?)?;
     put_later(&mut changed, "/last_updated", at, utc);
     small_enough(".", &changed, DOCUMENT_BYTES_MAX)?;
     *root = changed;
     Ok(())
 }
 
-fn small_enough(path: &str, value: &Value, max: usize) -> Result<(), PathError> {
+fn small_enough(path: &str, value: &Value, max: usize) -> Result<(), PathTrouble> {
     match value.to_string().len() {
-        bytes if bytes > max => Err(PathError::TooLarge {
+        bytes if bytes > max => Err(PathTrouble::TooLarge {
             path: path.into(),
             bytes,
             max,
@@ -216,10 +164,10 @@ fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
     Some(node)
 }
 
-fn parts(path: &str) -> Result<Vec<&str>, PathError> {
+fn parts(path: &str) -> Result<Vec<&str>, PathTrouble> {
     let parts: Vec<&str> = path.split('.').collect();
     if parts.len() > PATH_PARTS_MAX || parts.iter().any(|part| part.is_empty()) {
-        return Err(PathError::BadPath { path: path.into() });
+        return Err(PathTrouble::BadPath { path: path.into() });
     }
     Ok(parts)
 }

@@ -1,6 +1,7 @@
 //! What a task asks of people, and what is kept of it.
 
 use super::TaskStatus;
+pub use crate::markers::DependencyType;
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,25 +141,6 @@ pub struct Question {
     pub status: QuestionStatus,
     /// The answer, once there is one.
     pub answer: Option<String>,
-}
-
-/// What sort of thing an agent needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum DependencyType {
-    /// A key to a service.
-    ApiKey,
-    /// An environment variable.
-    EnvVariable,
-    /// The address of a service.
-    Service,
-    /// A file.
-    File,
-    /// A yes or no.
-    Permission,
-    /// A package.
-    Package,
 }
 
 /// Where a dependency stands.

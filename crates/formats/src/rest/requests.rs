@@ -1,5 +1,7 @@
 //! What callers send.
 
+pub use crate::markers::Recovery;
+
 use super::{Budget, DependencyType, FileComment, PermissionDecision, Priority};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
@@ -271,19 +273,6 @@ pub struct NeedReport {
     /// The task fails without it.
     #[serde(default)]
     pub required: bool,
-}
-
-/// How an agent means to go on after an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum Recovery {
-    /// Stop, and go on by itself later.
-    PauseAndRetry,
-    /// It is over.
-    CheckpointAndFail,
-    /// Tell people, and go on.
-    NotifyUser,
 }
 
 /// An agent reports an error.

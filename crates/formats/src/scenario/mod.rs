@@ -4,7 +4,6 @@ use bowline_machines::named;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::agents::Protocol;
 use crate::markers::{Category, DependencyType};
 
 /// What a scripted agent plays.
@@ -43,17 +42,6 @@ pub enum Speech {
     ClaudeStreamJson,
     /// As `codex exec --json`.
     CodexJson,
-}
-
-impl Speech {
-    /// The protocol.
-    pub fn protocol(self) -> Protocol {
-        match self {
-            Self::Markers => Protocol::Markers,
-            Self::ClaudeStreamJson => Protocol::ClaudeStreamJson,
-            Self::CodexJson => Protocol::CodexJson,
-        }
-    }
 }
 
 named! {

@@ -5,12 +5,14 @@ use bowline_formats::StateFormat;
 use bowline_formats::finding::Severity;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile, CACHE_ENTRIES_MAX};
-use bowline_formats::memory::path::{self, PathError, VALUE_BYTES_MAX};
+use bowline_formats::memory::path::{self, VALUE_BYTES_MAX};
 use bowline_formats::memory::shared_context::{self, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_machines::plan::{self, Command, Memory, NewStep, NewTask, PlanMachine, StepStatus};
 use bowline_machines::{Machine as _, Timestamp};
+use bowline_words::Lang;
+use bowline_words::message::PathTrouble;
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp(1_772_500_000);
@@ -320,12 +322,12 @@ fn paths_read_and_set_all_but_the_skeleton() {
         ("a..b", "bad_path"),
     ] {
         let error = set(path, json!("x")).unwrap_err();
-        assert_eq!(error.code(), code, "{path}");
+        assert_eq!(path::code(&error), code, "{path}");
     }
     let large = json!("x".repeat(VALUE_BYTES_MAX));
     assert!(matches!(
         set("shared_data.x", large),
-        Err(PathError::TooLarge { .. })
+        Err(PathTrouble::TooLarge { .. })
     ));
     assert_eq!(
         path::get(&value, "shared_data.a.b.c"),
@@ -334,7 +336,7 @@ fn paths_read_and_set_all_but_the_skeleton() {
     assert_eq!(value["last_updated"], json!("2026-03-03T01:06:40Z"));
     let missing = path::get(&value, "shared_data.nothing").unwrap_err();
     assert_eq!(
-        missing.to_string(),
+        missing.say(Lang::En).0,
         "there is nothing at 'shared_data.nothing'"
     );
     golden::validate("shared-context", &value);
@@ -357,12 +359,12 @@ fn appending_makes_lists_grow_and_nothing_else() {
         ("a..b", "bad_path"),
     ] {
         let error = append(path, json!("x")).unwrap_err();
-        assert_eq!(error.code(), code, "{path}");
+        assert_eq!(path::code(&error), code, "{path}");
     }
     let large = json!("x".repeat(VALUE_BYTES_MAX));
     assert!(matches!(
         append("shared_data.x", large),
-        Err(PathError::TooLarge { .. })
+        Err(PathTrouble::TooLarge { .. })
     ));
     assert_eq!(
         path::get(&value, "shared_data.notes.log"),

@@ -75,7 +75,7 @@ impl Client {
         if let Some(agent) = settings.agent.get(name) {
             return Some(Client {
                 name: name.to_owned(),
-                protocol: agent.protocol.protocol(),
+                protocol: agent.protocol,
                 how: How::Command(agent.command.clone()),
                 env: agent.env.clone(),
             });

@@ -412,14 +412,7 @@ pub(super) fn open_repo(
     let first = target.is_none();
     let run = &settings.orchestrate;
     let customs = Customs {
-        evidence: run.evidence.clone(),
-        checks: run.checks.clone(),
-        link: run.link.clone(),
-        copy: run.copy.clone(),
-        setup: run.setup.clone(),
-        regenerate: run.regenerate.clone(),
-        ports: run.ports,
-        first_port: run.first_port,
+        settings: run.clone(),
         environment: context.variables.for_commands(),
         proposals: (landing == Landing::PullRequest).then(|| Proposals::of(&run.pull_request)),
     };

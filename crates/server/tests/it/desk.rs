@@ -5,6 +5,7 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{
     Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, QuestionStatus, Refusal,
 };
+use bowline_engine::machines::table::Catalogue as _;
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
@@ -62,6 +63,13 @@ impl Desk {
     /// The same without what it asks for: ids of several may be the same.
     pub(crate) fn put_alone(&self, id: &str, job: &Job) {
         self.advance(Change::to(id, 0, job.clone(), About::default()));
+    }
+
+    /// Puts one there whose agent works.
+    pub(crate) fn put_running(&self, id: &str) {
+        let mut states = JobMachine::states().into_iter();
+        let (_, job) = states.find(|(name, _)| *name == "running").unwrap();
+        self.put(id, &job);
     }
 
     /// A checkpoint of its first phase.

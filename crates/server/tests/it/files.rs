@@ -5,13 +5,7 @@ use serde_json::json;
 
 fn with_files() -> World {
     let world = World::new();
-    let states = <bowline_engine::machines::job::JobMachine as bowline_engine::machines::table::Catalogue>::states();
-    let running = states
-        .into_iter()
-        .find(|(name, _)| *name == "running")
-        .unwrap()
-        .1;
-    world.desk.put("task_f", &running);
+    world.desk.put_running("task_f");
     let folder = world.folder.path().join("workspaces/task_f");
     std::fs::create_dir_all(folder.join("docs")).unwrap();
     std::fs::create_dir_all(folder.join(".checkpoints")).unwrap();

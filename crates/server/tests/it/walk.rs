@@ -130,13 +130,7 @@ fn through_every_state() {
 #[test]
 fn through_reviews_to_the_end() {
     let world = World::new();
-    let states = <bowline_engine::machines::job::JobMachine as bowline_engine::machines::table::Catalogue>::states();
-    let running = states
-        .into_iter()
-        .find(|(name, _)| *name == "running")
-        .unwrap()
-        .1;
-    world.desk.put("task_agent", &running);
+    world.desk.put_running("task_agent");
     let mut walk = Walk {
         world,
         seen: Vec::new(),

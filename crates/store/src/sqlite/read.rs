@@ -13,14 +13,6 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use serde_json::Value;
 
 const JOB: &str = "SELECT id, version, state, about FROM job";
-const STATUSES: [TaskStatus; 6] = [
-    TaskStatus::Draft,
-    TaskStatus::Pending,
-    TaskStatus::InProgress,
-    TaskStatus::Review,
-    TaskStatus::Completed,
-    TaskStatus::Failed,
-];
 
 /// What a row holds, before it is made sense of.
 type Raw<T> = rusqlite::Result<T>;
@@ -148,7 +140,7 @@ pub(super) fn counts(connection: &Connection) -> Result<Vec<(TaskStatus, u64)>, 
     let mut counts = all(connection, sql, vec![], |row| {
         let name: String = row.get(0)?;
         let count = number(row, 1)?;
-        let status = STATUSES.into_iter().find(|status| status.name() == name);
+        let status = TaskStatus::from_name(&name);
         Ok(status
             .map(|status| (status, count))
             .ok_or_else(|| damaged(&name, &"no such status")))

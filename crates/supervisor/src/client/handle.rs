@@ -108,12 +108,6 @@ impl Handle {
         self.sent(asked)
     }
 
-    /// Hides these values in all output from now on. Shims of older versions cannot do it and are not asked.
-    pub fn mask(&mut self, values: &[String]) -> Result<Sent, Error> {
-        let asked = self.wire.dialogue.mask(values);
-        self.sent(asked)
-    }
-
     /// The answer to what only an agent that runs can take.
     fn sent(&mut self, asked: Result<u64, Error>) -> Result<Sent, Error> {
         self.answer(asked, soon())

@@ -144,6 +144,18 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
+    /// What leads Claude Code here and nowhere else.
+    pub fn variables_of_claude(&self) -> [(&'static str, String); 6] {
+        [
+            ("ANTHROPIC_BASE_URL", self.url()),
+            ("ANTHROPIC_API_KEY", "opens-nothing".into()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+            ("CLAUDE_CODE_MAX_RETRIES", "1".into()),
+            ("DISABLE_AUTOUPDATER", "1".into()),
+            ("DISABLE_TELEMETRY", "1".into()),
+        ]
+    }
+
     /// Adds to the end of the script.
     pub fn then(&self, reply: Reply) {
         held(&self.shared.script).push_back(reply);

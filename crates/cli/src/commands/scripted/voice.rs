@@ -308,7 +308,7 @@ fn marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             required,
         } => {
             let list: String = options.iter().map(|it| format!("\n- {it}")).collect();
-            let mut fields = vec![("category", category.as_str()), ("question", question)];
+            let mut fields = vec![("category", category.name()), ("question", question)];
             if !list.is_empty() {
                 fields.push(("options", &list));
             }
@@ -324,7 +324,7 @@ fn marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             required,
         } => {
             let mut fields = vec![
-                ("type", kind.as_str()),
+                ("type", kind.name()),
                 ("name", name),
                 ("description", description),
                 ("required", truth(required)),

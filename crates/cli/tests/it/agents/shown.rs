@@ -87,20 +87,12 @@ fn a_watcher_that_is_asked_to_leave_finishes_what_it_shows() {
 fn an_ignored_signal_stays_ignored() {
     let world = World::new();
     let id = world.detached("-- sh -c 'echo on; until test -e go; do sleep 0.02; done'");
-    let template = world.0.bowline(&format!("attach {id}"));
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
-        .arg(template.get_program())
-        .args(template.get_args())
-        .envs(
-            template
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .current_dir(template.get_current_dir().unwrap())
-        .stdout(Stdio::piped());
-    let mut watcher = command.spawn().unwrap();
+    let mut command = by_shell(
+        &world,
+        "trap '' HUP; exec \"$0\" \"$@\"",
+        &format!("attach {id}"),
+    );
+    let mut watcher = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 3];
     watcher
         .stdout
@@ -185,19 +177,22 @@ fn run_agent_with_a_closed_output_starts_nothing() {
 
 /// A command line whose standard output is closed.
 fn closed(world: &World, line: &str) -> std::process::Output {
+    let mut command = by_shell(world, "exec \"$0\" \"$@\" >&-", line);
+    command.output().unwrap()
+}
+
+/// A command line that a script is given as its arguments.
+fn by_shell(world: &World, script: &str, line: &str) -> Command {
     let template = world.0.bowline(line);
-    Command::new("sh")
-        .args(["-c", "exec \"$0\" \"$@\" >&-"])
+    let variables = template.get_envs();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script])
         .arg(template.get_program())
         .args(template.get_args())
-        .envs(
-            template
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .current_dir(template.get_current_dir().unwrap())
-        .output()
-        .unwrap()
+        .envs(variables.filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(template.get_current_dir().unwrap());
+    command
 }
 
 /// Attempts that ended go when there are many; those whose output nobody saw stay much longer.

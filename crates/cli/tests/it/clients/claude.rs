@@ -16,12 +16,7 @@ const TOOLS: &str = "Bash,Write,Edit,Agent,Monitor,ToolSearch";
 fn run(world: &Guarded, program: &str, model: &ModelServer, arguments: &[&str]) -> Vec<String> {
     let mut client = world.client(program);
     client
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "opens-nothing")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("CLAUDE_CODE_MAX_RETRIES", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
+        .envs(model.variables_of_claude())
         .arg("-p")
         .args(arguments)
         .args(["--output-format", "stream-json", "--verbose"])

@@ -56,12 +56,7 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
     let path = std::env::var("PATH").unwrap();
     let child = bowline(&world, "orchestrate run --json")
         .env("PATH", format!("{}:{path}", bin.display()))
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "opens-nothing")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("CLAUDE_CODE_MAX_RETRIES", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
+        .envs(model.variables_of_claude())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()

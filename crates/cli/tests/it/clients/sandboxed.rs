@@ -79,12 +79,7 @@ fn claude_works_in_the_sandbox() {
     .unwrap();
     let mut client = sandboxed(&world, &program, &model);
     client
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "opens-nothing")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("CLAUDE_CODE_MAX_RETRIES", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
+        .envs(model.variables_of_claude())
         .args(["-p", "write the file", "--permission-mode", "acceptEdits"])
         .args(["--output-format", "stream-json", "--verbose"])
         .args(["--allowedTools", "Bash,Write"]);

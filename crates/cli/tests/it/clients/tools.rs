@@ -22,12 +22,7 @@ pub(super) fn checkout() -> PathBuf {
 pub(super) fn claude(world: &Guarded, program: &str, model: &ModelServer) -> Command {
     let mut client = world.client(program);
     client
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "opens-nothing")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("CLAUDE_CODE_MAX_RETRIES", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
+        .envs(model.variables_of_claude())
         // The script names tools at once; a real model may look for them first.
         .env("ENABLE_TOOL_SEARCH", "false");
     client

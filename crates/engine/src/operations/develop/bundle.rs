@@ -14,76 +14,21 @@ use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_machines::develop::Gate;
 use bowline_statefiles::ContentHash;
-use bowline_words::Lang;
-use bowline_words::message::{Advice, Change, Doubt, Signed, Wrong};
-use std::path::{Path, PathBuf};
+use bowline_words::message::{Advice, Change, Doubt, EvidenceTrouble, Signed, Wrong};
+use std::path::Path;
 
 /// A file of evidence may be this long.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Why a file of evidence does not count here.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// Cut off, or not such a file.
-    #[error("{} {message}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        message: String,
-    },
-    /// Nobody signed it.
-    #[error("nobody signed {what}")]
-    Unsigned {
-        /// The file, or the evidence of a gate in it.
-        what: Signed,
-    },
-    /// The signature is not that of the key.
-    #[error("the signature of {what} is not that of this key")]
-    Forged {
-        /// The file, or the evidence of a gate in it.
-        what: Signed,
-    },
-    /// Evidence of several runs.
-    #[error("the evidence of gate '{gate}' is of run '{found}', not of '{run}'")]
-    OtherRun {
-        /// The gate.
-        gate: String,
-        /// The run of its evidence.
-        found: String,
-        /// The run of the file.
-        run: String,
-    },
-    /// Other commands or protected files than those of this checkout.
-    #[error(
-        "what was sealed is not what is here: {}",
-        Change::all(changes, Lang::En)
-    )]
-    OtherPolicy {
-        /// What differs.
-        changes: Vec<Change>,
-    },
-    /// Another tree.
-    #[error("the evidence is of tree {}, and this is {found}", wanted.as_deref().unwrap_or("nothing"))]
-    OtherTree {
-        /// The tree of the newest evidence.
-        wanted: Option<String>,
-        /// The tree that is here.
-        found: String,
-    },
-}
-
-impl Fault {
-    /// Stable, `snake_case`.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Fault::Damaged { .. } => "evidence_damaged",
-            Fault::Unsigned { .. } => "evidence_unsigned",
-            Fault::Forged { .. } => "evidence_forged",
-            Fault::OtherRun { .. } => "evidence_other_run",
-            Fault::OtherPolicy { .. } => "evidence_other_policy",
-            Fault::OtherTree { .. } => "evidence_other_tree",
-        }
+/// Why a file of evidence does not count here: stable, `snake_case`.
+pub(crate) fn code(trouble: &EvidenceTrouble) -> &'static str {
+    match trouble {
+        EvidenceTrouble::Damaged { .. } => "evidence_damaged",
+        EvidenceTrouble::Unsigned { .. } => "evidence_unsigned",
+        EvidenceTrouble::Forged { .. } => "evidence_forged",
+        EvidenceTrouble::OtherRun { .. } => "evidence_other_run",
+        EvidenceTrouble::OtherPolicy { .. } => "evidence_other_policy",
+        EvidenceTrouble::OtherTree { .. } | EvidenceTrouble::NoTree { .. } => "evidence_other_tree",
     }
 }
 
@@ -179,7 +124,11 @@ pub fn verify_file(
     let found = tree::hash(context, &root, &side)?;
     let wanted = gates.last().and_then(|one| one.evidence.tree.clone());
     if wanted.as_deref() != Some(found.as_str()) {
-        return Err(Fault::OtherTree { wanted, found }.into());
+        let trouble = match wanted {
+            Some(wanted) => EvidenceTrouble::OtherTree { wanted, found },
+            None => EvidenceTrouble::NoTree { found },
+        };
+        return Err(trouble.into());
     }
     Ok(Shown {
         run: bundle.run,
@@ -189,9 +138,9 @@ pub fn verify_file(
 }
 
 fn read(path: &Path) -> Result<Bundle, Error> {
-    let damaged = |message: String| Fault::Damaged {
-        path: path.to_owned(),
-        message,
+    let damaged = |said: String| EvidenceTrouble::Damaged {
+        path: shown(path),
+        said,
     };
     let unreadable =
         |error: std::io::Error| Error::bad_file(path, cannot_be_read(&error), Advice::NameBundle);
@@ -215,19 +164,19 @@ fn read(path: &Path) -> Result<Bundle, Error> {
 fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
     let what = || Signed::File { path: shown(path) };
     let Some(signature) = &bundle.signature else {
-        return Err(Fault::Unsigned { what: what() }.into());
+        return Err(EvidenceTrouble::Unsigned { what: what() }.into());
     };
     if !evidence::is_signature(key, &bundle.signed_text(), signature) {
-        return Err(Fault::Forged { what: what() }.into());
+        return Err(EvidenceTrouble::Forged { what: what() }.into());
     }
     for record in &bundle.gates {
         let gate = record.gate.as_deref().unwrap_or("?").to_owned();
         let what = Signed::Evidence { gate };
         if record.signature.is_none() {
-            return Err(Fault::Unsigned { what }.into());
+            return Err(EvidenceTrouble::Unsigned { what }.into());
         }
         if !evidence::is_signed(key, record) {
-            return Err(Fault::Forged { what }.into());
+            return Err(EvidenceTrouble::Forged { what }.into());
         }
     }
     Ok(())
@@ -248,7 +197,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
             continue;
         };
         if record.run != bundle.run {
-            return Err(Fault::OtherRun {
+            return Err(EvidenceTrouble::OtherRun {
                 gate: name.into(),
                 found: record.run.clone(),
                 run: bundle.run.clone(),
@@ -273,7 +222,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
 /// What was sealed is what this checkout asks for, and the last gate was passed under it.
 fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result<(), Error> {
     let here = seal::policy_of(root)?;
-    let other = |changes: Vec<Change>| Err(Error::from(Fault::OtherPolicy { changes }));
+    let other = |changes: Vec<Change>| Err(Error::from(EvidenceTrouble::OtherPolicy { changes }));
     let Some(sealed) = sealed else {
         return match here.gates.is_empty() {
             true => Ok(()),

@@ -8,7 +8,8 @@ pub use bowline_formats::develop::contract::Planned;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
-pub use bundle::{Fault, Shown, verify_file};
+pub(crate) use bundle::code as evidence_code;
+pub use bundle::{Shown, verify_file};
 pub use gates::{Passed, Proof};
 pub use verify::Verified;
 

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use bowline_formats::json::{JsonDocument, NESTING_MAX, ParseError};
-use bowline_formats::memory::path::{PathError, VALUE_BYTES_MAX, value_of};
-use bowline_words::message::{Advice, Wrong};
+use bowline_formats::memory::path::{VALUE_BYTES_MAX, value_of};
+use bowline_words::message::{Advice, PathTrouble, Wrong};
 use serde_json::Value;
 
 /// Letters of a number shown in a refusal.
@@ -38,7 +38,7 @@ pub fn exact(text: &str) -> Result<Value, Error> {
 /// Refuses a text that belongs into a file of its own.
 pub(super) fn small(what: &str, text: &str) -> Result<(), Error> {
     match text.len() {
-        bytes if bytes > VALUE_BYTES_MAX => Err(Error::Path(PathError::TooLarge {
+        bytes if bytes > VALUE_BYTES_MAX => Err(Error::Path(PathTrouble::TooLarge {
             path: what.into(),
             bytes,
             max: VALUE_BYTES_MAX,

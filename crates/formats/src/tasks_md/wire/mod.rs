@@ -4,11 +4,9 @@
 //! print a line break into a one-line message.
 
 mod reply;
-mod request;
 mod task;
 
 pub use reply::{ErrorCode, Ready, ReadyTask, ResolveReply};
-pub use request::{CustomAction, CustomRequest, ResolveRequest};
 pub use task::{REASON_CHARS_MAX, Stat, TaskReply, TaskRequest};
 
 use std::fmt;

@@ -120,8 +120,6 @@ impl ErrorCode {
     pub const CIRCULAR_DEP: Self = Self(Cow::Borrowed("CIRCULAR_DEP"));
     /// A task needs one that does not exist.
     pub const MISSING_DEP: Self = Self(Cow::Borrowed("MISSING_DEP"));
-    /// The file holds no task.
-    pub const PARSE_FAIL: Self = Self(Cow::Borrowed("PARSE_FAIL"));
     /// The state file is damaged.
     pub const STATE_CORRUPT: Self = Self(Cow::Borrowed("STATE_CORRUPT"));
 
@@ -221,7 +219,7 @@ impl fmt::Display for ResolveReply {
 }
 
 /// A number of a phase, nothing but digits.
-pub(super) fn number(text: &str) -> Option<u32> {
+fn number(text: &str) -> Option<u32> {
     let text = text.trim();
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()

@@ -57,24 +57,6 @@ impl TaskRequest {
         self.meta = Some(json.to_owned());
         Ok(self)
     }
-
-    /// Which task.
-    #[must_use]
-    pub fn id(&self) -> &TaskId {
-        &self.id
-    }
-
-    /// Where to work.
-    #[must_use]
-    pub fn worktree(&self) -> Option<&str> {
-        self.worktree.as_deref()
-    }
-
-    /// The metadata as JSON text.
-    #[must_use]
-    pub fn meta(&self) -> Option<&str> {
-        self.meta.as_deref()
-    }
 }
 
 impl FromStr for TaskRequest {
@@ -143,18 +125,6 @@ impl Stat {
         })
     }
 
-    /// The key.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn value(&self) -> &str {
-        &self.value
-    }
-
     fn read(part: &str) -> Option<Self> {
         let (key, value) = part.split_once('=')?;
         Self::new(key, value)
@@ -183,15 +153,6 @@ pub enum TaskReply {
 }
 
 impl TaskReply {
-    /// The task is done.
-    #[must_use]
-    pub fn done(id: TaskId) -> Self {
-        Self::Done {
-            id,
-            stats: Vec::new(),
-        }
-    }
-
     /// The task failed; the reason becomes one line of at most [`REASON_CHARS_MAX`] characters.
     #[must_use]
     pub fn fail(id: TaskId, reason: &str) -> Self {
@@ -199,14 +160,6 @@ impl TaskReply {
             id,
             stats: Vec::new(),
             reason: OneLine::new(reason, REASON_CHARS_MAX),
-        }
-    }
-
-    /// Which task.
-    #[must_use]
-    pub fn id(&self) -> &TaskId {
-        match self {
-            Self::Done { id, .. } | Self::Fail { id, .. } => id,
         }
     }
 }

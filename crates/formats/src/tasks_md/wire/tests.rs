@@ -91,36 +91,6 @@ fn only_the_first_group_may_start() {
 }
 
 #[test]
-fn requests() {
-    for line in [
-        "RESOLVE_NEXT",
-        "RESOLVE_NEXT:PHASE:2",
-        "RESOLVE_NEXT:FORCE",
-        "RESOLVE_NEXT:PHASE:12:FORCE",
-    ] {
-        check::<ResolveRequest>(line, line);
-    }
-    for bad in [
-        "RESOLVE",
-        "RESOLVE_NEXT:PHASE",
-        "RESOLVE_NEXT:PHASE:x",
-        "RESOLVE_NEXT:FORCE:PHASE:1",
-        "RESOLVE_NEXTX",
-    ] {
-        refuse::<ResolveRequest>(bad, "wire_unknown_message");
-    }
-    for line in [
-        "CUSTOM:PRIORITY:T1.3",
-        "CUSTOM:SKIP:T0.5.2",
-        "CUSTOM:RETRY:db",
-    ] {
-        check::<CustomRequest>(line, line);
-    }
-    refuse::<CustomRequest>("CUSTOM:DROP:T1.3", "wire_unknown_message");
-    refuse::<CustomRequest>("CUSTOM:SKIP:", "wire_bad_id");
-}
-
-#[test]
 fn task_requests() {
     for text in [
         "TASK_ID:T1.3",
@@ -249,10 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn requests_come_back(phase in any::<Option<u32>>(), force in any::<bool>(), id in ids(), path in any::<String>(), key in any::<String>()) {
-        let request = ResolveRequest { phase, force };
-        prop_assert_eq!(request.to_string().parse::<ResolveRequest>().unwrap(), request);
-
+    fn requests_come_back(id in ids(), path in any::<String>(), key in any::<String>()) {
         let request = TaskRequest::new(id);
         let request = request.clone().with_worktree(&path).unwrap_or(request);
         let meta = serde_json::json!({ key: 1 }).to_string();
@@ -261,13 +228,11 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_a_panic(text in any::<String>(), word in prop::sample::select(vec!["READY:", "ERROR:", "DONE:", "FAIL:T1:", "TASK_ID:", "CUSTOM:", "RESOLVE_NEXT", "STALLED:"])) {
+    fn any_text_is_read_without_a_panic(text in any::<String>(), word in prop::sample::select(vec!["READY:", "ERROR:", "DONE:", "FAIL:T1:", "TASK_ID:", "STALLED:"])) {
         let text = format!("{word}{text}");
         // What is understood is printed in a form that is understood the same way.
         if let Ok(value) = text.parse::<ResolveReply>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
         if let Ok(value) = text.parse::<TaskReply>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
         if let Ok(value) = text.parse::<TaskRequest>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
-        if let Ok(value) = text.parse::<ResolveRequest>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
-        if let Ok(value) = text.parse::<CustomRequest>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
     }
 }

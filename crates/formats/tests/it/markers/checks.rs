@@ -1,11 +1,11 @@
 //! Checks on what a person hands in.
 
-use bowline_formats::markers::DependencyType;
 use bowline_formats::markers::check::{check_answer, check_env_name, check_value};
+use bowline_machines::job::DependencyKind;
 
 #[test]
 fn values_by_type() {
-    use DependencyType::*;
+    use DependencyKind::*;
     let long = "x".repeat(10_001);
     for (kind, value, expected) in [
         (ApiKey, "key_1234-A", ""),
@@ -41,15 +41,15 @@ fn values_by_type() {
     ] {
         let code = check_value(kind, value).map_or_else(|error| error.code(), |()| "");
         let shown: String = value.chars().take(20).collect();
-        assert_eq!(code, expected, "{} {shown}", kind.as_str());
+        assert_eq!(code, expected, "{} {shown}", kind.name());
     }
 }
 
 #[test]
 fn no_refusal_repeats_the_value() {
-    for kind in DependencyType::ALL {
-        let Err(error) = check_value(*kind, "Secret..value \0") else {
-            panic!("{} accepted it", kind.as_str());
+    for kind in DependencyKind::ALL {
+        let Err(error) = check_value(kind, "Secret..value \0") else {
+            panic!("{} accepted it", kind.name());
         };
         assert!(!error.to_string().contains("Secret"), "{error}");
     }

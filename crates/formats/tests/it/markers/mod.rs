@@ -44,7 +44,7 @@ fn render(kind: &Kind) -> String {
         Kind::CustomComplete { task, summary } => format!("custom {task:?} {summary:?}"),
         Kind::DependencyRequest(request) => format!(
             "need {} {:?} {:?} required={} default={:?}",
-            request.kind.as_str(),
+            request.kind.name(),
             request.name,
             request.description,
             request.required,
@@ -52,7 +52,7 @@ fn render(kind: &Kind) -> String {
         ),
         Kind::UserQuestion(question) => format!(
             "ask {} {:?} {:?} required={} default={:?}",
-            question.category.as_str(),
+            question.category.name(),
             question.question,
             question.options,
             question.required,
@@ -61,10 +61,10 @@ fn render(kind: &Kind) -> String {
         Kind::Error(error) => {
             let mut text = format!(
                 "error {} {:?} {:?} {}",
-                error.severity.as_str(),
+                error.severity.name(),
                 error.message,
                 error.details,
-                error.recovery.as_str()
+                error.recovery.name()
             );
             if let Some(seconds) = error.retry_after_s {
                 text += &format!(" retry_after={seconds}");
@@ -83,7 +83,7 @@ fn render(kind: &Kind) -> String {
                     format!(
                         "{}:{} {:?} {:?} {:?}",
                         c.id,
-                        c.status.as_str(),
+                        c.status.name(),
                         c.details,
                         c.suggestion,
                         c.affected_documents

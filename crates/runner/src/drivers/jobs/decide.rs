@@ -5,7 +5,6 @@ use super::flight::{After, Answer};
 use super::permits::PERSON;
 use super::wish::{Asked, Edit, Refused, Wish};
 use super::{Reply, prompt};
-use bowline_formats::markers::DependencyType;
 use bowline_formats::markers::check::{AnswerError, check_answer, check_value};
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
@@ -544,10 +543,7 @@ impl Desk {
         let needed = row.job.dependencies.iter().find(|it| it.id == dependency);
         let name = needed.map(|it| it.name.clone()).unwrap_or_default();
         if let Some(needed) = needed.filter(|it| it.is_open()) {
-            let word = needed.kind.name();
-            let kind = DependencyType::ALL.iter().find(|it| it.as_str() == word);
-            let checked = kind.map_or(Ok(()), |kind| check_value(*kind, value));
-            checked.map_err(|error| Refused::BadValue {
+            check_value(needed.kind, value).map_err(|error| Refused::BadValue {
                 why: error.to_string(),
             })?;
         }

@@ -11,8 +11,8 @@ use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Command, Dependency, DependencyKind, Life, Marker, Message, PausedBy, Permission, Process,
-    Question, StepAt, TimerKind,
+    Command, Dependency, Life, Marker, Message, PausedBy, Permission, Process, Question, StepAt,
+    TimerKind,
 };
 use bowline_store::{
     Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
@@ -279,7 +279,7 @@ impl Desk {
                     records.push(record(
                         &id,
                         RecordBody::Question(QuestionRow {
-                            category: asked.category.as_str().into(),
+                            category: asked.category.name().into(),
                             expires_at: Some(at.0 + row.job.limits.question_timeout_s),
                             request: request
                                 .as_ref()
@@ -538,9 +538,8 @@ fn shown_question(asked: &UserQuestion) -> QuestionRow {
 }
 
 fn dependency(needed: DependencyRequest) -> Dependency {
-    let kind = DependencyKind::from_name(needed.kind.as_str());
     Dependency {
-        kind: kind.unwrap_or(DependencyKind::EnvVariable),
+        kind: needed.kind,
         description: needed.description,
         default: needed.default,
         ..Dependency::requested(new_id("dep"), needed.name, needed.required)

@@ -322,18 +322,7 @@ fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
 }
 
 fn failure(told: &Value, at: Timestamp) -> Failure {
-    let code = text(told, "code");
-    let known = [
-        FailureCode::AgentFatal,
-        FailureCode::VerificationFailed,
-        FailureCode::Cancelled,
-        FailureCode::AgentExited,
-        FailureCode::SpawnFailed,
-        FailureCode::DependencyRejected,
-        FailureCode::DependencyTimeout,
-        FailureCode::Breaker,
-    ];
-    let code = known.into_iter().find(|it| it.name() == code);
+    let code = FailureCode::from_name(&text(told, "code"));
     Failure {
         code: code.unwrap_or(FailureCode::AgentFatal),
         message: text(told, "message"),

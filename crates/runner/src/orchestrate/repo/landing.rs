@@ -75,9 +75,9 @@ impl Repo {
         head: &str,
     ) -> Result<Result<String, Landed>, Error> {
         let rebased = self.rebased(task, tip, head)?;
-        if let (Ok(commit), false) = (&rebased, self.customs.evidence.is_empty()) {
+        if let (Ok(commit), false) = (&rebased, self.customs.settings.evidence.is_empty()) {
             let place = self.checked_out(commit)?;
-            if let Some(why) = self.command(&self.customs.evidence, &place)? {
+            if let Some(why) = self.command(&self.customs.settings.evidence, &place)? {
                 let why = evidence_red(why);
                 return Ok(Err(Landed::Red { why }));
             }
@@ -391,11 +391,11 @@ impl Repo {
     }
 
     fn checks(&self, commit: &str) -> Result<Option<Why>, Error> {
-        if self.customs.checks.is_empty() {
+        if self.customs.settings.checks.is_empty() {
             return Ok(None);
         }
         let place = self.checked_out(commit)?;
-        for check in &self.customs.checks {
+        for check in &self.customs.settings.checks {
             if let Some(why) = self.command(check, &place)? {
                 return Ok(Some(check_red(why)));
             }

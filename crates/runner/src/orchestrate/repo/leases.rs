@@ -48,14 +48,14 @@ impl Repo {
 
     /// Leases ports for a worktree that is there; those it has stay.
     pub(super) fn lease(&self, folder: &Path) -> Result<(), Error> {
-        let count = self.customs.ports.unwrap_or(PORTS);
+        let count = self.customs.settings.ports.unwrap_or(PORTS);
         let has = |leased: &Leased| leased.0.get(folder).is_some_and(|it| it.count == count);
         if count == 0 || has(&self.leased()) {
             return Ok(());
         }
         self.with_leases(|leased| {
             leased.0.remove(folder);
-            let mut first = self.customs.first_port.unwrap_or(FIRST_PORT);
+            let mut first = self.customs.settings.first_port.unwrap_or(FIRST_PORT);
             loop {
                 let block = Block { first, count };
                 let Some(after) = first.checked_add(count) else {

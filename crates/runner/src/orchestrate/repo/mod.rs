@@ -18,7 +18,7 @@ pub use proposals::Proposals;
 use crate::core::quoted;
 use crate::core::why::Why;
 use bowline_engine::Error;
-use bowline_engine::formats::run_settings::Regenerate;
+use bowline_engine::formats::run_settings::Orchestrate;
 use bowline_engine::git::Git;
 use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
@@ -65,23 +65,9 @@ pub struct PhasePlace {
 /// What the project says about worktrees and landings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Customs {
-    /// Run on the tree that lands.
-    pub evidence: Vec<String>,
-    /// Run on the tree of a whole phase.
-    pub checks: Vec<Vec<String>>,
-    /// Linked into every worktree.
-    pub link: Vec<String>,
-    /// Copied into every worktree.
-    pub copy: Vec<String>,
-    /// Run in every new worktree.
-    pub setup: Vec<String>,
-    /// Files that commands make.
-    pub regenerate: Vec<Regenerate>,
-    /// Ports of every worktree.
-    pub ports: Option<u16>,
-    /// The first of all.
-    pub first_port: Option<u16>,
-    /// The variables of the commands above.
+    /// The commands, files and ports of its settings.
+    pub settings: Orchestrate,
+    /// The variables of those commands.
     pub environment: BTreeMap<String, String>,
     /// How work is proposed, where it does not land by itself.
     pub proposals: Option<Proposals>,

@@ -21,7 +21,7 @@ impl Repo {
 
     /// Whether a command makes this file.
     pub(super) fn is_made(&self, path: &str) -> bool {
-        let rules = self.customs.regenerate.iter();
+        let rules = self.customs.settings.regenerate.iter();
         let mut files = rules.flat_map(|rule| &rule.files);
         files.any(|file| self.at_top(file) == path)
     }
@@ -36,7 +36,7 @@ impl Repo {
         anyway: bool,
     ) -> Result<Remade, Error> {
         let mut tree = tree.to_owned();
-        for rule in &self.customs.regenerate {
+        for rule in &self.customs.settings.regenerate {
             let mut due = false;
             for file in &rule.files {
                 let path = self.at_top(file);
@@ -93,7 +93,7 @@ impl Repo {
         if unmerged.is_empty() {
             return Ok(());
         }
-        for rule in &self.customs.regenerate {
+        for rule in &self.customs.settings.regenerate {
             let paths = rule.files.iter().map(|file| self.at_top(file));
             let paths: Vec<String> = paths.filter(|path| unmerged.contains(&&**path)).collect();
             for path in &paths {

@@ -208,7 +208,10 @@ impl Repo {
 
     /// Links, copies and the set-up command of the project.
     fn furnish(&self, room: &Path) -> Result<(), Error> {
-        for (names, link) in [(&self.customs.link, true), (&self.customs.copy, false)] {
+        for (names, link) in [
+            (&self.customs.settings.link, true),
+            (&self.customs.settings.copy, false),
+        ] {
             for name in names {
                 let (from, to) = (self.root.join(name), room.join(&self.prefix).join(name));
                 let inside = Path::new(name)
@@ -225,11 +228,11 @@ impl Repo {
                 made.map_err(|error| failed(&format!("bring {name} into a worktree"), &error))?;
             }
         }
-        if !self.customs.setup.is_empty()
-            && let Some(why) = self.command(&self.customs.setup, room)?
+        if !self.customs.settings.setup.is_empty()
+            && let Some(why) = self.command(&self.customs.settings.setup, room)?
         {
             return Err(Error::ProgramFailed {
-                program: self.customs.setup.join(" "),
+                program: self.customs.settings.setup.join(" "),
                 message: why.to_string(),
             });
         }
