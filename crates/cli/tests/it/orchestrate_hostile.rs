@@ -276,3 +276,43 @@ fn work_in_a_submodule_goes_back_until_it_is_somewhere_else_too() {
     let attempts = answer["tasks"][0]["attempts"].as_array().map(Vec::len);
     assert_eq!(attempts, Some(3), "{answer}");
 }
+
+#[test]
+fn a_task_that_a_person_fails_while_it_lands_is_failed_and_the_run_goes_on() {
+    let plan = "# TASKS: H\n## Phase 0: A\n### [ ] T0.1: One\n### [ ] T0.2: Two\n";
+    let agent = "echo a > $BOWLINE_TASK_ID.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(
+        plan,
+        agent,
+        "evidence = [\"sh\", \"-c\", \"touch $HOME/lands; until [ -e $HOME/go ]; do sleep 0.05; done\"]\n",
+    );
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("lands").exists()));
+    let failed = ran(&world, "orchestrate fail T0.1 --reason no");
+    assert!(failed.status.success(), "{failed:?}");
+    std::fs::write(home.join("go"), "").unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!(
+        (code, &body["ended"]),
+        (Some(1), &"stalled".into()),
+        "{body}"
+    );
+    assert_eq!(
+        (&body["done"], &body["failed"][0]["id"]),
+        (&1.into(), &"T0.1".into()),
+        "{body}"
+    );
+
+    // What it had landed by then is found, and not done once more.
+    assert!(ran(&world, "orchestrate retry T0.1").status.success());
+    done(&world);
+    assert_eq!(
+        world
+            .git(&["log", "--oneline", "--grep=Bowline-Task: T0.1"])
+            .lines()
+            .count(),
+        1
+    );
+}

@@ -317,9 +317,10 @@ impl Conductor {
                 let note = ports.note(&id);
                 self.take_off(ports, &id, note);
             }
+            // No agent is at it: its room is being made, or it is landing. What comes of that is nobody's any more.
+            Command::Fail { id, .. } => drop(self.comes_down(&id)),
             Command::StartAhead { .. }
             | Command::Recall { .. }
-            | Command::Fail { .. }
             | Command::Lost { .. }
             | Command::PhaseFinish { .. }
             | Command::SetWorktree { .. } => {}
