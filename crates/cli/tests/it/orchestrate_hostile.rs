@@ -316,3 +316,46 @@ fn a_task_that_a_person_fails_while_it_lands_is_failed_and_the_run_goes_on() {
         1
     );
 }
+
+#[test]
+fn a_word_that_a_landing_task_is_done_is_no_evidence() {
+    let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let wait = "touch $HOME/lands; until [ -e $HOME/go ]; do sleep 0.05; done; exit 1";
+    let settings = format!("retry_limit = 1\nevidence = [\"sh\", \"-c\", \"{wait}\"]\n");
+    let world = project(ONE, agent, &settings);
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("lands").exists()));
+    let told = ran(&world, "orchestrate complete T0.1");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("'T0.1' is in_progress"), "{told}");
+    std::fs::write(home.join("go"), "").unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!((code, &body["done"]), (Some(1), &0.into()), "{body}");
+}
+
+#[test]
+fn a_phase_that_gets_another_title_keeps_its_branch() {
+    let plan =
+        "# TASKS: H\n## Phase 1: Alpha\n### [ ] T1.1: One\n### [ ] T1.2: Two\n- depends on: T1.1\n";
+    let agent = "echo a > $BOWLINE_TASK_ID.txt\n\
+                 [ $BOWLINE_TASK_ID = T1.2 ] && touch $HOME/there && until [ -e $HOME/go ]; do sleep 0.05; done\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(plan, agent, "");
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("there").exists()));
+    world.write("TASKS.md", plan.replace("Alpha", "Omega"));
+    world.git(&["commit", "--quiet", "--all", "--message=another title"]);
+    // Also for another run.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(home.join("go"), "").unwrap();
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!((code, &body["done"]), (Some(0), &2.into()), "{body}");
+    assert_eq!(
+        (world.read("T1.1.txt"), world.read("T1.2.txt")),
+        ("a\n".into(), "a\n".into())
+    );
+}

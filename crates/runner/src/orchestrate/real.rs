@@ -288,7 +288,7 @@ impl Real<'_> {
     }
 }
 
-/// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself; where work
+/// Where a phase is worked on: as its plan said when somebody first asked, else by its number and title. Phase 0 is the main line itself; where work
 /// is proposed, every phase is.
 pub(super) fn phase_place(
     root: &Path,
@@ -315,10 +315,14 @@ pub(super) fn phase_place(
     let folder = told.map_or_else(|| Path::new("worktree").join(&slug), Path::to_owned);
     let name = folder.file_name().map(|name| name.to_string_lossy());
     let branch = name.filter(|name| plain(name));
-    PhasePlace {
+    let place = PhasePlace {
         number,
         branch: branch.map_or(slug, |name| name.into_owned()),
         folder: Some(root.join(folder)),
+    };
+    match repo {
+        Some(repo) => repo.settle(place),
+        None => place,
     }
 }
 

@@ -281,6 +281,8 @@ impl Conductor {
                 }
                 return Ok(());
             }
+            // It is about to be one or the other anyway, and no word is evidence.
+            Command::Complete { id } if self.flights.contains_key(id) => return Ok(()),
             Command::Fail { id, reason, .. } if self.flies(id, Stage::Running) => {
                 if let Some(flight) = self.flights.get_mut(id) {
                     flight.ended = Some(Why::said(reason.as_deref().unwrap_or_default()));

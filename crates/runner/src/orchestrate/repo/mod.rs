@@ -6,6 +6,7 @@
 mod forecast;
 mod landing;
 mod leases;
+mod places;
 mod proposals;
 mod regenerate;
 mod rooms;
@@ -23,6 +24,7 @@ use bowline_engine::git::Git;
 use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
 use bowline_words::message::Reason;
+use places::Places;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -99,6 +101,7 @@ pub struct Repo {
     plan: Option<String>,
     /// By which commits of this run are known.
     run: String,
+    places: Places,
     customs: Customs,
 }
 
@@ -157,6 +160,7 @@ impl Repo {
             target,
             plan,
             run: run.to_owned(),
+            places: Places::open(side, run),
             customs,
         };
         repo.exclude()?;
