@@ -286,28 +286,28 @@ pub(crate) fn ask(
     orchestration: &Orchestration,
     request: &Request,
 ) -> Result<ExitCode, Error> {
-    match door::ask(&orchestration.file().path, request, output.lang) {
-        Some(answer) => Ok(answered(output, &answer)),
-        None => Err(Error::NobodyRuns {
-            path: orchestration.file().path.clone(),
-        }),
-    }
+    let path = &orchestration.file().path;
+    let answer = match output.dry_run {
+        true => door::is_open(path).then(Answer::default),
+        false => door::ask(path, request, output.lang),
+    };
+    let answer = answer.ok_or_else(|| Error::NobodyRuns { path: path.clone() })?;
+    Ok(answered(output, &answer))
 }
 
 fn answered(output: &Output, answer: &Answer) -> ExitCode {
     match (&answer.error, &answer.task) {
         (Some(error), _) => output.told(&error.code, &error.message, &error.hint, 1),
-        (None, _) if output.json => {
-            output.line(&json!({ "kind": "orchestrate", "task": answer.task }).to_string());
-            ExitCode::SUCCESS
-        }
-        (None, Some((id, status))) => {
-            let (id, status) = (id.clone(), Status::of(status).say(output.lang));
-            output.line(&Said::RunToldOf { id, status }.say(output.lang));
-            ExitCode::SUCCESS
-        }
-        (None, None) => {
-            output.line(&Said::RunTold.say(output.lang));
+        (None, task) => {
+            let said = match task {
+                Some((id, status)) => {
+                    let (id, status) = (id.clone(), Status::of(status).say(output.lang));
+                    Said::RunToldOf { id, status }
+                }
+                None => Said::RunTold,
+            };
+            let body = json!({ "kind": "orchestrate", "task": task });
+            output.done(body, &[said.say(output.lang)]);
             ExitCode::SUCCESS
         }
     }

@@ -359,3 +359,22 @@ fn a_phase_that_gets_another_title_keeps_its_branch() {
         ("a\n".into(), "a\n".into())
     );
 }
+
+#[test]
+fn a_run_whose_state_file_is_taken_away_writes_it_again_and_a_dry_run_stops_nobody() {
+    let agent = "touch $HOME/there; until [ -e $HOME/go ]; do sleep 0.05; done; echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("there").exists()));
+    std::fs::remove_file(world.path(".claude/orchestrate-state.json")).unwrap();
+    for verb in ["pause", "stop"] {
+        let told = ran(&world, &format!("--dry-run orchestrate {verb}"));
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert_eq!(told, "(dry run) ✓ told the run\n");
+    }
+    std::fs::write(home.join("go"), "").unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    done(&world);
+    assert_eq!(world.read("a.txt"), "a\n");
+}

@@ -357,7 +357,10 @@ impl Owned {
 
     fn read_theirs(&mut self) -> Result<(), Error> {
         let text = self.held.snapshot().text()?.map(str::to_owned);
-        let text = text.ok_or_else(|| self.orchestration.file().no_file())?;
+        // One that somebody took away is written again, from what we know.
+        let Some(text) = text else {
+            return Ok(());
+        };
         // What they wrote and nobody can read is kept beside the file; ours goes on from what it knew.
         if let Ok(document) = JsonDocument::parse(text.as_bytes())
             && OrchestrateFile::read(&document).is_ok()

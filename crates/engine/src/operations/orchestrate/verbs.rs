@@ -199,11 +199,16 @@ impl Orchestration {
     /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
     pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed<Begun>, Error> {
         if self.file.kind.is_there(&self.file.path) {
-            // What is there and cannot be read is told as what it is.
-            self.file.view(context)?;
-            return Err(Error::AlreadyExists {
-                path: self.file.path.clone(),
-            });
+            // What is there and cannot be read is told as what it is; a journal that ends with the end of its file is of a run before.
+            match self.file.view(context) {
+                Ok(_) => {
+                    return Err(Error::AlreadyExists {
+                        path: self.file.path.clone(),
+                    });
+                }
+                Err(Error::NoFile { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         let plan = match &begin.plan {
             Some(path) => read_plan(&self.folder.join(path))?,
