@@ -72,8 +72,9 @@ pub(crate) fn run(
         stack: args.stack,
     };
     let plan = orchestrate::plan(context, orchestration.root(), None).ok();
-    let mut screen = Watcher::new(context, output, plan.as_ref());
+    // Before the screen has a thread, which would take signals for itself.
     let begun = listening();
+    let mut screen = Watcher::new(context, output, plan.as_ref());
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
     let spent = screen.spent();

@@ -133,6 +133,7 @@ impl Screen for Watcher<'_> {
                 let why = why.say(lang);
                 (Tone::Busy, Said::RunWaits { why })
             }
+            Told::Leaving => (Tone::Busy, Said::RunLeaving),
             Told::Cleaned { worktrees, bytes } => (
                 Tone::Faint,
                 Said::RunCleaned {

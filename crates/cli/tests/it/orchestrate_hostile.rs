@@ -378,3 +378,94 @@ fn a_run_whose_state_file_is_taken_away_writes_it_again_and_a_dry_run_stops_nobo
     done(&world);
     assert_eq!(world.read("a.txt"), "a\n");
 }
+
+#[test]
+fn a_person_who_fails_a_task_for_good_is_not_asked_again_and_one_called_done_is_ticked() {
+    let plan = "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n### [ ] T1.2: Two\n";
+    let agent = "[ $BOWLINE_TASK_ID = T1.1 ] && echo a > a.txt && echo DONE:T1.1 && exit\n\
+                 touch $HOME/there; sleep 600\n";
+    let world = project(plan, agent, "");
+    let there = world.root().join("home/there");
+    let mut child = begun(&world);
+    let landed = || {
+        world
+            .git(&["log", "--all", "--oneline"])
+            .contains("T1.1: One")
+    };
+    assert!(wait_until(BOUND, || there.exists() && landed()));
+    let failed = ran(&world, "orchestrate fail T1.2 --reason no");
+    assert!(failed.status.success(), "{failed:?}");
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    let (answer, _) = report(&world, "orchestrate status --json");
+    assert_eq!(
+        answer["state"]["tasks"]["failed"],
+        serde_json::json!(["T1.2"]),
+        "{answer}"
+    );
+
+    // Their tick, which is in no commit, is not in the way of what lands; an edit of theirs would be.
+    let forced = ran(&world, "orchestrate force-complete T1.2 --reason enough");
+    assert!(forced.status.success(), "{forced:?}");
+    let ticked = plan.replacen("[ ] T1.2", "[x] T1.2", 1);
+    assert_eq!(world.read("TASKS.md"), ticked);
+    done(&world);
+    assert_eq!(world.read("TASKS.md"), plan.replace("[ ]", "[x]"));
+    assert_eq!(
+        world.git(&["show", "HEAD:TASKS.md"]),
+        plan.replacen("[ ]", "[x]", 1).trim_end()
+    );
+    assert_eq!(world.read("a.txt"), "a\n");
+}
+
+#[test]
+fn a_repository_that_git_refuses_is_no_project_without_one() {
+    let world = project(ONE, "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n", "");
+    let config = world.read(".git/config");
+    world.write(".git/config", "[core\n");
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!(
+        (code, &body["error"]["code"]),
+        (Some(70), &"program_failed".into()),
+        "{body}"
+    );
+    assert!(!world.path("a.txt").exists());
+    world.write(".git/config", config);
+    done(&world);
+}
+
+#[test]
+fn whoever_asks_a_run_twice_to_leave_ends_its_agents() {
+    let world = project(ONE, "echo $$ > $HOME/there; sleep 600\n", "");
+    let there = world.root().join("home/there");
+    let ask = |child: &std::process::Child| {
+        let pid = child.id().to_string();
+        world.program("kill").args(["-INT", &pid]).output().unwrap();
+    };
+    let log = |word: &str| {
+        let log = std::fs::read_to_string(world.path(".claude/orchestrate.log"));
+        log.unwrap_or_default().matches(word).count()
+    };
+    let lives = || {
+        let pid = std::fs::read_to_string(&there).unwrap_or_default();
+        !pid.is_empty() && world.path("/proc").join(pid.trim()).exists()
+    };
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, lives));
+    ask(&child);
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    assert!(lives());
+
+    // On a busy machine the second word may come when the run has left: then it is asked anew.
+    for round in 1..10 {
+        let mut child = begun(&world);
+        assert!(wait_until(BOUND, || log("ATTACH") == round));
+        ask(&child);
+        assert!(wait_until(BOUND, || log("LEAVING") == round + 1));
+        ask(&child);
+        assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+        if !lives() {
+            return;
+        }
+    }
+    panic!("nobody ended the agent");
+}

@@ -188,6 +188,7 @@ impl Real<'_> {
             }
             Told::Parked { id, seconds } => format!("PARKED:{id}:{seconds}s"),
             Told::Waits { why } => format!("WAIT:{why}"),
+            Told::Leaving => "LEAVING".into(),
             Told::Cleaned { worktrees, bytes } => format!("CLEAN:{worktrees}:bytes={bytes}"),
             Told::Short(shortage) => format!("SHORT:{shortage:?}"),
             Told::Overlap { id, overlap } => {

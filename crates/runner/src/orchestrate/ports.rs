@@ -265,6 +265,8 @@ pub enum Told {
         /// What.
         why: Why,
     },
+    /// Somebody wants the run to leave; asked once more, it ends its agents too.
+    Leaving,
     /// Worktrees that an earlier run left are taken away.
     Cleaned {
         /// How many.

@@ -361,10 +361,15 @@ impl Ports for Real<'_> {
     }
 
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble> {
+        // What a person calls done has no landing that would tick it.
+        let forced = matches!(command, Command::ForceComplete { .. });
         let effects = self.ledger.commit(&self.context, command)?;
         for effect in &effects {
             if let Effect::TickTask(id) = effect {
-                self.orders.push(Order::Tick(id.clone()));
+                match forced {
+                    true => self.ticks.push(id.clone()),
+                    false => self.orders.push(Order::Tick(id.clone())),
+                }
             }
         }
         Ok(effects)

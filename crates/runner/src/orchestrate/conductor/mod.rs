@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Conflicts of one task with what landed before it; then a person has to resolve them.
 const CONFLICTS_MAX: u32 = 3;
+/// How long a run that is to leave stays, so that it can be asked to end its agents too.
+const LEAVE_MS: i64 = 1_000;
 /// Between two tries of a landing that something is in the way of.
 const BLOCKED_MS: i64 = 2_000;
 /// Tries before the run ends and says so.
@@ -82,6 +84,8 @@ struct Flight {
     limited: Option<i64>,
     /// Why we ended it.
     ended: Option<Why>,
+    /// A person did, and for good.
+    given_up: bool,
     /// Dollars of this attempt, of which the note knows already.
     usd: f64,
     /// Something is in the way; tried again then.
@@ -100,10 +104,16 @@ impl Flight {
             failed: None,
             limited: None,
             ended: None,
+            given_up: false,
             usd: 0.0,
             blocked: None,
             not_begun: 0,
         }
+    }
+
+    /// An agent is at it.
+    fn runs(&self) -> bool {
+        self.note.stage == Stage::Running
     }
 
     /// An agent begins soon.
@@ -139,7 +149,8 @@ pub struct Conductor {
     finishing: Option<u32>,
     phase_blocked: Option<(i64, u32)>,
     paused: bool,
-    leaving: bool,
+    /// Somebody wants it to leave, which it does then.
+    leaving: Option<i64>,
     ending: bool,
     stuck: Option<Why>,
 }
@@ -162,7 +173,7 @@ impl Conductor {
             finishing: None,
             phase_blocked: None,
             paused: false,
-            leaving: false,
+            leaving: None,
             ending: false,
             stuck: None,
             rules,
@@ -256,9 +267,17 @@ impl Conductor {
                     }
                 }
             }
-            Wish::Leave => self.leaving = true,
+            Wish::Leave if self.leaving.is_none() => {
+                let agents = self.flights.values().any(Flight::runs);
+                if agents {
+                    ports.tell(Told::Leaving);
+                }
+                let patience = if agents { LEAVE_MS } else { 0 };
+                self.leaving = Some(ports.now_ms() + patience);
+            }
+            Wish::Leave => {}
             Wish::Stop => {
-                self.leaving = true;
+                self.leaving = Some(ports.now_ms());
                 self.ending = true;
                 for (id, flight) in &self.flights {
                     if flight.note.stage == Stage::Running {
@@ -283,8 +302,9 @@ impl Conductor {
             }
             // It is about to be one or the other anyway, and no word is evidence.
             Command::Complete { id } if self.flights.contains_key(id) => return Ok(()),
-            Command::Fail { id, reason, .. } if self.flies(id, Stage::Running) => {
+            Command::Fail { id, reason, retry } if self.flies(id, Stage::Running) => {
                 if let Some(flight) = self.flights.get_mut(id) {
+                    flight.given_up = !retry;
                     flight.ended = Some(Why::said(reason.as_deref().unwrap_or_default()));
                     ports.want(id, flight.note.attempt, Want::Ended);
                 }
@@ -338,9 +358,10 @@ impl Conductor {
     /// How the run came to its end, if it did.
     pub fn ended(&self, ports: &impl Ports) -> Option<Ended> {
         let quiet = self.flights.is_empty() && self.finishing.is_none();
-        if self.leaving {
-            let lives = |flight: &&Flight| flight.note.stage == Stage::Running;
-            let busy = self.ending && self.flights.values().any(|flight| lives(&flight));
+        if let Some(at) = self.leaving {
+            // Whoever asks once more wants their end: there is a moment for that.
+            let stays = self.ending || ports.now_ms() < at;
+            let busy = stays && self.flights.values().any(Flight::runs);
             return (!busy).then_some(Ended::Left);
         }
         if let Some(why) = &self.stuck
@@ -465,7 +486,7 @@ impl Conductor {
         id: &Id,
         result: Result<(), Why>,
     ) -> Result<(), Trouble> {
-        if self.leaving || !self.flies(id, Stage::Room) {
+        if self.leaving.is_some() || !self.flies(id, Stage::Room) {
             return Ok(());
         }
         match result {

@@ -92,7 +92,7 @@ impl Conductor {
             return self.park(ports, id, until);
         }
         if let Some(why) = flight.ended.take() {
-            let final_ = why.is_breaker();
+            let final_ = why.is_breaker() || flight.given_up;
             return self.fail(ports, id, why, final_);
         }
         if let Some(why) = flight.failed.take() {
@@ -103,7 +103,7 @@ impl Conductor {
             flight.note.stage = Stage::Room;
             let note = flight.note.clone();
             ports.remember(id, &note)?;
-            if !self.leaving {
+            if self.leaving.is_none() {
                 self.room(ports, id, &note);
             }
             return Ok(());

@@ -8,7 +8,7 @@ use std::path::Path;
 impl Conductor {
     /// Starts what may be started.
     pub(super) fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
-        if self.leaving || self.paused || self.stuck.is_some() {
+        if self.leaving.is_some() || self.paused || self.stuck.is_some() {
             return Ok(());
         }
         let now = ports.now_ms();

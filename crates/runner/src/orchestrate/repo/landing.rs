@@ -7,9 +7,11 @@ use crate::core::why::Why;
 use crate::orchestrate::ports::{Landed, PhaseEnded};
 use bowline_engine::Error;
 use bowline_engine::formats::orchestrate::PHASE_DONE;
+use bowline_engine::formats::tasks_md::{self, set_ticks};
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
+use bowline_engine::statefiles::{RealDisk, write_whole};
 use bowline_words::message::Reason;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Tries to land on a branch that moves meanwhile.
 const TRIES_MAX: usize = 5;
@@ -299,7 +301,12 @@ impl Repo {
         if git.commit("HEAD")?.as_deref() != Some(old) {
             return Ok(Advance::Elsewhere);
         }
+        let aside = self.ticks_aside(&folder, old, new)?;
         let end = git.run(&["merge", "--quiet", "--ff-only", "--no-autostash", new])?;
+        if let Some((path, before, after)) = aside {
+            let text = if end.code == Some(0) { after } else { before };
+            write_whole(&RealDisk, &path, text.as_bytes(), None).map_err(Error::File)?;
+        }
         Ok(match (end.code, self.git.commit(&name)?) {
             (_, Some(now)) if now == new => Advance::Done,
             (_, Some(now)) if now != old => Advance::Elsewhere,
@@ -308,6 +315,43 @@ impl Repo {
                 Advance::Blocked(git_said(&said))
             }
         })
+    }
+
+    /// Boxes of the plan that were ticked in a checkout and are in no commit yet are in the way of a landing that ticks others: they are taken out for that
+    /// moment. Gives the file, its text as it was, and the text it has behind the landing. A plan with any other change is left alone.
+    fn ticks_aside(
+        &self,
+        folder: &Path,
+        old: &str,
+        new: &str,
+    ) -> Result<Option<(PathBuf, String, String)>, Error> {
+        let Some(plan) = &self.plan else {
+            return Ok(None);
+        };
+        let path = folder.join(plan);
+        let (Some(base), Some(landed), Ok(here)) = (
+            self.file_in(old, plan)?,
+            self.file_in(new, plan)?,
+            std::fs::read_to_string(&path),
+        ) else {
+            return Ok(None);
+        };
+        if base == here || base == landed {
+            return Ok(None);
+        }
+        let known = tasks_md::parse(&base);
+        let file = tasks_md::parse(&here);
+        let ticked = file.tasks.iter().filter(|task| {
+            let before = known.task(task.id.as_str());
+            task.done && before.is_some_and(|before| !before.done)
+        });
+        let ticked: Vec<&str> = ticked.map(|task| task.id.as_str()).collect();
+        let with = |text: &str| set_ticks(text, ticked.iter().map(|id| (*id, true))).ok();
+        let (true, Some(after)) = (with(&base).as_ref() == Some(&here), with(&landed)) else {
+            return Ok(None);
+        };
+        write_whole(&RealDisk, &path, base.as_bytes(), None).map_err(Error::File)?;
+        Ok(Some((path, here, after)))
     }
 
     /// Brings a complete phase onto the main line: merged, checked as merged, and landed.

@@ -119,7 +119,12 @@ impl Repo {
         let git = Git::at(root).held_by(hold);
         let end = git.run(&["rev-parse", "--show-toplevel"])?;
         if end.code != Some(0) {
-            return Ok(None);
+            // A repository that git refuses, for its owner or its settings, is one all the same.
+            let marked = real(root).ancestors().any(|it| it.join(".git").exists());
+            return match marked {
+                true => end.good().map(|_| None),
+                false => Ok(None),
+            };
         }
         git.check_version()?;
         // A project may be a part of its repository.
