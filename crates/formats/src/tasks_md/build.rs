@@ -237,6 +237,16 @@ fn task(
         }
         title = kept;
     }
+    // A box knows better: `[ ] T1.1: Order page - done` is about a page.
+    if let Some((mark, kept)) = status::after_dash(title, title_at(title))
+        && (!one.boxed || mark.says == progress)
+    {
+        progress = mark.says;
+        if !several && !one.boxed {
+            marks.push(mark);
+        }
+        title = kept;
+    }
     let told = phase_told_by(id.as_str());
     let stated = met
         .iter()
@@ -298,7 +308,7 @@ fn task(
         section: around
             .filter(|it| it.whole == number)
             .map_or(0, |phase| phase.half),
-        title: title.to_owned(),
+        title: whole_marks(title),
         done: progress == Progress::Done,
         progress,
         assignee: None,
@@ -311,6 +321,17 @@ fn task(
         body: 0..0,
         title_end: heading.then(|| one.named.title_at + one.named.title.len()),
     }
+}
+
+/// A title without the end of emphasis that was begun before the id: `**T1.1: Title** more`.
+fn whole_marks(title: &str) -> String {
+    let mut title = title.to_owned();
+    for marker in ["**", "~~", "`"] {
+        if title.matches(marker).count() % 2 == 1 {
+            title = title.replacen(marker, "", 1);
+        }
+    }
+    title
 }
 
 fn groups(survey: &Survey<'_>, built: &mut Built) {

@@ -16,6 +16,9 @@ const TAG_BYTES_MAX: usize = 24;
 /// Marks of emphasis.
 const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
 
+/// Tags of emphasis.
+const TAGS: [&str; 7] = ["b", "strong", "i", "em", "code", "s", "del"];
+
 /// Words before the number of a phase. Those of the second kind count where the plan has none of the first.
 const PHASE_WORDS: [(&str, PhaseWord); 8] = [
     ("phase", PhaseWord::Phase),
@@ -151,6 +154,7 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         } else if let Some(after) = tags(rest) {
             rest = after;
         } else if let Some(after) = anchor(rest) {
+            emphasis = true;
             rest = after;
         } else if let Some(first) = rest.chars().next()
             && !first.is_alphanumeric()
@@ -196,10 +200,13 @@ fn tags(text: &str) -> Option<&str> {
     (rest.len() < text.len() && ends && shape(id) == Some(Shape::Strong)).then_some(rest)
 }
 
-/// `<a id="t1"></a>`: a place for links to lead to.
+/// `<a id="t1"></a>`, a place for links to lead to, or a tag of emphasis: `<b>`.
 fn anchor(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix("<a ")?;
-    inside.split_once("</a>").map(|(_, after)| after)
+    if let Some(inside) = text.strip_prefix("<a ") {
+        return inside.split_once("</a>").map(|(_, after)| after);
+    }
+    TAGS.iter()
+        .find_map(|tag| text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>'))
 }
 
 /// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
@@ -317,7 +324,7 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     }
     let next = after.trim_start();
     let title = next
-        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+·•".contains(c));
+        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|｜,，)]*_`~&→/+·•".contains(c));
     let between = &next[..next.len() - title.len()];
     if between.contains(['~', '&', '→', '/', '+']) {
         return None;
@@ -376,7 +383,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     let next = after.trim_start();
     let spaced = next.len() < after.len();
     let mut separator = Separator::Clear;
-    let title = if let Some(title) = next.strip_prefix('：') {
+    let title = if let Some(title) = next.strip_prefix(['：', '｜']) {
         title
     } else if let Some(title) = next.strip_prefix(':') {
         // `10:30` and `S3://x` are no titles.
@@ -479,6 +486,12 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
     if !emphasis {
         return text;
     }
+    let tag = |tag: &&str| {
+        text.strip_prefix("</")?
+            .strip_prefix(*tag)?
+            .strip_prefix('>')
+    };
+    let text = TAGS.iter().find_map(|it| tag(&it)).unwrap_or(text);
     text.trim_start_matches("~~")
         .trim_start_matches(['*', '_', '`'])
 }

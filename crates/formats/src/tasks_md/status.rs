@@ -117,7 +117,7 @@ pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>,
         return None;
     }
     let says = match mark {
-        'x' | 'X' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
+        'x' | 'X' | 'ｘ' | 'Ｘ' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
         '/' | '~' => Progress::InProgress,
         _ => Progress::Open,
     };
@@ -242,6 +242,17 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let (mark, rest) = word(&open[bracket + width..], offset + bracket + width)?;
     let kept = title[..bracket].trim_end_matches(['*', '_', ' ', '\t']);
     (rest.is_empty() && open.len() < title.len()).then_some((mark, kept))
+}
+
+/// A word behind a dash that ends a title, and when it was so: `Title - 완료 2026-01-10`. The title without it.
+pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
+    let dashes = [" - ", " — ", " – "];
+    let ends = dashes
+        .iter()
+        .filter_map(|it| Some((title.rfind(it)?, it.len())));
+    let (at, length) = ends.max_by_key(|(at, _)| *at)?;
+    let (mark, rest) = word(&title[at + length..], offset + at + length)?;
+    is_date(rest).then_some((mark, title[..at].trim_end()))
 }
 
 /// Nothing, or when something was done: `(2026-01-10)`, ` 1/10`.
