@@ -19,6 +19,8 @@ const NAMED_MAX: usize = 4;
 pub(super) enum Ref<'a> {
     One(&'a str),
     Range(&'a str, &'a str),
+    /// `P1-R1-T1/T2`: the second of them.
+    Joined(&'a str, &'a str),
     /// Everything that begins so: `P1-R*`.
     Prefix(&'a str),
     Phase(u32),
@@ -132,7 +134,7 @@ fn word<'a>(
             return value.len() - rest.len();
         }
         all.refs.push(Ref::One(id));
-        return behind;
+        return joined(value, id, behind, all);
     }
     if let Some((first, end)) = glued(id) {
         all.refs.push(Ref::Range(first, end));
@@ -163,6 +165,20 @@ fn word<'a>(
     } else {
         word_end.max(at + rest.chars().next().map_or(1, char::len_utf8))
     }
+}
+
+/// Reads the short ids that are joined to an id without a space, and says where to go on.
+fn joined<'a>(value: &'a str, first: &'a str, at: usize, all: &mut Mentions<'a>) -> usize {
+    let mut at = at;
+    while let Some(rest) = value[at..].strip_prefix(['/', ',', '·', '+', '&']) {
+        let id = leading_id(rest);
+        if id.contains('-') || shape(id) != Some(Shape::Strong) {
+            break;
+        }
+        all.refs.push(Ref::Joined(first, id));
+        at = value.len() - rest.len() + id.len();
+    }
+    at
 }
 
 /// The text before a `*` that stands for the rest of an id, and is no mark of emphasis.
