@@ -529,7 +529,7 @@ fn one_form(tasks: &mut [super::Task]) {
             .iter()
             .map(|mark| mark.says)
             .max()
-            .unwrap_or_default();
+            .unwrap_or(task.progress);
         task.done = task.progress == Progress::Done;
     }
 }
