@@ -214,19 +214,18 @@ impl<'a> Reader<'a> {
         if text.starts_with("~~") && text.ends_with("~~") {
             return;
         }
-        if row.kind == Kind::Meta {
-            // Of what stands in code only the order and who does it are about the task, and may be about something else.
-            fields::each(text, |field, value| match field {
-                Field::Needs => self.field(row, owner, Field::Conditions, value),
-                Field::Beside | Field::Assignee => self.field(row, owner, field, value),
-                _ => {}
-            });
-            return;
-        }
+        // Of what stands in code only the order and who does it are about the task, and may be about something else.
+        let code = row.kind == Kind::Meta;
         let mut named = false;
         let mut open_field = None;
         fields::each(text, |field, value| {
             named = true;
+            let field = match field {
+                Field::Needs if code => Field::Conditions,
+                Field::Needs | Field::Beside | Field::Assignee => field,
+                _ if code => return,
+                _ => field,
+            };
             if value.is_empty() {
                 let column = row.column + usize::from(row.kind == Kind::Item);
                 open_field = Some(OpenField {
@@ -256,7 +255,7 @@ impl<'a> Reader<'a> {
             let label = text.starts_with("**") && shape(leading_id(&text[2..])).is_none();
             let below = row.column >= open.column && !label && !text.starts_with('[');
             match row.kind {
-                Kind::Item if below => {
+                Kind::Item | Kind::Meta if below && (!code || text.starts_with('-')) => {
                     self.field(row, open.owner, open.field, text);
                     self.open_field = Some(OpenField {
                         fresh: false,
