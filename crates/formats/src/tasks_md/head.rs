@@ -487,11 +487,10 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
         return text;
     }
     let tag = |tag: &&str| {
-        text.strip_prefix("</")?
-            .strip_prefix(*tag)?
-            .strip_prefix('>')
+        let rest = text.strip_prefix("</")?.strip_prefix(*tag)?;
+        rest.strip_prefix('>')
     };
-    let text = TAGS.iter().find_map(|it| tag(&it)).unwrap_or(text);
+    let text = TAGS.iter().find_map(tag).unwrap_or(text);
     text.trim_start_matches("~~")
         .trim_start_matches(['*', '_', '`'])
 }
