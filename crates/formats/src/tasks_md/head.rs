@@ -149,7 +149,7 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         } else if let Some(marker) = EMPHASIS.iter().find(|it| rest.starts_with(**it)) {
             emphasis = true;
             rest = &rest[marker.len()..];
-        } else if let Some(after) = numbering(rest) {
+        } else if let Some(after) = keycap(rest).or_else(|| numbering(rest)) {
             rest = after;
         } else if let Some(after) = tags(rest) {
             rest = after;
@@ -207,6 +207,15 @@ fn anchor(text: &str) -> Option<&str> {
     }
     TAGS.iter()
         .find_map(|tag| text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>'))
+}
+
+/// `1️⃣`.
+fn keycap(text: &str) -> Option<&str> {
+    let (_, length) = leading_number(text)?;
+    let rest = &text[length..];
+    rest.strip_prefix('\u{fe0f}')
+        .unwrap_or(rest)
+        .strip_prefix('\u{20e3}')
 }
 
 /// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
@@ -302,7 +311,11 @@ fn phase_prefix(text: &str) -> Option<(PhaseWord, PhaseNumber, &str)> {
         if head.eq_ignore_ascii_case(word) {
             let rest = text[word.len()..].trim_start_matches([' ', '\t', '-', '#', '_']);
             let (number, length) = number(rest)?;
-            return Some((kind, number, &rest[length..]));
+            let after = &rest[length..];
+            // `Phase 2B` is a part of phase 2.
+            let letter = after.strip_prefix(|c: char| c.is_ascii_alphabetic());
+            let letter = letter.filter(|it| !it.starts_with(char::is_alphanumeric));
+            return Some((kind, number, letter.unwrap_or(after)));
         }
     }
     if let Some(rest) = text.strip_prefix(['P', 'M']) {
@@ -400,7 +413,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
         next
     } else if spaced || next.starts_with(['(', '[', '（']) {
         separator = Separator::Space;
-        next
+        next.trim_start_matches(['→', '·', '•'])
     } else {
         return None;
     };
