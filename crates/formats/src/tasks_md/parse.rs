@@ -238,13 +238,14 @@ impl<'a> Reader<'a> {
             }
             self.field(row, owner, field, value);
         });
-        // `**Dependencies**` alone above a list.
-        if !named && text.starts_with("**") {
+        // `**Dependencies**` alone above a list, or `- Dependencies` with a list in it.
+        if !named && (text.starts_with("**") || row.kind == Kind::Item) {
+            let within = row.kind == Kind::Item && !text.starts_with("**");
             let field = fields::named(text);
             open_field = field.map(|field| OpenField {
                 field,
                 owner,
-                column: row.column,
+                column: row.column + usize::from(within),
                 fresh: true,
             });
             named = field.is_some();
@@ -293,6 +294,21 @@ impl<'a> Reader<'a> {
 
     /// A table: rows that name tasks bring their fields; one of names and values in the body of a task is its fields.
     fn table(&mut self, rows: &[Vec<Row<'a>>], owner: Owner) {
+        // With names above and values below there is one row of them.
+        if let [names, values] = rows
+            && names
+                .iter()
+                .take(2)
+                .all(|it| fields::named(it.text).is_some())
+            && owner != Owner::Nobody
+        {
+            for (name, value) in names.iter().zip(values) {
+                if let Some(field) = fields::named(name.text) {
+                    self.field(value, owner, field, value.text);
+                }
+            }
+            return;
+        }
         for cells in rows {
             if let [name, value, ..] = &cells[..]
                 && let Some(field) = fields::named(name.text)

@@ -535,11 +535,14 @@ impl<'a> Walk<'a> {
         let (above, _) = self.around();
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
         for cells in rows {
-            // The id is in the first column, or behind a running number.
+            // The id is in the first column, or behind a running number; in a column of needs it is that of another.
             let found = cells.iter().take(2).enumerate().find_map(|(at, cell)| {
                 let head = head::read(cell.text, cell.start);
+                let own = columns
+                    .get(at)
+                    .is_none_or(|it| !matches!(it, Some(Field::Needs)));
                 let fits = matches!(&head.what, What::Task(named) if named.shape != Shape::Number);
-                fits.then_some((at, cell, head))
+                (own && fits).then_some((at, cell, head))
             });
             let Some((id_at, cell, head)) = found else {
                 continue;
