@@ -247,7 +247,8 @@ fn task(
         }
         title = kept;
     }
-    let told = phase_told_by(id.as_str());
+    // `T2` alone counts tasks as often as phases.
+    let told = phase_told_by(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
     let stated = met
         .iter()
         .find_map(|at| survey.candidates[*at].named.stated);

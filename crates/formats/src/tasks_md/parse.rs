@@ -226,17 +226,17 @@ impl<'a> Reader<'a> {
                 _ if code => return,
                 _ => field,
             };
-            if value.is_empty() {
-                let column = row.column + usize::from(row.kind == Kind::Item);
-                open_field = Some(OpenField {
-                    field,
-                    owner,
-                    column,
-                    fresh: true,
-                });
-                return;
+            // A comma at the end goes on below.
+            let goes_on = value.is_empty() || text.ends_with([',', '，', '、']);
+            open_field = goes_on.then(|| OpenField {
+                field,
+                owner,
+                column: row.column + usize::from(row.kind == Kind::Item),
+                fresh: true,
+            });
+            if !value.is_empty() {
+                self.field(row, owner, field, value);
             }
-            self.field(row, owner, field, value);
         });
         // `**Dependencies**` alone above a list, or `- Dependencies` with a list in it.
         if !named && (text.starts_with("**") || row.kind == Kind::Item) {

@@ -123,7 +123,7 @@ fn word<'a>(
     if is_known(id) || shape(id) == Some(Shape::Strong) {
         // `T1.1-T1.3` is one word and two ids.
         if !is_known(id)
-            && let Some((first, end)) = glued(id)
+            && let Some((first, end)) = glued(id, &is_known)
         {
             all.refs.push(Ref::Range(first, end));
             return behind;
@@ -136,7 +136,7 @@ fn word<'a>(
         all.refs.push(Ref::One(id));
         return joined(value, id, behind, all);
     }
-    if let Some((first, end)) = glued(id) {
+    if let Some((first, end)) = glued(id, &is_known) {
         all.refs.push(Ref::Range(first, end));
         return behind;
     }
@@ -190,12 +190,13 @@ fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
-/// Two ids joined by a hyphen: `T1.1-T1.3`.
-fn glued(word: &str) -> Option<(&str, &str)> {
+/// Two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` where both are known.
+fn glued<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     let middle = word.find("-T").or_else(|| word.find("-P"))?;
     let (first, end) = (&word[..middle], &word[middle + 1..]);
     let strong = |id: &str| shape(id) == Some(Shape::Strong) && id.contains('.');
-    (strong(first) && strong(end)).then_some((first, end))
+    let both = |fits: &dyn Fn(&str) -> bool| fits(first) && fits(end);
+    (both(&strong) || both(known)).then_some((first, end))
 }
 
 /// What a name stands for.
