@@ -239,10 +239,10 @@ fn task(
     }
     // A box knows better: `[ ] T1.1: Order page - done` is about a page.
     if let Some((mark, kept)) = status::after_dash(title, title_at(title))
-        && (!one.boxed || mark.says == progress)
+        && (!one.boxed || (mark.says, progress) == (Progress::Done, Progress::Done))
     {
         progress = mark.says;
-        if !several && !one.boxed {
+        if !several {
             marks.push(mark);
         }
         title = kept;

@@ -166,21 +166,24 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     if let Some((mark, _, _)) = tick_box(bare, offset) {
         return Some(mark);
     }
-    if let Some((first, rest)) = sign(bare, offset) {
-        let next = rest.trim_start();
-        let behind = offset + (bare.len() - next.len());
-        // Both are one: the word says it, and the sign goes with it.
-        return Some(match word(next, behind) {
-            Some((second, _)) => Mark {
-                at: first.at.start..second.at.end,
-                says: second.says.max(first.says),
-                ..second
-            },
-            None => first,
-        });
-    }
+    // A picture beside the word is one with it, and goes when the word changes.
+    let picture = |c: char| c == ' ' || !c.is_ascii() && !"—–：（".contains(c);
     let plain = bare.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
-    word(plain, offset + (bare.len() - plain.len())).map(|(mark, _)| mark)
+    let signed = sign(bare, offset).map(|(mark, _)| mark);
+    let Some((said, rest)) = word(plain, offset + (bare.len() - plain.len())) else {
+        return signed;
+    };
+    let start = match bare[..bare.len() - plain.len()].chars().all(picture) {
+        true => offset,
+        false => said.at.start,
+    };
+    let behind = rest.trim_start();
+    let end = sign(behind, said.at.end + (rest.len() - behind.len()));
+    Some(Mark {
+        at: start..end.map_or(said.at.end, |(sign, _)| sign.at.end),
+        says: signed.map_or(said.says, |sign| sign.says.max(said.says)),
+        ..said
+    })
 }
 
 /// A box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. The title without it.
