@@ -288,12 +288,13 @@ fn without_colon(text: &str) -> Option<(Field, &str)> {
             .any(|it| bare[*at..].starts_with(it))
     };
     let (name, value) = bare.split_at(near.find(ends)?);
+    // The name first: what follows is only looked at where there is one, however long it is.
+    let field = by_name(name).filter(|_| !name.ends_with([':', '：']))?;
     let value = value.trim_start_matches("**").trim_start();
-    if name.ends_with([':', '：']) || value.starts_with([':', '：']) {
+    if value.starts_with([':', '：']) {
         return None;
     }
     let value = value.trim_start_matches(['-', '—', '–', ' ']);
-    let field = by_name(name)?;
     let word = value.trim_start_matches(['`', '[', '*', '@']);
     let fits = match field {
         Field::Needs | Field::Beside => shape(leading_id(word)) == Some(Shape::Strong),
@@ -445,16 +446,16 @@ fn is_plain_name(name: &str) -> bool {
 }
 
 fn is_role(name: &str) -> bool {
+    if name.len() >= 48 {
+        return false;
+    }
     let last = name
         .rsplit(['-', '_', ' '])
         .next()
         .unwrap_or_default()
         .to_ascii_lowercase();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.');
-    name.len() > last.len()
-        && name.len() < 48
-        && name.chars().all(plain)
-        && ROLES.contains(&last.as_str())
+    name.len() > last.len() && name.chars().all(plain) && ROLES.contains(&last.as_str())
 }
 
 /// The names in an assignee field: without code marks, `@` and a remark in parentheses.
