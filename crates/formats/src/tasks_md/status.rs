@@ -51,7 +51,7 @@ const SIGNS: [(&str, Progress, &str, &str); 13] = [
 ];
 
 /// Words, what they say, and their partners when done and when open. Longer ones first where one begins like another.
-const WORDS: [(&str, Progress, &str, &str); 47] = [
+const WORDS: [(&str, Progress, &str, &str); 49] = [
     ("완료됨", Progress::Done, "완료됨", "대기"),
     ("완료함", Progress::Done, "완료함", "대기"),
     ("완료", Progress::Done, "완료", "대기"),
@@ -99,6 +99,8 @@ const WORDS: [(&str, Progress, &str, &str); 47] = [
     ("To Do", Progress::Open, "Done", "To Do"),
     ("To do", Progress::Open, "Done", "To do"),
     ("to do", Progress::Open, "done", "to do"),
+    ("WIP", Progress::InProgress, "Done", "Todo"),
+    ("Backlog", Progress::Open, "Done", "Backlog"),
 ];
 
 /// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`), with the text after it. `offset` is where `text` stands.
