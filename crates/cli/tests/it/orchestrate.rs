@@ -131,6 +131,10 @@ fn a_file_that_knows_numbers_or_phases_only() {
         ),
         (r#"{"completed_phases": ["P0"], "current_phase": 1}"#, 1),
         (
+            r#"{"completed_phases": ["P0"], "current_phase": 1, "in_progress_tasks": ["P1-R1-T2"]}"#,
+            1,
+        ),
+        (
             r#"{"project": "나루터", "created_at": "2026-01-02T03:04:05Z"}"#,
             0,
         ),

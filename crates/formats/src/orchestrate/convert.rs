@@ -1,9 +1,9 @@
 //! A document of another family in the words of 2.0. What has no place there stays where it is.
 
 use super::families::{
-    COMPLETED, FAILED, IN_PROGRESS, LISTS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
-    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_entries,
-    phase_entry, phase_word, snake,
+    COMPLETED, FAILED, LISTS, NUMBERS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
+    STARTED, TASKS, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, list_named,
+    names_phase, phase_entries, phase_word, snake,
 };
 use super::{Mode, VERSION, phase_told_by};
 use crate::finding::{Finding, Severity};
@@ -51,51 +51,82 @@ impl<'v> Convert<'v> {
     /// The new document, and what is to be said about the old one.
     pub(super) fn run(mut self) -> (Value, Vec<Finding>) {
         let old = self.old;
-        for (list, names) in LISTS {
-            for name in names {
-                if let Some(key) = old.key(&[name]) {
-                    let before = self.lists.len();
-                    self.list(list, key, &old.map[key]);
-                    if names == SKIPPED {
-                        self.skipped(before);
-                    }
+        self.all_lists(old, None);
+        if let Some(key) = old.key(TASKS) {
+            match &old.map[key] {
+                Value::Object(tasks) if !by_id(tasks) => {
+                    self.all_lists(&Old { map: tasks }, Some(key));
+                    let phases = tasks.iter().filter(|(key, _)| names_phase(key));
+                    phases.for_each(|(_, phase)| self.part("pending", phase));
                 }
-            }
-        }
-        match old.map.get("tasks") {
-            Some(Value::Object(tasks)) if by_id(tasks) => self.tasks_by_id("pending", tasks),
-            Some(Value::Object(tasks)) => {
-                for (list, names) in LISTS {
-                    for name in names {
-                        if let Some(value) = tasks.get(*name) {
-                            self.list(list, "tasks", value);
-                        }
-                    }
+                tasks => {
+                    self.part("pending", tasks);
+                    self.moved.push(key);
                 }
-            }
-            Some(Value::Array(items)) => {
-                for (id, map) in items.iter().filter_map(entry) {
-                    let status = map
-                        .and_then(|map| map.get("status"))
-                        .unwrap_or(&Value::Null);
-                    self.lists
-                        .push((list_of(status).unwrap_or("pending"), id.to_owned()));
-                }
-            }
-            Some(_) | None => {}
-        }
-        if let Some(key) = old.key(TOTAL) {
-            let said = &old.map[key];
-            let text = said.as_str().and_then(counted).map(|(count, _)| count);
-            if let Some(total) = said.as_u64().or(text) {
-                self.counts.insert("total".into(), total.into());
-                self.moved.push(key);
             }
         }
         self.nested_counts();
         let checkpoints = self.checkpoints();
         let value = self.document(checkpoints);
         (value, self.findings)
+    }
+
+    /// The lists of an object, and how many tasks it says there are; `place` is its key where it is not the document.
+    fn all_lists(&mut self, old: &Old<'v>, place: Option<&'v str>) {
+        for (list, names) in LISTS {
+            for key in names.iter().filter_map(|name| old.key(&[name])) {
+                let before = self.lists.len();
+                self.list(list, place.unwrap_or(key), &old.map[key]);
+                if names == SKIPPED {
+                    self.skipped(before);
+                }
+            }
+        }
+        if let Some(key) = old.key(TOTAL) {
+            let said = &old.map[key];
+            let text = said.as_str().and_then(counted).map(|(count, _)| count);
+            if let Some(total) = said.as_u64().or(text) {
+                self.counts.insert("total".into(), total.into());
+                self.moved.push(place.unwrap_or(key));
+            }
+        }
+    }
+
+    /// The tasks in a part of the document: a list, or an object by their ids, by list or by phase.
+    fn part(&mut self, list: &'static str, value: &'v Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.one(list, item)),
+            Value::Object(tasks) if by_id(tasks) => self.tasks_by_id(list, tasks),
+            Value::Object(map) if entry(value).is_none() => self.within(list, map),
+            Value::Object(_) => self.one(list, value),
+            // Without a digit it is no id: `none`, `idle`.
+            Value::String(text) if text.contains(|c: char| c.is_ascii_digit()) => {
+                self.one(list, value);
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The tasks that an object names by list or by phase. Those of a phase that is done are so.
+    fn within(&mut self, list: &'static str, map: &'v Map<String, Value>) {
+        let finished = map.get("status").is_some_and(is_done);
+        let list = if finished { "completed" } else { list };
+        for (key, value) in map {
+            if let Some(inner) = list_named(key) {
+                self.part(inner, value);
+            } else if names_phase(key) || key == "tasks" {
+                self.part(list, value);
+            }
+        }
+    }
+
+    /// A task in a list; its own word for how far it is counts before that of the list.
+    fn one(&mut self, list: &'static str, item: &'v Value) {
+        if let Some((id, map)) = entry(item) {
+            let said = map.and_then(|map| map.get("status")).and_then(list_of);
+            self.lists.push((said.unwrap_or(list), id.to_owned()));
+            self.note(id, map);
+        }
     }
 
     /// Notes of the ids met since then that they were skipped.
@@ -113,11 +144,8 @@ impl<'v> Convert<'v> {
 
     /// Numbers that some files keep in an object of their own, where nothing else tells them.
     fn nested_counts(&mut self) {
-        let places = ["progress", "stats", "statistics", "summary"];
-        for numbers in places
-            .iter()
-            .filter_map(|place| self.old.map.get(*place)?.as_object())
-        {
+        let places = NUMBERS.iter();
+        for numbers in places.filter_map(|place| self.old.map.get(*place)?.as_object()) {
             let numbers = Old { map: numbers };
             for (count, names) in [
                 ("total", TOTAL),
@@ -135,16 +163,8 @@ impl<'v> Convert<'v> {
     fn list(&mut self, list: &'static str, key: &'v str, value: &'v Value) {
         match value {
             Value::Array(items) => {
-                let mut whole = true;
-                for item in items {
-                    let Some((id, map)) = entry(item) else {
-                        whole = false;
-                        continue;
-                    };
-                    self.lists.push((list, id.to_owned()));
-                    self.note(id, map);
-                }
-                if whole {
+                self.part(list, value);
+                if items.iter().all(|item| entry(item).is_some()) {
                     self.moved.push(key);
                 } else {
                     self.findings.push(Finding {
@@ -156,30 +176,22 @@ impl<'v> Convert<'v> {
                     });
                 }
             }
-            Value::Object(tasks) if by_id(tasks) => {
-                self.tasks_by_id(list, tasks);
-                self.moved.push(key);
-            }
-            Value::Object(_) => {
-                if let Some((id, map)) = entry(value) {
-                    self.lists.push((list, id.to_owned()));
-                    self.note(id, map);
-                    self.moved.push(key);
-                }
-            }
             Value::Number(_) if value.is_u64() => {
                 self.counts.insert(list.into(), value.clone());
                 self.moved.push(key);
             }
-            Value::String(text) => {
-                if let Some((count, total)) = counted(text).filter(|_| list == "completed") {
-                    self.counts.insert(list.into(), count.into());
-                    if let Some(total) = total {
-                        self.counts.insert("total".into(), total.into());
-                    }
-                    self.moved.push(key);
-                } else if let Some((id, _)) = entry(value) {
-                    self.lists.push((list, id.to_owned()));
+            Value::String(text) if list == "completed" && counted(text).is_some() => {
+                let (count, total) = counted(text).unwrap_or_default();
+                self.counts.insert(list.into(), count.into());
+                if let Some(total) = total {
+                    self.counts.insert("total".into(), total.into());
+                }
+                self.moved.push(key);
+            }
+            Value::Object(_) | Value::String(_) => {
+                let before = self.lists.len();
+                self.part(list, value);
+                if self.lists.len() > before {
                     self.moved.push(key);
                 }
             }
@@ -236,19 +248,25 @@ impl<'v> Convert<'v> {
             done.extend(
                 phases
                     .iter()
-                    .filter_map(|it| Some((phase_entry(it)?, it.is_object().then_some(it)))),
+                    .filter_map(|it| Some((phase_word(it)?, it.is_object().then_some(it)))),
             );
             // What an entry says beside its number has no other place.
             let plain = |it: &Value| !it.is_object() && phase_word(it).is_some();
             self.moved
                 .extend(old.key(PHASES_DONE).filter(|_| phases.iter().all(plain)));
         }
-        for names in PHASE_STATUS {
-            for (number, status) in old.get(&[names]).map(phase_entries).unwrap_or_default() {
-                self.phase_tasks(status);
-                if is_done(status) {
-                    done.push((number, Some(status)));
-                }
+        let named = PHASE_STATUS.iter().filter_map(|name| old.get(&[name]));
+        let beside = old
+            .map
+            .iter()
+            .filter(|(key, it)| names_phase(key) && it.is_object());
+        let beside = beside.filter_map(|(key, it)| Some((phase_word(&key.as_str().into())?, it)));
+        for (number, status) in named.flat_map(phase_entries).chain(beside) {
+            if let Value::Object(map) = status {
+                self.within("pending", map);
+            }
+            if is_done(status) {
+                done.push((number, Some(status)));
             }
         }
         for (number, status) in done.into_iter().filter(|(number, _)| *number != u32::MAX) {
@@ -276,27 +294,6 @@ impl<'v> Convert<'v> {
         all
     }
 
-    /// The tasks an entry of a phase names.
-    fn phase_tasks(&mut self, phase: &'v Value) {
-        let finished = is_done(phase);
-        for (key, value) in phase.as_object().into_iter().flatten() {
-            let list = match snake(key).as_str() {
-                name if COMPLETED.contains(&name) => "completed",
-                name if FAILED.contains(&name) => "failed",
-                name if IN_PROGRESS.contains(&name) => "in_progress",
-                "tasks" if finished => "completed",
-                "tasks" => "pending",
-                _ => continue,
-            };
-            for item in value.as_array().into_iter().flatten() {
-                if let Some((id, map)) = entry(item) {
-                    let said = map.and_then(|map| map.get("status")).and_then(list_of);
-                    self.lists.push((said.unwrap_or(list), id.to_owned()));
-                }
-            }
-        }
-    }
-
     fn time(&mut self, names: &[&str]) -> Option<String> {
         let found = names.iter().find_map(|name| {
             let key = self.old.key(&[name])?;
@@ -310,7 +307,9 @@ impl<'v> Convert<'v> {
 
     fn document(&mut self, checkpoints: Map<String, Value>) -> Value {
         let old = self.old;
-        let mut execution = old.object("execution");
+        let execution = old.object("execution").into_iter();
+        let mut execution: Map<String, Value> =
+            execution.map(|(key, value)| (snake(&key), value)).collect();
         let (started, updated) = (self.time(STARTED), self.time(UPDATED));
         if let Some(at) = started.clone().or_else(|| updated.clone()) {
             execution.entry("started_at").or_insert(at.into());
@@ -319,8 +318,9 @@ impl<'v> Convert<'v> {
             execution.entry("last_updated").or_insert(at.into());
         }
         if let Some(key) = old.key(PHASE) {
-            // A word nobody knows stays where it is, too.
-            if phase_word(&old.map[key]).is_some() || old.map[key].is_null() {
+            // A word nobody knows stays where it is, too, and so does what is more than a word.
+            let told = phase_word(&old.map[key]).is_some() && !old.map[key].is_object();
+            if told || old.map[key].is_null() {
                 self.moved.push(key);
             }
             execution
@@ -379,12 +379,15 @@ impl<'v> Convert<'v> {
             return value;
         };
         let mut book = old.object("bookkeeping");
-        if !self.noted.is_empty() {
-            book.insert("tasks".into(), std::mem::take(&mut self.noted).into());
+        for (key, added) in [("tasks", &mut self.noted), ("counts", &mut self.counts)] {
+            if let (false, Value::Object(known)) = (
+                added.is_empty(),
+                book.entry(key).or_insert_with(|| Map::new().into()),
+            ) {
+                known.append(added);
+            }
         }
-        if !self.counts.is_empty() {
-            book.insert("counts".into(), std::mem::take(&mut self.counts).into());
-        }
+        book.retain(|_, it| *it != json!({}));
         if !book.is_empty() {
             map.insert("bookkeeping".into(), book.into());
         }

@@ -54,6 +54,10 @@ pub(super) const TOTAL: &[&str] = &[
     "total_count",
     "total",
 ];
+/// Objects that hold numbers of tasks, our own first.
+pub(super) const NUMBERS: &[&str] = &["metrics", "progress", "stats", "statistics", "summary"];
+/// Tasks by their ids, or their lists.
+pub(super) const TASKS: &[&str] = &["tasks", "task_status", "task_statuses", "task_states"];
 pub(super) const PHASE: &[&str] = &["current_phase", "phase"];
 pub(super) const PHASES_DONE: &[&str] = &["completed_phases", "phases_completed"];
 pub(super) const PHASE_STATUS: &[&str] = &["phase_status", "phases", "phase_statuses"];
@@ -101,11 +105,12 @@ pub(super) fn family(value: &Value) -> Family {
         return Family::Lists;
     };
     let old = Old { map };
+    let same = |key: &String| snake(key) == *key;
+    let execution = map.get("execution").and_then(Value::as_object);
     if let Some(Value::Object(tasks)) = map.get("tasks")
-        && !by_id(tasks)
-        && !tasks.values().any(Value::is_number)
+        && plain_lists(tasks)
         && (map.contains_key("execution") || old.key(PHASE).is_none())
-        && (tasks.is_empty() || lists_of(tasks))
+        && execution.is_none_or(|it| it.keys().all(same))
     {
         return Family::Lists;
     }
@@ -146,46 +151,38 @@ pub(super) fn phase_word(value: &Value) -> Option<u32> {
             ) {
                 return Some(u32::MAX);
             }
-            let number = word
-                .trim_start_matches("phase")
-                .trim_start_matches("페이즈");
-            let number = number.trim_start_matches(['p', 'm', ' ', '_', '-']);
-            let whole = number.split('.').next()?;
-            let digits = number
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'.');
-            (digits && !whole.is_empty())
-                .then(|| whole.parse().ok())
-                .flatten()
+            phase_name(&word)
         }
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::Object(map) => {
+            let keys = ["id", "phase", "number", "name"];
+            let mut named = keys.iter().filter_map(|key| map.get(*key));
+            named.find(|it| !it.is_object()).and_then(phase_word)
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) => None,
     }
 }
 
-/// The phase that an entry of a list of phases is about: a number, a name, or an object that has one.
-pub(super) fn phase_entry(item: &Value) -> Option<u32> {
-    let named = match item {
-        Value::Object(map) => ["id", "phase", "number", "name"]
-            .iter()
-            .find_map(|key| map.get(*key))?,
-        _ => item,
+/// The number in the name of a phase: `0`, `p0`, `phase_0`, `phase 0: setup`.
+fn phase_name(word: &str) -> Option<u32> {
+    let named = ["phase", "페이즈", "p", "m"];
+    let rest = named.iter().find_map(|name| word.strip_prefix(name));
+    let number = rest.unwrap_or(word).trim_start_matches([' ', '_', '-']);
+    let end = number.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = &number[end..];
+    // A number alone is one; with words behind it, it may count anything.
+    let ends = match rest {
+        Some(_) => !behind.starts_with(char::is_alphabetic),
+        None => behind.bytes().all(|it| it.is_ascii_digit() || it == b'.'),
     };
-    phase_word(named).or_else(|| phase_name(named.as_str()?))
+    number[..end].parse().ok().filter(|_| ends)
 }
 
-/// The number in the name of a phase: `P0`, `phase_0`, `Phase 0: Setup`.
-fn phase_name(name: &str) -> Option<u32> {
-    if let Some(number) = phase_word(&Value::from(name)) {
-        return Some(number);
-    }
-    let word = name.trim().to_ascii_lowercase();
-    let rest = word
-        .strip_prefix("phase")
-        .or_else(|| word.strip_prefix(['p', 'm']))?;
-    let rest = rest.trim_start_matches([' ', '_', '-']);
-    let end = rest.find(|c: char| !c.is_ascii_digit())?;
-    let bound = !rest[end..].starts_with(char::is_alphabetic);
-    bound.then(|| rest[..end].parse().ok()).flatten()
+/// Whether a key is the name of a phase, and not the id of a task: `P0` and `phase_1_core` are, `P0-T1` and `M1.2` are not.
+pub(super) fn names_phase(key: &str) -> bool {
+    phase_name(&key.to_ascii_lowercase()).is_some()
+        && key.starts_with(char::is_alphabetic)
+        && !key.contains('.')
+        && id_at_start(key) != Some(key)
 }
 
 /// What is said of each phase: an object by name, or a list of objects with one.
@@ -195,26 +192,44 @@ pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
         Value::Object(map) => map
             .iter()
             .filter(|(_, it)| told(it))
-            .filter_map(|(name, it)| Some((phase_name(name)?, it)))
+            .filter_map(|(name, it)| Some((phase_word(&name.as_str().into())?, it)))
             .collect(),
         Value::Array(items) => items
             .iter()
             .filter(|it| it.is_object())
-            .filter_map(|it| Some((phase_entry(it)?, it)))
+            .filter_map(|it| Some((phase_word(it)?, it)))
             .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 
 /// The first of some keys that a document has, with its value.
-pub(super) fn phase_told(value: &Value) -> Option<&Value> {
-    let execution = value.pointer("/execution/current_phase");
-    execution.or_else(|| {
+pub(super) fn phase_told<'v>(value: &'v Value) -> Option<&'v Value> {
+    let told = |value: &'v Value| {
+        let map = value.as_object()?;
+        Old { map }.get(PHASE)
+    };
+    value
+        .get("execution")
+        .and_then(told)
+        .or_else(|| told(value))
+}
+
+/// How many tasks a document of any family says there are, beside its lists.
+pub(super) fn total_told(value: &Value) -> usize {
+    let told = |value: &Value| {
         Old {
             map: value.as_object()?,
         }
-        .get(PHASE)
-    })
+        .get(TOTAL)?
+        .as_u64()
+    };
+    // Our own number first, then that of the document.
+    let mut nested = NUMBERS.iter().map(|place| value.get(*place));
+    let metrics = nested.next().flatten();
+    let places = metrics.into_iter().chain([value]).chain(nested.flatten());
+    let total = places.filter_map(told).next();
+    total.map_or(0, |total| usize::try_from(total).unwrap_or(0))
 }
 
 pub(super) fn is_done(value: &Value) -> bool {
@@ -330,7 +345,7 @@ impl<'v> Old<'v> {
                     .or(phases.as_array().map(Vec::len));
                 !entries.is_empty() && Some(entries.len()) == size
             });
-        let tasks = match self.map.get("tasks") {
+        let tasks = match self.get(TASKS) {
             Some(Value::Object(map)) => by_id(map) || lists_of(map),
             Some(Value::Array(items)) => {
                 phase && !items.is_empty() && items.iter().all(|item| entry(item).is_some())
@@ -356,13 +371,38 @@ pub(super) fn by_id(map: &Map<String, Value>) -> bool {
         && map.iter().all(|(key, value)| {
             TaskId::new(key).is_ok()
                 && key.contains(|c: char| c.is_ascii_digit())
+                && !names_phase(key)
                 && (value.is_object() || value.is_string() || value.is_boolean())
         })
 }
 
-/// The lists of 2.0, some of them as numbers or objects.
+/// The list of 2.0 that a key means.
+pub(super) fn list_named(key: &str) -> Option<&'static str> {
+    let key = snake(key);
+    let found = LISTS.iter().find(|(_, names)| names.contains(&&*key));
+    found.map(|(list, _)| *list)
+}
+
+/// Lists of tasks under any of their names, or by phase.
 fn lists_of(map: &Map<String, Value>) -> bool {
-    LISTS.iter().any(|(list, _)| map.contains_key(*list))
+    map.keys()
+        .any(|key| list_named(key).is_some() || names_phase(key))
+}
+
+/// The lists of 2.0 under their own names and with nothing but ids. What is damaged in them is for others to tell.
+fn plain_lists(map: &Map<String, Value>) -> bool {
+    let id = |item: &Value| item.as_str().is_some_and(|text| TaskId::new(text).is_ok());
+    let plain = |list: &Value| match list {
+        Value::Array(items) => items.iter().all(|item| id(item) || entry(item).is_none()),
+        Value::String(_) => entry(list).is_none(),
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(_) | Value::Object(_) => false,
+    };
+    let fits = |(key, list): (&String, &Value)| match list_named(key) {
+        Some(name) => name == key && plain(list),
+        None => !list.is_number() && !names_phase(key),
+    };
+    map.is_empty() || lists_of(map) && map.iter().all(fits)
 }
 
 /// Versions of this format have at most two numbers.

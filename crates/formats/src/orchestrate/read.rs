@@ -250,7 +250,8 @@ struct Ids<'d> {
 impl<'d> Ids<'d> {
     /// The id in a value, if it is one.
     fn of(&mut self, value: &'d Value) -> Option<Id> {
-        value.as_str().and_then(|text| self.named(text))
+        let plain = value.as_str().and_then(|text| self.named(text));
+        plain.or_else(|| families::entry(value).and_then(|(id, _)| self.named(id)))
     }
 
     fn named(&mut self, text: &'d str) -> Option<Id> {

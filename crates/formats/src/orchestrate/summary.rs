@@ -1,6 +1,6 @@
 //! What any file of the kind says at a glance, whatever its family.
 
-use super::families::{Family, family, phase_told, phase_word};
+use super::families::{Family, family, phase_told, phase_word, total_told};
 use super::{Meta, plan_file};
 use crate::finding::Finding;
 use crate::json::JsonDocument;
@@ -115,10 +115,7 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
             .and_then(|(_, number)| usize::try_from(*number).ok())
             .unwrap_or(0)
     };
-    let metrics = new.pointer("/metrics/total_tasks").and_then(Value::as_u64);
-    let metrics = metrics
-        .and_then(|total| usize::try_from(total).ok())
-        .unwrap_or(0);
+    let told = total_told(document.value());
     let listed = lists
         .first()
         .map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
@@ -133,8 +130,8 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
             .map(|(status, ids)| ids.len().max(number(status.name())))
             .sum::<usize>()
             .max(number("total"))
-            .max(metrics),
-        counted: number("total") > 0 || metrics > 0,
+            .max(told),
+        counted: number("total") > 0 || told > 0,
         phase: phase(document.value()),
         phases_done,
         lists,

@@ -237,7 +237,18 @@ fn task(
         }
         title = kept;
     }
-    let told = phase_told_by(id.as_str());
+    // A box knows better: `[ ] T1.1: Order page - done` is about a page.
+    if let Some((mark, kept)) = status::after_dash(title, title_at(title))
+        && (!one.boxed || (mark.says, progress) == (Progress::Done, Progress::Done))
+    {
+        progress = mark.says;
+        if !several {
+            marks.push(mark);
+        }
+        title = kept;
+    }
+    // `T2` alone counts tasks as often as phases.
+    let told = phase_told_by(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
     let stated = met
         .iter()
         .find_map(|at| survey.candidates[*at].named.stated);
@@ -298,7 +309,7 @@ fn task(
         section: around
             .filter(|it| it.whole == number)
             .map_or(0, |phase| phase.half),
-        title: title.to_owned(),
+        title: whole_marks(title),
         done: progress == Progress::Done,
         progress,
         assignee: None,
@@ -311,6 +322,17 @@ fn task(
         body: 0..0,
         title_end: heading.then(|| one.named.title_at + one.named.title.len()),
     }
+}
+
+/// A title without the end of emphasis that was begun before the id: `**T1.1: Title** more`.
+fn whole_marks(title: &str) -> String {
+    let mut title = title.to_owned();
+    for marker in ["**", "~~", "`"] {
+        if title.matches(marker).count() % 2 == 1 {
+            title = title.replacen(marker, "", 1);
+        }
+    }
+    title
 }
 
 fn groups(survey: &Survey<'_>, built: &mut Built) {

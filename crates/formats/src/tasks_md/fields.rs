@@ -1,5 +1,7 @@
 //! The fields of a task (`**의존성**: T1.1`), on lines of their own, behind a title, or in cells.
 
+use super::id::{Shape, is_word_char, leading_id, leading_word, shape};
+
 /// How far into a text the colon after a field name is looked for, in bytes.
 const FIELD_NAME_BYTES_MAX: usize = 60;
 
@@ -17,7 +19,7 @@ pub(super) enum Field {
     Title,
 }
 
-const FIELD_NAMES: [(&str, Field); 74] = [
+const FIELD_NAMES: [(&str, Field); 83] = [
     ("담당", Field::Assignee),
     ("담당자", Field::Assignee),
     ("담당 에이전트", Field::Assignee),
@@ -26,6 +28,7 @@ const FIELD_NAMES: [(&str, Field); 74] = [
     ("전문가", Field::Assignee),
     ("에이전트", Field::Assignee),
     ("수행자", Field::Assignee),
+    ("실행 에이전트", Field::Assignee),
     ("assignee", Field::Assignee),
     ("assigned", Field::Assignee),
     ("assigned to", Field::Assignee),
@@ -50,6 +53,12 @@ const FIELD_NAMES: [(&str, Field); 74] = [
     ("의존 task", Field::Needs),
     ("의존 tasks", Field::Needs),
     ("선수 작업", Field::Needs),
+    ("선행 과제", Field::Needs),
+    ("이전 작업", Field::Needs),
+    ("이전 태스크", Field::Needs),
+    ("task dependencies", Field::Needs),
+    ("predecessors", Field::Needs),
+    ("predecessor", Field::Needs),
     ("사전 작업", Field::Needs),
     ("depends upon", Field::Needs),
     ("depends on", Field::Needs),
@@ -67,6 +76,8 @@ const FIELD_NAMES: [(&str, Field); 74] = [
     ("전제조건", Field::Conditions),
     ("prerequisites", Field::Conditions),
     ("prerequisite", Field::Conditions),
+    ("pre requisites", Field::Conditions),
+    ("pre requisite", Field::Conditions),
     ("requires", Field::Conditions),
     ("needs", Field::Conditions),
     ("after", Field::Conditions),
@@ -207,9 +218,9 @@ fn sentence(line: &str) -> Option<&str> {
     })?;
     let value = line[phrase.len()..].trim_start();
     // With other words it is prose.
-    let words = value.split(|c: char| !super::id::is_word_char(c));
+    let words = value.split(|c: char| !is_word_char(c));
     let mut words = words.map(|word| word.trim_end_matches('.'));
-    let id = |word: &str| super::id::shape(word) == Some(super::id::Shape::Strong);
+    let id = |word: &str| shape(word) == Some(Shape::Strong);
     let fits = |word: &str| word.is_empty() || id(word) || matches!(word, "and" | "or");
     words.all(fits).then_some(value)
 }
@@ -234,9 +245,10 @@ fn tidy(value: &str) -> &str {
 
 /// The next place from which a further field may begin: where the text before it ends, where to look on, and its text.
 fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
-    let found = text[from..]
-        .char_indices()
-        .find(|(_, c)| "|,;/·(（[{—–→".contains(*c) || *c == '*');
+    let found = text[from..].char_indices().find(|(at, c)| {
+        let hyphen = || text[..from + at].ends_with(' ') && text[from + at..].starts_with("- ");
+        "|,;/·(（[{—–→*".contains(*c) || *c == '-' && hyphen()
+    });
     let (at, c) = found.map(|(at, c)| (from + at, c))?;
     if c == '*' {
         let stars = text[at..].bytes().take_while(|byte| *byte == b'*').count();
@@ -248,7 +260,7 @@ fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
 
 /// Reads `name: value`, where the name may be bold with the colon inside or outside of the bold.
 fn at_start(text: &str) -> Option<(Field, &str)> {
-    if let Some(found) = bold_name(text) {
+    if let Some(found) = without_colon(text) {
         return Some(found);
     }
     let colon = text
@@ -264,25 +276,29 @@ fn at_start(text: &str) -> Option<(Field, &str)> {
     Some((field, value.trim_start().trim_start_matches("**").trim()))
 }
 
-/// `**의존성** T1.1`: a bold name without a colon, where what follows is what such a field holds.
-fn bold_name(text: &str) -> Option<(Field, &str)> {
+/// `**의존성** T1.1`, `의존성 — T1.1`: a name in bold or before a dash, where what follows is what such a field holds.
+fn without_colon(text: &str) -> Option<(Field, &str)> {
     // The stars before it may have been taken for the mark of a list.
     let bare = text.strip_prefix("**").unwrap_or(text);
     let near = bare.char_indices().map(|(at, _)| at);
     let mut near = near.take_while(|at| *at < FIELD_NAME_BYTES_MAX);
-    let end = near.find(|at| bare[*at..].starts_with("**"))?;
-    let (name, value) = (&bare[..end], &bare[end + 2..]);
-    let value = value.trim_start();
-    if name.ends_with([':', '：']) || value.starts_with([':', '：']) {
+    let ends = |at: &usize| {
+        ["**", " - ", " — ", " – "]
+            .iter()
+            .any(|it| bare[*at..].starts_with(it))
+    };
+    let (name, value) = bare.split_at(near.find(ends)?);
+    // The name first: what follows is only looked at where there is one, however long it is.
+    let field = by_name(name).filter(|_| !name.ends_with([':', '：']))?;
+    let value = value.trim_start_matches("**").trim_start();
+    if value.starts_with([':', '：']) {
         return None;
     }
-    let field = by_name(name)?;
+    let value = value.trim_start_matches(['-', '—', '–', ' ']);
     let word = value.trim_start_matches(['`', '[', '*', '@']);
     let fits = match field {
-        Field::Needs | Field::Beside => {
-            super::id::shape(super::id::leading_id(word)) == Some(super::id::Shape::Strong)
-        }
-        Field::Assignee => value.starts_with(['`', '@']) && !word.is_empty(),
+        Field::Needs | Field::Beside => shape(leading_id(word)) == Some(Shape::Strong),
+        Field::Assignee => is_role(value) || value.starts_with(['`', '@']) && !word.is_empty(),
         _ => false,
     };
     fits.then_some((field, value))
@@ -361,17 +377,18 @@ fn in_words(text: &str) -> Option<&str> {
         .nth(48)
         .map_or(text, |(end, _)| &text[..end]);
     let head = near.to_ascii_lowercase();
-    for phrase in [
-        "depends on ",
-        "depends: ",
-        "blocked by ",
-        "requires t",
-        "requires p",
-        "after t",
-        "after p",
+    // The last two say other things as well: an id has to follow.
+    for (phrase, least) in [
+        ("depends on ", None),
+        ("depends: ", None),
+        ("blocked by ", None),
+        ("requires ", Some(Shape::Strong)),
+        ("after ", Some(Shape::Strong)),
     ] {
         if head.starts_with(phrase) {
-            return Some(text[phrase.len() - 1..].trim_end_matches([')', ']', ' ']));
+            let value = text[phrase.len()..].trim_end_matches([')', ']', ' ']);
+            let word = value.trim_start_matches([' ', '`', '*', '[']);
+            return (shape(leading_id(word)) >= least).then_some(value);
         }
     }
     let close = near.find([')', '）', ']'])?;
@@ -379,8 +396,8 @@ fn in_words(text: &str) -> Option<&str> {
     let needs = ["의존", "이후", "완료 후", "필요"]
         .iter()
         .any(|word| inside.ends_with(word));
-    let id = super::id::leading_id(inside);
-    (needs && super::id::shape(id) == Some(super::id::Shape::Strong)).then_some(inside)
+    let id = leading_id(inside);
+    (needs && shape(id) == Some(Shape::Strong)).then_some(inside)
 }
 
 /// Whoever a title ends with: after a dash, in code marks, or both.
@@ -402,7 +419,7 @@ fn who_at_end(title: &str) -> Option<(&str, &str)> {
         };
         let names = title[start..]
             .split(['+', '&', ','])
-            .map(|it| it.trim_matches([' ', '`']));
+            .map(|it| it.trim_matches([' ', '`', '[', ']']));
         return (!dashed.is_empty() && names.clone().all(fits))
             .then_some((dashed, &title[start..]));
     }
@@ -429,16 +446,16 @@ fn is_plain_name(name: &str) -> bool {
 }
 
 fn is_role(name: &str) -> bool {
+    if name.len() >= 48 {
+        return false;
+    }
     let last = name
         .rsplit(['-', '_', ' '])
         .next()
         .unwrap_or_default()
         .to_ascii_lowercase();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.');
-    name.len() > last.len()
-        && name.len() < 48
-        && name.chars().all(plain)
-        && ROLES.contains(&last.as_str())
+    name.len() > last.len() && name.chars().all(plain) && ROLES.contains(&last.as_str())
 }
 
 /// The names in an assignee field: without code marks, `@` and a remark in parentheses.
@@ -493,7 +510,7 @@ pub(super) fn is_none(text: &str) -> bool {
         .get(..3)
         .is_some_and(|head| head.eq_ignore_ascii_case("n/a"));
     let word = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let word = super::id::leading_word(word);
+    let word = leading_word(word).trim_end_matches('.');
     slashed
         || word.is_empty()
         || NONE_WORDS

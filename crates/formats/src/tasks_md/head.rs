@@ -16,6 +16,9 @@ const TAG_BYTES_MAX: usize = 24;
 /// Marks of emphasis.
 const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
 
+/// Tags of emphasis.
+const TAGS: [&str; 7] = ["b", "strong", "i", "em", "code", "s", "del"];
+
 /// Words before the number of a phase. Those of the second kind count where the plan has none of the first.
 const PHASE_WORDS: [(&str, PhaseWord); 8] = [
     ("phase", PhaseWord::Phase),
@@ -146,11 +149,12 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         } else if let Some(marker) = EMPHASIS.iter().find(|it| rest.starts_with(**it)) {
             emphasis = true;
             rest = &rest[marker.len()..];
-        } else if let Some(after) = numbering(rest) {
+        } else if let Some(after) = keycap(rest).or_else(|| numbering(rest)) {
             rest = after;
         } else if let Some(after) = tags(rest) {
             rest = after;
         } else if let Some(after) = anchor(rest) {
+            emphasis = true;
             rest = after;
         } else if let Some(first) = rest.chars().next()
             && !first.is_alphanumeric()
@@ -196,10 +200,22 @@ fn tags(text: &str) -> Option<&str> {
     (rest.len() < text.len() && ends && shape(id) == Some(Shape::Strong)).then_some(rest)
 }
 
-/// `<a id="t1"></a>`: a place for links to lead to.
+/// `<a id="t1"></a>`, a place for links to lead to, or a tag of emphasis: `<b>`.
 fn anchor(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix("<a ")?;
-    inside.split_once("</a>").map(|(_, after)| after)
+    if let Some(inside) = text.strip_prefix("<a ") {
+        return inside.split_once("</a>").map(|(_, after)| after);
+    }
+    TAGS.iter()
+        .find_map(|tag| text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>'))
+}
+
+/// `1️⃣`.
+fn keycap(text: &str) -> Option<&str> {
+    let (_, length) = leading_number(text)?;
+    let rest = &text[length..];
+    rest.strip_prefix('\u{fe0f}')
+        .unwrap_or(rest)
+        .strip_prefix('\u{20e3}')
 }
 
 /// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
@@ -295,7 +311,11 @@ fn phase_prefix(text: &str) -> Option<(PhaseWord, PhaseNumber, &str)> {
         if head.eq_ignore_ascii_case(word) {
             let rest = text[word.len()..].trim_start_matches([' ', '\t', '-', '#', '_']);
             let (number, length) = number(rest)?;
-            return Some((kind, number, &rest[length..]));
+            let after = &rest[length..];
+            // `Phase 2B` is a part of phase 2.
+            let letter = after.strip_prefix(|c: char| c.is_ascii_alphabetic());
+            let letter = letter.filter(|it| !it.starts_with(char::is_alphanumeric));
+            return Some((kind, number, letter.unwrap_or(after)));
         }
     }
     if let Some(rest) = text.strip_prefix(['P', 'M']) {
@@ -317,7 +337,7 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     }
     let next = after.trim_start();
     let title = next
-        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+·•".contains(c));
+        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|｜,，)]*_`~&→/+·•".contains(c));
     let between = &next[..next.len() - title.len()];
     if between.contains(['~', '&', '→', '/', '+']) {
         return None;
@@ -376,7 +396,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     let next = after.trim_start();
     let spaced = next.len() < after.len();
     let mut separator = Separator::Clear;
-    let title = if let Some(title) = next.strip_prefix('：') {
+    let title = if let Some(title) = next.strip_prefix(['：', '｜']) {
         title
     } else if let Some(title) = next.strip_prefix(':') {
         // `10:30` and `S3://x` are no titles.
@@ -393,7 +413,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
         next
     } else if spaced || next.starts_with(['(', '[', '（']) {
         separator = Separator::Space;
-        next
+        next.trim_start_matches(['→', '·', '•'])
     } else {
         return None;
     };
@@ -479,6 +499,11 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
     if !emphasis {
         return text;
     }
+    let tag = |tag: &&str| {
+        let rest = text.strip_prefix("</")?.strip_prefix(*tag)?;
+        rest.strip_prefix('>')
+    };
+    let text = TAGS.iter().find_map(tag).unwrap_or(text);
     text.trim_start_matches("~~")
         .trim_start_matches(['*', '_', '`'])
 }

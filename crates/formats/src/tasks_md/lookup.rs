@@ -5,7 +5,7 @@ use super::finding::{PlanFinding, PlanFindingCode};
 use super::id::{Shape, TaskId, leading_id, shape};
 use super::mermaid::{Link, Node};
 use super::parse::{PendingField, excerpt, without_comment};
-use super::refs::{Found, Mentions, Names, Ref, mentions};
+use super::refs::{Found, Mentions, Names, Ref, full_end, mentions};
 use super::{EDGES_MAX, Edge};
 use bowline_words::message::InPlan;
 use std::collections::HashMap;
@@ -107,6 +107,10 @@ impl<'t> Lookup<'t> {
         let own = self.names.task(task);
         let found = match one {
             Ref::One(name) => self.names.find(name, Some(task)),
+            Ref::Joined(first, end) => match self.names.find(&full_end(first, end), Some(task)) {
+                Found::Missing => return self.reference(pending, Ref::One(end), task),
+                found => found,
+            },
             Ref::Range(first, end) => match self.names.range(first, end, Some(task)) {
                 Ok(tasks) => Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect()),
                 Err(end) => return self.missing(pending, end, task),

@@ -214,38 +214,38 @@ impl<'a> Reader<'a> {
         if text.starts_with("~~") && text.ends_with("~~") {
             return;
         }
-        if row.kind == Kind::Meta {
-            // Of what stands in code only the order and who does it are about the task, and may be about something else.
-            fields::each(text, |field, value| match field {
-                Field::Needs => self.field(row, owner, Field::Conditions, value),
-                Field::Beside | Field::Assignee => self.field(row, owner, field, value),
-                _ => {}
-            });
-            return;
-        }
+        // Of what stands in code only the order and who does it are about the task, and may be about something else.
+        let code = row.kind == Kind::Meta;
         let mut named = false;
         let mut open_field = None;
         fields::each(text, |field, value| {
             named = true;
-            if value.is_empty() {
-                let column = row.column + usize::from(row.kind == Kind::Item);
-                open_field = Some(OpenField {
-                    field,
-                    owner,
-                    column,
-                    fresh: true,
-                });
-                return;
+            let field = match field {
+                Field::Needs if code => Field::Conditions,
+                Field::Needs | Field::Beside | Field::Assignee => field,
+                _ if code => return,
+                _ => field,
+            };
+            // A comma at the end goes on below.
+            let goes_on = value.is_empty() || text.ends_with([',', '，', '、']);
+            open_field = goes_on.then(|| OpenField {
+                field,
+                owner,
+                column: row.column + usize::from(row.kind == Kind::Item),
+                fresh: true,
+            });
+            if !value.is_empty() {
+                self.field(row, owner, field, value);
             }
-            self.field(row, owner, field, value);
         });
-        // `**Dependencies**` alone above a list.
-        if !named && text.starts_with("**") {
+        // `**Dependencies**` alone above a list, or `- Dependencies` with a list in it.
+        if !named && (text.starts_with("**") || row.kind == Kind::Item) {
+            let within = row.kind == Kind::Item && !text.starts_with("**");
             let field = fields::named(text);
             open_field = field.map(|field| OpenField {
                 field,
                 owner,
-                column: row.column,
+                column: row.column + usize::from(within),
                 fresh: true,
             });
             named = field.is_some();
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
             let label = text.starts_with("**") && shape(leading_id(&text[2..])).is_none();
             let below = row.column >= open.column && !label && !text.starts_with('[');
             match row.kind {
-                Kind::Item if below => {
+                Kind::Item | Kind::Meta if below && (!code || text.starts_with('-')) => {
                     self.field(row, open.owner, open.field, text);
                     self.open_field = Some(OpenField {
                         fresh: false,
@@ -294,6 +294,21 @@ impl<'a> Reader<'a> {
 
     /// A table: rows that name tasks bring their fields; one of names and values in the body of a task is its fields.
     fn table(&mut self, rows: &[Vec<Row<'a>>], owner: Owner) {
+        // With names above and values below there is one row of them.
+        if let [names, values] = rows
+            && names
+                .iter()
+                .take(2)
+                .all(|it| fields::named(it.text).is_some())
+            && owner != Owner::Nobody
+        {
+            for (name, value) in names.iter().zip(values) {
+                if let Some(field) = fields::named(name.text) {
+                    self.field(value, owner, field, value.text);
+                }
+            }
+            return;
+        }
         for cells in rows {
             if let [name, value, ..] = &cells[..]
                 && let Some(field) = fields::named(name.text)
@@ -529,7 +544,7 @@ fn one_form(tasks: &mut [super::Task]) {
             .iter()
             .map(|mark| mark.says)
             .max()
-            .unwrap_or_default();
+            .unwrap_or(task.progress);
         task.done = task.progress == Progress::Done;
     }
 }

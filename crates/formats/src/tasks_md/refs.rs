@@ -19,6 +19,8 @@ const NAMED_MAX: usize = 4;
 pub(super) enum Ref<'a> {
     One(&'a str),
     Range(&'a str, &'a str),
+    /// `P1-R1-T1/T2`: the second of them.
+    Joined(&'a str, &'a str),
     /// Everything that begins so: `P1-R*`.
     Prefix(&'a str),
     Phase(u32),
@@ -121,7 +123,7 @@ fn word<'a>(
     if is_known(id) || shape(id) == Some(Shape::Strong) {
         // `T1.1-T1.3` is one word and two ids.
         if !is_known(id)
-            && let Some((first, end)) = glued(id)
+            && let Some((first, end)) = glued(id, &is_known)
         {
             all.refs.push(Ref::Range(first, end));
             return behind;
@@ -132,9 +134,9 @@ fn word<'a>(
             return value.len() - rest.len();
         }
         all.refs.push(Ref::One(id));
-        return behind;
+        return joined(value, id, behind, all);
     }
-    if let Some((first, end)) = glued(id) {
+    if let Some((first, end)) = glued(id, &is_known) {
         all.refs.push(Ref::Range(first, end));
         return behind;
     }
@@ -165,6 +167,20 @@ fn word<'a>(
     }
 }
 
+/// Reads the short ids that are joined to an id without a space, and says where to go on.
+fn joined<'a>(value: &'a str, first: &'a str, at: usize, all: &mut Mentions<'a>) -> usize {
+    let mut at = at;
+    while let Some(rest) = value[at..].strip_prefix(['/', ',', '·', '+', '&']) {
+        let id = leading_id(rest);
+        if id.contains('-') || shape(id) != Some(Shape::Strong) {
+            break;
+        }
+        all.refs.push(Ref::Joined(first, id));
+        at = value.len() - rest.len() + id.len();
+    }
+    at
+}
+
 /// The text before a `*` that stands for the rest of an id, and is no mark of emphasis.
 fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     let rest = &value[behind..];
@@ -174,12 +190,13 @@ fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
-/// Two ids joined by a hyphen: `T1.1-T1.3`.
-fn glued(word: &str) -> Option<(&str, &str)> {
+/// Two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` where both are known.
+fn glued<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     let middle = word.find("-T").or_else(|| word.find("-P"))?;
     let (first, end) = (&word[..middle], &word[middle + 1..]);
     let strong = |id: &str| shape(id) == Some(Shape::Strong) && id.contains('.');
-    (strong(first) && strong(end)).then_some((first, end))
+    let both = |fits: &dyn Fn(&str) -> bool| fits(first) && fits(end);
+    (both(&strong) || both(known)).then_some((first, end))
 }
 
 /// What a name stands for.

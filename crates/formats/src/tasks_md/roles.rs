@@ -209,6 +209,16 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
         let id = all[at].named.names.first();
         counted.entry(prefix(id)).or_default().insert(id);
     }
+    // `### 1.1 Sign-in` above `- [ ] 1.1.1 Form`; a section `2.` is none.
+    let numbers = all
+        .iter()
+        .zip(&*roles)
+        .filter(|(one, role)| one.named.shape == Shape::Number && **role == Role::Task);
+    let parted: HashSet<&str> = numbers
+        .map(|(one, _)| one.named.names.first())
+        .flat_map(|id| id.match_indices('.').map(move |(end, _)| &id[..end]))
+        .filter(|id| id.contains('.'))
+        .collect();
     let sure = |at: &usize| {
         let one = &all[*at];
         let several = counted
@@ -217,7 +227,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
         match one.named.shape {
             Shape::Strong => true,
             Shape::Loose => !strong && several && one.named.separator == Separator::Clear,
-            Shape::Number => false,
+            Shape::Number => parted.contains(one.named.names.first()),
         }
     };
     let open: Vec<usize> = open.into_iter().filter(sure).collect();
@@ -244,7 +254,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
     let mut heads: HashSet<&str> = HashSet::new();
     for &at in &open {
         let id = all[at].named.names.first();
-        let group = holders.contains(&at) || longer.contains(id);
+        let group = holders.contains(&at) || longer.contains(id) || parted.contains(id);
         roles[at] = match (group, ticked_headings) {
             (true, _) => Role::Group,
             (false, true) => Role::Boxless,

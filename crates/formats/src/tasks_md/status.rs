@@ -51,7 +51,7 @@ const SIGNS: [(&str, Progress, &str, &str); 13] = [
 ];
 
 /// Words, what they say, and their partners when done and when open. Longer ones first where one begins like another.
-const WORDS: [(&str, Progress, &str, &str); 47] = [
+const WORDS: [(&str, Progress, &str, &str); 49] = [
     ("완료됨", Progress::Done, "완료됨", "대기"),
     ("완료함", Progress::Done, "완료함", "대기"),
     ("완료", Progress::Done, "완료", "대기"),
@@ -99,6 +99,8 @@ const WORDS: [(&str, Progress, &str, &str); 47] = [
     ("To Do", Progress::Open, "Done", "To Do"),
     ("To do", Progress::Open, "Done", "To do"),
     ("to do", Progress::Open, "done", "to do"),
+    ("WIP", Progress::InProgress, "Done", "Todo"),
+    ("Backlog", Progress::Open, "Done", "Backlog"),
 ];
 
 /// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`), with the text after it. `offset` is where `text` stands.
@@ -117,7 +119,7 @@ pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>,
         return None;
     }
     let says = match mark {
-        'x' | 'X' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
+        'x' | 'X' | 'ｘ' | 'Ｘ' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
         '/' | '~' => Progress::InProgress,
         _ => Progress::Open,
     };
@@ -166,21 +168,24 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     if let Some((mark, _, _)) = tick_box(bare, offset) {
         return Some(mark);
     }
-    if let Some((first, rest)) = sign(bare, offset) {
-        let next = rest.trim_start();
-        let behind = offset + (bare.len() - next.len());
-        // Both are one: the word says it, and the sign goes with it.
-        return Some(match word(next, behind) {
-            Some((second, _)) => Mark {
-                at: first.at.start..second.at.end,
-                says: second.says.max(first.says),
-                ..second
-            },
-            None => first,
-        });
-    }
+    // A picture beside the word is one with it, and goes when the word changes.
+    let picture = |c: char| c == ' ' || !c.is_ascii() && !"—–：（".contains(c);
     let plain = bare.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
-    word(plain, offset + (bare.len() - plain.len())).map(|(mark, _)| mark)
+    let signed = sign(bare, offset).map(|(mark, _)| mark);
+    let Some((said, rest)) = word(plain, offset + (bare.len() - plain.len())) else {
+        return signed;
+    };
+    let start = match bare[..bare.len() - plain.len()].chars().all(picture) {
+        true => offset,
+        false => said.at.start,
+    };
+    let behind = rest.trim_start();
+    let end = sign(behind, said.at.end + (rest.len() - behind.len()));
+    Some(Mark {
+        at: start..end.map_or(said.at.end, |(sign, _)| sign.at.end),
+        says: signed.map_or(said.says, |sign| sign.says.max(said.says)),
+        ..said
+    })
 }
 
 /// A box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. The title without it.
@@ -242,6 +247,17 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let (mark, rest) = word(&open[bracket + width..], offset + bracket + width)?;
     let kept = title[..bracket].trim_end_matches(['*', '_', ' ', '\t']);
     (rest.is_empty() && open.len() < title.len()).then_some((mark, kept))
+}
+
+/// A word behind a dash that ends a title, and when it was so: `Title - 완료 2026-01-10`. The title without it.
+pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
+    let dashes = [" - ", " — ", " – "];
+    let ends = dashes
+        .iter()
+        .filter_map(|it| Some((title.rfind(it)?, it.len())));
+    let (at, length) = ends.max_by_key(|(at, _)| *at)?;
+    let (mark, rest) = word(&title[at + length..], offset + at + length)?;
+    is_date(rest).then_some((mark, title[..at].trim_end()))
 }
 
 /// Nothing, or when something was done: `(2026-01-10)`, ` 1/10`.

@@ -4,6 +4,7 @@ use super::blocks::{Block, Kind, Row};
 use super::fields::{self, Field};
 use super::head::{self, Head, Named, PhaseNumber, PhaseWord, What};
 use super::id::{Shape, phase_told_by};
+use super::parse::without_comment;
 use super::roles::{Role, decide};
 use super::status::{self, Mark};
 use std::collections::HashSet;
@@ -163,7 +164,7 @@ fn is_box(cell: &Row<'_>) -> bool {
 
 /// The text of a heading without closing marks.
 fn heading_text<'a>(row: &Row<'a>) -> &'a str {
-    let text = row.text.trim_start_matches('#').trim_end();
+    let text = without_comment(row.text.trim_start_matches('#')).trim_end();
     let open = text.trim_end_matches('#');
     if open.ends_with(char::is_whitespace) {
         open.trim_end()
@@ -172,24 +173,37 @@ fn heading_text<'a>(row: &Row<'a>) -> &'a str {
     }
 }
 
-/// Whether a heading talks about tasks or phases and names none.
+/// Whether a heading talks about tasks or phases and names none. What it says in brackets at its end does not matter.
 fn is_aside(text: &str) -> bool {
-    if text.len() >= 200 {
-        return false;
-    }
-    let lower = text.to_lowercase();
+    let bare = bare(text);
     let anywhere = |word: &str| {
-        let mut places = lower.match_indices(word);
-        places.any(|(at, _)| is_whole(&lower, at, word))
+        let mut places = bare.match_indices(word);
+        places.any(|(at, _)| is_whole(&bare, at, word))
+    };
+    ends_aside(text) || ASIDE_ANYWHERE.into_iter().any(anywhere)
+}
+
+/// Whether it does so with its last word: `Phase 1 - 완료 조건`, and not `Phase 1 - Dependency injection`.
+fn ends_aside(text: &str) -> bool {
+    let bare = bare(text);
+    let at_end = |word: &str| {
+        let at = bare.len().checked_sub(word.len());
+        bare.ends_with(word) && at.is_some_and(|at| is_whole(&bare, at, word))
+    };
+    let mut words = ASIDE_ANYWHERE.into_iter().chain(ASIDE_AT_END);
+    words.any(at_end)
+}
+
+/// The words of a heading without what stands in brackets at its end; of a long one, none.
+fn bare(text: &str) -> String {
+    let lower = match text.len() {
+        0..200 => text.to_lowercase(),
+        _ => String::new(),
     };
     let open = lower.rfind(['(', '（']).filter(|at| *at > 0);
     let bare = open.map_or(lower.as_str(), |at| &lower[..at]);
-    let bare = bare.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let at_end = |word: &str| {
-        let at = bare.len().checked_sub(word.len());
-        bare.ends_with(word) && at.is_some_and(|at| is_whole(bare, at, word))
-    };
-    ASIDE_ANYWHERE.into_iter().any(anywhere) || ASIDE_AT_END.into_iter().any(at_end)
+    bare.trim_end_matches(|c: char| !c.is_alphanumeric())
+        .to_owned()
 }
 
 /// Whether a word stands on its own there. Korean words are joined to others as they please.
@@ -346,7 +360,14 @@ impl<'a> Walk<'a> {
         } = head.what
             && self.is_phase(word, level)
         {
-            let about = is_aside(title);
+            let before = &row.text[..head::place_in(row.text, title)];
+            let about = match before
+                .trim_end()
+                .ends_with(['-', '–', '—', '.', '|', '｜', '·'])
+            {
+                true => ends_aside(title),
+                false => is_aside(title),
+            };
             let aside = about && !row.text.contains([':', '：']);
             self.survey.phases.push(PhaseFound {
                 number,
@@ -514,11 +535,14 @@ impl<'a> Walk<'a> {
         let (above, _) = self.around();
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
         for cells in rows {
-            // The id is in the first column, or behind a running number.
+            // The id is in the first column, or behind a running number; in a column of needs it is that of another.
             let found = cells.iter().take(2).enumerate().find_map(|(at, cell)| {
                 let head = head::read(cell.text, cell.start);
+                let own = columns
+                    .get(at)
+                    .is_none_or(|it| !matches!(it, Some(Field::Needs)));
                 let fits = matches!(&head.what, What::Task(named) if named.shape != Shape::Number);
-                fits.then_some((at, cell, head))
+                (own && fits).then_some((at, cell, head))
             });
             let Some((id_at, cell, head)) = found else {
                 continue;

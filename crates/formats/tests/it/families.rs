@@ -497,3 +497,61 @@ fn the_version_of_a_users_program_is_kept() {
         assert_eq!(changed(&value)["program_version"], version);
     }
 }
+
+#[test]
+fn entries_of_2_0_lists_may_say_more_than_their_id() {
+    let value = json!({
+        "version": "2.0", "mode": "ultra-thin",
+        "execution": {"currentPhase": 1, "startedAt": "2026-01-02T03:04:05Z"},
+        "tasks": {
+            "completed": [{"id": "T0.1", "completed_at": "2026-01-02T03:04:05Z"}, "T0.2: Quay", {"task_id": "T1.1", "status": "failed"}],
+            "inProgress": "T1.2", "skipped": ["T0.3"], "failed": [{"id": "T1.3", "error": "no quay", "attempts": 3}],
+        },
+        "checkpoints": {"phase_0": {"tasks": [{"id": "T0.1"}, {"id": "T0.2"}], "merged": true}},
+        "bookkeeping": {"tasks": {"T0.2": {"note": "by hand"}}},
+    });
+    let found = read(&value);
+    assert_eq!(codes(&found), ["older_version"]);
+    assert_eq!(found.ids(Status::Completed), ["T0.1", "T0.2", "T0.3"]);
+    assert_eq!(found.ids(Status::Failed), ["T1.1", "T1.3"]);
+    assert_eq!(found.ids(Status::InProgress), ["T1.2"]);
+    assert_eq!((found.done, found.total, &found.phase), (3, 6, &json!(1)));
+    let new = changed(&value);
+    assert_eq!(new["bookkeeping"]["tasks"]["T1.3"]["error"], "no quay");
+    assert_eq!(new["bookkeeping"]["tasks"]["T0.3"]["skipped"], true);
+    assert_eq!(new["bookkeeping"]["tasks"]["T0.2"]["note"], "by hand");
+}
+
+#[test]
+fn tasks_by_phase_are_tasks_and_phases_are_none() {
+    for value in [
+        json!({"execution": {"current_phase": 1}, "tasks": {"phase_0": {"T0.1": "completed"}, "P1": {"T1.1": {"status": "in_progress"}, "T1.2": "pending"}}}),
+        json!({"current_phase": 1, "completed_tasks": {"P0": ["T0.1"]}, "in_progress": {"P1": ["T1.1"]}, "next_tasks": ["T1.2"], "current_task": "none"}),
+        json!({"currentPhase": "phase-1", "phases": {"phase-0": {"status": "completed", "tasks": {"T0.1": "done"}}, "phase-1": {"tasks": {"T1.1": "running", "T1.2": "todo"}}}}),
+        json!({"current_phase": {"number": 1, "name": "Core"}, "P0": {"status": "done", "tasks": ["T0.1"]}, "P1": {"in_progress": ["T1.1"], "tasks": ["T1.2"]}}),
+        json!({"current_phase": "Phase 1: Core", "task_status": {"T0.1": "completed", "T1.1": "in_progress", "T1.2": "pending"}}),
+    ] {
+        let found = read(&value);
+        assert_eq!(codes(&found), ["older_version"], "{value}");
+        assert_eq!(found.ids(Status::Completed), ["T0.1"], "{value}");
+        assert_eq!(found.ids(Status::InProgress), ["T1.1"], "{value}");
+        assert_eq!(found.ids(Status::Pending), ["T1.2"], "{value}");
+        assert_eq!((found.total, &found.phase), (3, &json!(1)), "{value}");
+        changed(&value);
+    }
+}
+
+#[test]
+fn how_many_there_are_is_told_beside_the_lists_of_any_family() {
+    for value in [
+        json!({"tasks": {"completed": ["T1.1"]}, "stats": {"total": 9, "completed": 1}}),
+        json!({"tasks": {"completed": ["T1.1"]}, "total_tasks": 9}),
+        json!({"tasks": {"completed": ["T1.1"]}, "metrics": {"total_tasks": 9}, "total_tasks": 12}),
+        json!({"tasks": {"total": 9, "completed": ["T1.1"]}}),
+        json!({"tasks": {"total": 9, "completed": 1}, "current_phase": 1}),
+    ] {
+        let found = read(&value);
+        assert_eq!((found.done, found.total), (1, 9), "{value}");
+        changed(&value);
+    }
+}

@@ -70,8 +70,8 @@ impl Glance {
         let Some(plan) = &self.plan else {
             return self.summary.done;
         };
-        // A phase of which the file lists no task was kept without lists.
-        let listed = self.summary.lists.iter().any(|(_, ids)| !ids.is_empty());
+        // A file that names none of them keeps account of phases.
+        let listed = !self.summary.ids(Status::Completed).is_empty();
         let phases = &self.summary.phases_done;
         let passed = plan
             .file

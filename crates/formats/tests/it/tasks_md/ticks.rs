@@ -55,3 +55,23 @@ fn unknown_tasks_and_missing_boxes_are_errors() {
     );
     assert_eq!(boxless.code(), "no_tick_box");
 }
+
+#[test]
+fn pictures_go_with_their_word() {
+    let plan = "## Phase 1: a\n### T1.1: a\n- 상태: ❌ 미완료\n### T1.2: b\n- Status: COMPLETE ✅\n### T1.3: c\n- **상태**: 🟢 **완료** (1/2)\n### T1.4: d\n- Status: WIP\n";
+    for (id, done, old, new) in [
+        ("T1.1", true, "❌ 미완료", "완료"),
+        ("T1.2", false, "COMPLETE ✅", "PENDING"),
+        ("T1.4", true, "WIP", "COMPLETE"),
+        ("T1.3", false, "**완료**", "**대기**"),
+    ] {
+        let changed = set_tick(plan, id, done).unwrap();
+        assert_eq!(changed, plan.replace(old, new), "{id}");
+        assert_eq!(parse(&changed).task(id).unwrap().done, done, "{id}");
+    }
+    let boxed = "### [x] T1.4: d — 완료 2026-01-04\n";
+    assert_eq!(
+        set_tick(boxed, "T1.4", false).unwrap(),
+        "### [ ] T1.4: d — 대기 2026-01-04\n"
+    );
+}
