@@ -469,3 +469,26 @@ fn whoever_asks_a_run_twice_to_leave_ends_its_agents() {
     }
     panic!("nobody ended the agent");
 }
+
+#[test]
+fn a_task_that_comes_into_the_plan_later_is_ticked_with_its_phase() {
+    let plan = "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n";
+    let agent = "[ $BOWLINE_TASK_ID = T1.1 ] && touch $HOME/there && until [ -e $HOME/go ]; do sleep 0.05; done\n\
+                 echo a > $BOWLINE_TASK_ID.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(plan, agent, "");
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("there").exists()));
+    let more = format!("{plan}### [ ] T1.2: Two\n");
+    world.write("TASKS.md", &more);
+    world.git(&["commit", "--quiet", "--all", "--message=more"]);
+    // Taken in by the run itself.
+    let state = world.path(".claude/orchestrate-state.json");
+    let known = || std::fs::read_to_string(&state).unwrap_or_default();
+    assert!(wait_until(BOUND, || known().contains("T1.2")));
+    std::fs::write(home.join("go"), "").unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    done(&world);
+    assert_eq!(world.read("TASKS.md"), more.replace("[ ]", "[x]"));
+    assert_eq!(world.read("T1.2.txt"), "a\n");
+}

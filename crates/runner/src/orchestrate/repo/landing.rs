@@ -1,13 +1,12 @@
 //! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
 
 use super::regenerate::Remade;
-use super::trees::Merged;
+use super::trees::{Merged, only_ticked, with_ticks};
 use super::{PhasePlace, Repo, TaskPlace};
 use crate::core::why::Why;
 use crate::orchestrate::ports::{Landed, PhaseEnded};
 use bowline_engine::Error;
 use bowline_engine::formats::orchestrate::PHASE_DONE;
-use bowline_engine::formats::tasks_md::{self, set_ticks};
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
 use bowline_engine::statefiles::{RealDisk, write_whole};
 use bowline_words::message::Reason;
@@ -163,7 +162,7 @@ impl Repo {
             return Ok(Ok(tip.to_owned()));
         };
         let tree = match self.remade(&tree, &base, [tip, head], !straight)? {
-            Remade::Tree(tree) => self.ticked(&tree, &task.id)?,
+            Remade::Tree(tree) => self.ticked(&tree, &[&task.id])?,
             Remade::Failed(why) => return Ok(Err(Landed::Red { why })),
         };
         let message = format!(
@@ -339,17 +338,11 @@ impl Repo {
         if base == here || base == landed {
             return Ok(None);
         }
-        let known = tasks_md::parse(&base);
-        let file = tasks_md::parse(&here);
-        let ticked = file.tasks.iter().filter(|task| {
-            let before = known.task(task.id.as_str());
-            task.done && before.is_some_and(|before| !before.done)
-        });
-        let ticked: Vec<&str> = ticked.map(|task| task.id.as_str()).collect();
-        let with = |text: &str| set_ticks(text, ticked.iter().map(|id| (*id, true))).ok();
-        let (true, Some(after)) = (with(&base).as_ref() == Some(&here), with(&landed)) else {
+        let Some(ids) = only_ticked(&base, &here) else {
             return Ok(None);
         };
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let after = with_ticks(&landed, &ids);
         write_whole(&RealDisk, &path, base.as_bytes(), None).map_err(Error::File)?;
         Ok(Some((path, here, after)))
     }
@@ -373,27 +366,37 @@ impl Repo {
                 self.unshow(phase)?;
                 return Ok(merged(&self.merge_of(&work, &tip)?));
             }
+            let end = self.git.run(&["merge-base", &tip, &work])?;
+            let base = (end.code == Some(0)).then_some(end.printed);
             let tree = match self.merge_trees(&tip, &work, None)? {
                 Merged::Clean(tree) => tree,
-                Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, &work)? {
-                    Some(tree) => tree,
-                    None => {
-                        let paths = paths.join(", ");
-                        return Ok(PhaseEnded::Ended {
-                            end: PhaseEnd::Conflict,
-                            why: Some(Reason::Conflict { paths }.into()),
-                        });
+                Merged::Conflict { tree, paths } => {
+                    match self.joined(&tree, &paths, base.as_deref(), [&tip, &work])? {
+                        Some(tree) => tree,
+                        None => {
+                            let paths = paths.join(", ");
+                            return Ok(PhaseEnded::Ended {
+                                end: PhaseEnd::Conflict,
+                                why: Some(Reason::Conflict { paths }.into()),
+                            });
+                        }
                     }
-                },
+                }
             };
-            let end = self.git.run(&["merge-base", &tip, &work])?;
-            let tree = match end.code {
-                Some(0) => match self.remade(&tree, &end.printed, [&tip, &work], false)? {
+            let tree = match &base {
+                Some(base) => match self.remade(&tree, base, [&tip, &work], false)? {
                     Remade::Tree(tree) => tree,
                     Remade::Failed(why) => return Ok(red(why)),
                 },
-                _ => tree,
+                None => tree,
             };
+            // One that came into the plan when its phase was on its way could not be ticked on its branch.
+            let trailers = "--format=%(trailers:key=Bowline-Task,valueonly)";
+            let landed = self
+                .git
+                .text(&["log", trailers, &format!("{tip}..{work}")])?;
+            let landed: Vec<&str> = landed.lines().filter(|id| !id.is_empty()).collect();
+            let tree = self.ticked(&tree, &landed)?;
             let number = phase.number;
             let head = match title {
                 "" => format!("Phase {number} {PHASE_DONE}"),
@@ -419,6 +422,42 @@ impl Repo {
         let branch = self.target.clone();
         let why = Reason::BranchRuns { branch }.into();
         Ok(PhaseEnded::Blocked { why })
+    }
+
+    /// The same where a phase meets the main line. One of both has only ticked its plan: the other one's text is ticked, too.
+    fn joined(
+        &self,
+        tree: &str,
+        paths: &[String],
+        base: Option<&str>,
+        [tip, work]: [&str; 2],
+    ) -> Result<Option<String>, Error> {
+        let Some(tree) = self.settled(tree, paths, tip)? else {
+            return Ok(None);
+        };
+        let (Some(plan), Some(base)) = (&self.plan, base) else {
+            return Ok(Some(tree));
+        };
+        let plan = plan.as_str();
+        let (Some(base), Some(tip), Some(work)) = (
+            self.file_in(base, plan)?,
+            self.file_in(tip, plan)?,
+            self.file_in(work, plan)?,
+        ) else {
+            return Ok(Some(tree));
+        };
+        for (ticked, other) in [(&work, &tip), (&tip, &work)] {
+            if let Some(ids) = only_ticked(&base, ticked) {
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let text = with_ticks(other, &ids);
+                return self.with_plan(&tree, plan, &text).map(Some);
+            }
+        }
+        // Both have changed more of it: a person knows which.
+        match paths.iter().any(|path| path == plan) {
+            true => Ok(None),
+            false => Ok(Some(tree)),
+        }
     }
 
     /// The merge by which work came onto the main line, else the end of it.
@@ -459,10 +498,12 @@ impl Repo {
     /// Takes away what a run needs and leaves nowhere else: the place in which trees are checked.
     pub fn leave(&self) -> Result<(), Error> {
         let place = self.side.join("landing");
-        match place.is_dir() {
-            true => self.remove_worktree(&place, "landing").map(drop),
-            false => Ok(()),
+        if !place.is_dir() {
+            return Ok(());
         }
+        // What commands left there can be made again.
+        self.strike_off(&place)?.good()?;
+        self.give_back(&place)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Repo, failed};
 use bowline_engine::Error;
-use bowline_engine::formats::tasks_md::set_tick;
+use bowline_engine::formats::tasks_md::{self, set_ticks};
 
 /// What a merge of trees comes to.
 pub(super) enum Merged {
@@ -105,21 +105,24 @@ impl Repo {
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// The tree with a task ticked in its plan, where the plan is in it. What a person is just editing is left alone.
-    pub(super) fn ticked(&self, tree: &str, id: &str) -> Result<String, Error> {
+    /// The tree with tasks ticked in its plan, where the plan is in it and has them. What a person is just editing is left alone.
+    pub(super) fn ticked(&self, tree: &str, ids: &[&str]) -> Result<String, Error> {
         let Some(plan) = self.plan.as_deref().filter(|_| self.plan_is_at_rest()) else {
             return Ok(tree.to_owned());
         };
         let Some(text) = self.file_in(tree, plan)? else {
             return Ok(tree.to_owned());
         };
-        let Ok(ticked) = set_tick(&text, id, true) else {
-            return Ok(tree.to_owned());
-        };
+        let ticked = with_ticks(&text, ids);
         if ticked == text {
             return Ok(tree.to_owned());
         }
-        let file = self.scratch("plan", ticked.as_bytes())?;
+        self.with_plan(tree, plan, &ticked)
+    }
+
+    /// The tree with another text of its plan.
+    pub(super) fn with_plan(&self, tree: &str, plan: &str, text: &str) -> Result<String, Error> {
+        let file = self.scratch("plan", text.as_bytes())?;
         let blob = self
             .git
             .text(&["hash-object", "-w", "--", &file.to_string_lossy()])?;
@@ -147,4 +150,24 @@ impl Repo {
         let end = self.git.run(&["rev-parse", "--verify", "--quiet", &name])?;
         Ok((end.code == Some(0)).then_some(end.printed))
     }
+}
+
+/// A plan with tasks ticked, where it has them.
+pub(super) fn with_ticks(text: &str, ids: &[&str]) -> String {
+    let file = tasks_md::parse(text);
+    let boxed = |id: &&&str| file.task(id).is_some_and(|task| !task.marks.is_empty());
+    let ids = ids.iter().filter(boxed).map(|id| (*id, true));
+    set_ticks(text, ids).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The tasks that were ticked in a plan, where nothing else of it was changed.
+pub(super) fn only_ticked(base: &str, now: &str) -> Option<Vec<String>> {
+    let (known, file) = (tasks_md::parse(base), tasks_md::parse(now));
+    let ticked = file.tasks.iter().filter(|task| {
+        let before = known.task(task.id.as_str());
+        task.done && before.is_some_and(|before| !before.done)
+    });
+    let ticked: Vec<&str> = ticked.map(|task| task.id.as_str()).collect();
+    let same = with_ticks(base, &ticked) == now;
+    same.then(|| ticked.into_iter().map(str::to_owned).collect())
 }
