@@ -492,3 +492,25 @@ fn a_task_that_comes_into_the_plan_later_is_ticked_with_its_phase() {
     assert_eq!(world.read("TASKS.md"), more.replace("[ ]", "[x]"));
     assert_eq!(world.read("T1.2.txt"), "a\n");
 }
+
+#[test]
+fn a_worktree_that_an_agent_made_a_repository_of_is_told_and_left_as_it_is() {
+    let agent = "rm .git; git init --quiet .; echo precious > a.txt; git add a.txt\n\
+                 git -c user.name=a -c user.email=a@localhost commit --quiet -m mine\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "retry_limit = 2\n");
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!(
+        (code, &body["ended"]),
+        (Some(1), &"stalled".into()),
+        "{body}"
+    );
+    let why = body["failed"][0]["error"].to_string();
+    assert!(
+        why.contains("no worktree of this repository any more"),
+        "{body}"
+    );
+    let room = world.path("worktree/task-T0.1");
+    assert_eq!(world.git_in(&room, &["show", "HEAD:a.txt"]), "precious");
+    assert_eq!(world.git(&["log", "--format=%s"]), "begin");
+}

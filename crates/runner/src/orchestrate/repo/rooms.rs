@@ -65,9 +65,13 @@ impl Repo {
     /// Whether a folder is a worktree of this repository. One that lost its way back is given it again.
     pub(super) fn stands(&self, folder: &Path) -> Result<bool, Error> {
         let git = self.git.in_folder(folder);
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let ours = self.git.text(&common)?;
+        // A repository that somebody made there has its own.
         let stands = || -> Result<bool, Error> {
-            let end = git.run(&["rev-parse", "--show-toplevel"])?;
-            Ok(end.code == Some(0) && same(Path::new(&end.printed), folder))
+            let top = git.run(&["rev-parse", "--show-toplevel"])?;
+            let here = top.code == Some(0) && same(Path::new(&top.printed), folder);
+            Ok(here && same(Path::new(&git.text(&common)?), Path::new(&ours)))
         };
         if !folder.is_dir() || stands()? {
             return Ok(folder.is_dir());
