@@ -388,8 +388,8 @@ impl Ports for Nothing {
         self.ledger.commit(&self.context, command)
     }
 
-    fn waits_for_section(&self, id: &Id) -> bool {
-        !self.ledger.owned.waits_for(id).is_empty()
+    fn speaks_protocol(&self, _id: &Id) -> bool {
+        false
     }
 
     fn shortage(&mut self) -> Option<Shortage> {
@@ -416,7 +416,7 @@ impl Ports for Nothing {
     fn ask(&mut self, job: Job) {
         let event = match job {
             Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
-            Job::Land { id } => Event::Landed {
+            Job::Land { id, .. } => Event::Landed {
                 id,
                 outcome: Landed::Done,
             },

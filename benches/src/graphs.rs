@@ -27,6 +27,7 @@ pub(crate) fn graph(nodes: usize, shape: Shape) -> Outcome<Arc<Graph>> {
     let specs = (0..nodes).map(|node| NodeSpec {
         id: id(node),
         phase: 1,
+        section: 0,
         dependencies: needs(node, shape).into_iter().map(id).collect(),
     });
     Ok(Arc::new(Graph::new(specs.collect())?))

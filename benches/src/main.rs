@@ -14,6 +14,7 @@ mod growth;
 mod hook;
 mod jobs;
 mod journal;
+mod lookback;
 mod markers;
 mod measure;
 mod options;
@@ -36,8 +37,9 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 18] = [
+const ALL: [(&str, Bench); 19] = [
     ("transition", transition::run),
+    ("lookback", lookback::run),
     ("hook", hook::run),
     ("journal", journal::run),
     ("markers", markers::run),

@@ -6,8 +6,8 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
     Advance, Change, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Next,
-    Outcome as Applied, Pruned, Record, RecordQuery, SpendQuery, SpendRow, Sqlite, Store,
-    StoreError, TimerChange, TimerRow,
+    Outcome as Applied, Pruned, Record, RecordQuery, Retention, SpendQuery, SpendRow, Sqlite,
+    Store, StoreError, TimerChange, TimerRow,
 };
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
@@ -42,8 +42,8 @@ impl Store for Recording {
         commits.push(steps.clone());
         self.store.advance(steps)
     }
-    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
-        self.store.prune(before)
+    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
+        self.store.prune(kept)
     }
     fn backup(&self, to: &Path) -> Result<(), StoreError> {
         self.store.backup(to)

@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 }
 
 /// Runs a program to its end.
-fn spawn(command: &mut Command) -> Outcome<Duration> {
+pub(crate) fn spawn(command: &mut Command) -> Outcome<Duration> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let (taken, status) = time(|| command.status());
     let status = status?;

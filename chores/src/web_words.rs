@@ -1,7 +1,7 @@
 //! The words of the web page in every language, as a module with their types.
 
 use bowline_words::Lang;
-use bowline_words::message::Web;
+use bowline_words::message::{Web, WebForms};
 use std::fmt::Write as _;
 
 /// Where it is, from the root.
@@ -25,8 +25,8 @@ pub(crate) fn words() -> String {
     text.push_str("export const words = {\n");
     for (name, lang) in [("en", Lang::En), ("ko", Lang::Ko)] {
         let _ = writeln!(text, "  {name}: {{");
-        for (word, message) in Web::ALL {
-            let sentence = serde_json::Value::from(message.say(lang));
+        for (word, sentence) in sentences(lang) {
+            let sentence = serde_json::Value::from(sentence);
             let _ = writeln!(text, "    {}: {sentence},", camel(word));
         }
         text.push_str("  },\n");
@@ -34,6 +34,13 @@ pub(crate) fn words() -> String {
     text.push_str("} as const;\n\n");
     text.push_str(TYPES);
     text
+}
+
+/// Every sentence of the page in a language, with its name.
+fn sentences(lang: Lang) -> impl Iterator<Item = (&'static str, String)> {
+    let web = Web::ALL.iter().map(move |(name, it)| (*name, it.say(lang)));
+    let forms = WebForms::ALL.iter();
+    web.chain(forms.map(move |(name, it)| (*name, it.say(lang))))
 }
 
 fn camel(word: &str) -> String {
@@ -45,9 +52,8 @@ fn camel(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{sentences, words};
     use bowline_words::Lang;
-    use bowline_words::message::Web;
 
     /// The names in braces, each once.
     fn parameters(sentence: &str) -> Vec<&str> {
@@ -64,8 +70,7 @@ mod tests {
 
     #[test]
     fn both_languages_take_the_same_parameters_and_no_particle_is_left_to_fit() {
-        for (name, message) in Web::ALL {
-            let (english, korean) = (message.say(Lang::En), message.say(Lang::Ko));
+        for ((name, english), (_, korean)) in sentences(Lang::En).zip(sentences(Lang::Ko)) {
             let sorted = |sentence| {
                 let mut names = parameters(sentence);
                 names.sort_unstable();

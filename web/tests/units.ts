@@ -1,16 +1,17 @@
 /** The parts that decide something without a page: output, diffs, graphs, timelines, the board. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import './shown';
 import { NORMAL, runsOf, SHOWN_CHARACTERS_MAX, styleAfter, textOf } from '../src/lib/ansi';
 import { columnsOf } from '../src/lib/board';
 import { capsuleOf } from '../src/lib/capsule';
 import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, inColumns, inPhases, phasesOf, reduced, withoutJoints, type Graph, type GraphNode } from '../src/lib/graph';
+import { fetchPatiently } from '../src/lib/patient';
 import type { Task, Waiting } from '../src/lib/shapes';
 import { daysOf, limitedOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
-import { aboutTool, changesOf } from '../src/lib/tools';
 import { moveOf } from '../src/lib/verbs';
 import { goTogether, optionsOf } from '../src/lib/waiting';
 
@@ -206,23 +207,6 @@ test('two texts become a diff with little of what is alike around it', () => {
   assert.deepEqual(rowsBetween('same', 'same').map((row) => row.kind), ['same']);
 });
 
-test('tools of several clients are told in a line, and their changes as diffs', () => {
-  assert.equal(aboutTool({ command: 'npm test\nnpm run build', description: 'Tests' }), 'npm test');
-  assert.equal(aboutTool({ command: ['bash', '-lc', 'ls'] }), 'bash -lc ls');
-  assert.equal(aboutTool({ file_path: 'src/a.ts', old_string: 'a', new_string: 'b' }), 'src/a.ts');
-  assert.equal(aboutTool({ changes: [{ path: 'a' }, { path: 'b' }] }), 'a, b');
-  assert.equal(aboutTool('{"cut": …'), '{"cut": …');
-  assert.equal(aboutTool({}), '');
-  assert.deepEqual(changesOf({ command: 'ls' }), []);
-  const [edit] = changesOf({ file_path: 'src/a.ts', old_string: 'a', new_string: 'b' });
-  assert.deepEqual([edit?.path, edit?.rows.map((row) => row.kind)], ['src/a.ts', ['removed', 'added']]);
-  const [written] = changesOf({ file_path: 'b', content: 'one\ntwo' });
-  assert.equal(written?.rows.length, 2);
-  const [many] = changesOf({ file_path: 'c', edits: [{ old_string: 'a', new_string: 'b' }, { old_string: 'c', new_string: 'd' }] });
-  assert.equal(many?.rows.length, 4);
-  assert.equal(changesOf({ path: 'd', diff: '@@ -1 +1 @@\n-a\n+b\n' })[0]?.rows.length, 3);
-});
-
 test('every day up to today has its column, and rows of one day are added', () => {
   const rows = [
     { day: '2026-02-27', tokens: 5, costUsd: 0.5 },
@@ -266,4 +250,29 @@ test('time under a limit belongs to the days it lasted', () => {
   ];
   const days = limitedOf(limits, Date.parse('2026-03-03T12:00:00Z'), 3);
   assert.deepEqual(days.map(({ day, span }) => [day, span / 60_000]), [['2026-03-01', 30], ['2026-03-02', 15], ['2026-03-03', 10]]);
+});
+
+test('a server without room is asked again under the same key, for so long', async () => {
+  const keys: (string | null)[] = [];
+  const waits: number[] = [];
+  const ask = (method: string, answers: Response[]) =>
+    fetchPatiently(
+      new Request('http://localhost/api/tasks', { method }),
+      (request) => {
+        keys.push(request.headers.get('Idempotency-Key'));
+        return Promise.resolve(answers.shift() ?? new Response('{}'));
+      },
+      (ms) => {
+        waits.push(ms);
+        return Promise.resolve();
+      },
+    );
+  const busy = (after: string) => new Response('', { status: 503, headers: { 'Retry-After': after } });
+  assert.equal((await ask('POST', [busy('1'), busy('2')])).status, 200);
+  assert.equal(new Set(keys).size, 1);
+  assert.ok(keys[0]);
+  assert.deepEqual(waits, [1000, 2000]);
+  assert.equal((await ask('GET', [busy('60')])).status, 503);
+  assert.equal((await ask('GET', [new Response('', { status: 503 })])).status, 503);
+  assert.equal(keys.at(-1), null);
 });

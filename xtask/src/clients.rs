@@ -31,12 +31,12 @@ struct Client {
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 7] = [
+const CLIENTS: [Client; 8] = [
     Client {
         variable: "BOWLINE_CLAUDE",
         name: "Claude Code",
         package: "@anthropic-ai/claude-code",
-        version: "2.1.325",
+        version: "2.1.326",
         options: &[],
         program: &["@anthropic-ai", "claude-code-*", "claude"],
     },
@@ -52,7 +52,7 @@ const CLIENTS: [Client; 7] = [
         variable: "BOWLINE_CODEX",
         name: "Codex",
         package: "@openai/codex",
-        version: "0.166.0",
+        version: "0.169.0",
         options: &[],
         program: &["@openai", "codex-*", "vendor", "*", "bin", "codex"],
     },
@@ -85,6 +85,15 @@ const CLIENTS: [Client; 7] = [
             "dist",
             "index.js",
         ],
+    },
+    Client {
+        variable: "BOWLINE_CODEX_ACP",
+        name: "codex-acp",
+        package: "@agentclientprotocol/codex-acp",
+        version: "2.6.0",
+        // As above, of a `codex`.
+        options: &["--omit=optional"],
+        program: &["@agentclientprotocol", "codex-acp", "dist", "index.js"],
     },
     Client {
         variable: "BOWLINE_INSPECTOR",

@@ -46,6 +46,8 @@ cargo xtask drill NAME [--KEY N]...
     supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
     orchestrate --kills 200 --tasks 60 --phases 5 [--seed N] a run of many agents, killed and gone on with
     server    --kills 300 --agents 50 [--seed N]            the task server and shims killed while agents and a person work
+    churn     --tasks 20000 --clients 16 --kills 30 --full-disks 5 --no-descriptors 5 [--minutes 20] [--seed N]
+                                                            tasks created, awaited and deleted, with faults in between
     upgrade   --times 50 --agents 100 [--reboots 3]         the programs exchanged under agents, and the machine going down
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
     history   --operations 10000 --processes 32 [--seed N] [--keep-going 1]

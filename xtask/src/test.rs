@@ -5,7 +5,7 @@ use xtask::Outcome;
 use xtask::shell::{BUILT_VARIABLE, built, cargo, command, have, step};
 
 /// Small ones; see CONTRIBUTING.md for those to run before a release.
-const DRILLS: [&str; 10] = [
+const DRILLS: [&str; 11] = [
     "drill hammer --processes 16 --updates 160",
     "drill hammer --processes 16 --updates 160 --foreign 1",
     "drill kills --processes 16 --updates 160",
@@ -15,6 +15,7 @@ const DRILLS: [&str; 10] = [
     "drill supervisor --clients 40 --shims 10",
     "drill orchestrate --kills 8 --tasks 20 --phases 2",
     "drill server --kills 10 --agents 8",
+    "drill churn --tasks 300 --clients 8 --kills 3 --full-disks 1 --no-descriptors 1",
     "drill upgrade --times 3 --agents 8 --reboots 1",
 ];
 
@@ -33,7 +34,11 @@ pub(crate) fn run() -> Outcome {
     ];
     step("lints", &mut command(cargo, &clippy))?;
     web::build_if_possible()?;
-    let clients = clients::environment();
+    let mut clients = clients::environment();
+    // Tests with real clients look at the page as well. Without a browser they say that they are skipped.
+    if let Ok(chromium) = web::chromium() {
+        clients.push((web::CHROMIUM, chromium));
+    }
     if have(cargo, &["nextest", "--version"]) {
         step(
             "tests",

@@ -9,7 +9,7 @@ use xtask::Outcome;
 use xtask::shell::{bowline, command, have, root, step};
 
 /// Names a browser for the tests; without it, those that Debian installs are looked for.
-const CHROMIUM: &str = "BOWLINE_CHROMIUM";
+pub(crate) const CHROMIUM: &str = "BOWLINE_CHROMIUM";
 
 /// Builds the page into `web/dist`, from where the server takes it.
 pub(crate) fn build() -> Outcome {
@@ -118,7 +118,7 @@ fn npm(arguments: &[&str]) -> Command {
 }
 
 /// A browser: the one that is named, one of the system, or Debian's, which is installed where that is possible.
-fn chromium() -> Outcome<PathBuf> {
+pub(crate) fn chromium() -> Outcome<PathBuf> {
     if let Some(named) = std::env::var_os(CHROMIUM) {
         return Ok(named.into());
     }

@@ -136,4 +136,16 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % limit
     }
+
+    pub(crate) fn choose<'t, T>(&mut self, items: &'t [T]) -> Option<&'t T> {
+        let limit = u64::try_from(items.len()).unwrap_or(u64::MAX).max(1);
+        items.get(usize::try_from(self.below(limit)).unwrap_or(0))
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last as u64 + 1);
+            items.swap(last, usize::try_from(other).unwrap_or(last));
+        }
+    }
 }

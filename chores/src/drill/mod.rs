@@ -1,5 +1,6 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
+mod churn;
 mod field;
 mod gates;
 mod hammer;
@@ -32,6 +33,16 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             foreign: false,
             kills: true,
         }),
+        "churn" => churn::run(&churn::Plan {
+            tasks: get("tasks", 20_000),
+            clients: get("clients", 16),
+            slots: get("slots", 8),
+            kills: get("kills", 30),
+            full_disks: get("full-disks", 5),
+            no_descriptors: get("no-descriptors", 5),
+            minutes: get("minutes", 0),
+            seed: get("seed", 1) as u64,
+        }),
         "gates" => gates::run(get("count", 200)),
         "memory" => memory::run(&memory::Plan {
             processes: get("processes", 32),
@@ -48,6 +59,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             tasks: get("tasks", 60),
             phases: get("phases", 5),
             seed: get("seed", 1) as u64,
+            seeds: get("seeds", 1) as u64,
         }),
         "server" => server::run(&server::Plan {
             kills: get("kills", 300),

@@ -1,7 +1,8 @@
-//! A whole orchestration under kills: 60 tasks in 5 phases, agents that edit, conflict, fail and die, in a real repository.
+//! A whole orchestration under kills: 60 tasks in 5 phases, agents that edit, conflict, fail, die and misuse git, in a real
+//! repository beside a person who edits the plan.
 //!
-//! The promises: killed with -9 at any moment and gone on with, it ends with the same tree and state as one that was never
-//! killed; nothing acknowledged is done again, and nothing is left behind.
+//! The promises: with its run, shims, agents and gits killed with -9 at any moment and gone on with, it ends with the same tree and
+//! state as one that was never killed; nothing acknowledged is done again, no commit of an agent is lost, and nothing is left behind.
 
 use super::field::{Random, pause};
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) tasks: usize,
     pub(crate) phases: usize,
     pub(crate) seed: u64,
+    /// So many seeds one after the other, from the first on.
+    pub(crate) seeds: u64,
 }
 
 /// No run takes this long unless it hangs.
@@ -27,23 +30,64 @@ const BOUND: Duration = Duration::from_secs(300);
 /// The longest time until a kill.
 const KILL_MS_MAX: u64 = 350;
 
-/// What every agent does: some fail first, some die first, some edit the same file.
+/// What every agent does. By its id it fails first, dies first, edits the same file as others, or does to git what agents do:
+/// an unrelated history, a detached head, broken modules, no worktree any more, no plan or less of it, a branch that is reset, a
+/// box that it ticks itself, a repository within the repository.
 const AGENT: &str = r#"#!/bin/sh
 id=$BOWLINE_TASK_ID
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+base=refs/bowline/base/task-$id
+main=$(dirname "$(git rev-parse --path-format=absolute --git-common-dir)")
+commit() { git add --all; git commit --quiet -m "$1" && git rev-parse HEAD >> "$HOME/commits"; }
 if [ -f shared.txt ] && grep -q '^<<<<<<<' shared.txt; then
   grep -v '^<<<<<<<\|^=======\|^>>>>>>>' shared.txt | sort -u > shared.new; mv shared.new shared.txt
 fi
+git merge-base HEAD $base > /dev/null || git reset --quiet --soft $base
+[ -f TASKS.md ] && [ "$BOWLINE_TRY" = 1 ] || git checkout --quiet $base -- TASKS.md
+rm -f .gitmodules
+if [ -e lib ]; then git rm --quiet --cached lib 2>/dev/null; rm -rf lib; fi
+first=; [ "$BOWLINE_TRY" = 1 ] && first=yes
+mkdir -p out
 case "$id" in
   *7|*8) grep -qx "$id" shared.txt 2>/dev/null || echo "$id" >> shared.txt; sort -o shared.txt shared.txt;;
-  *5) if [ "$BOWLINE_TRY" = 1 ]; then echo 'the first attempt fails' >&2; exit 3; fi;;
-  *9) if [ "$BOWLINE_TRY" = 1 ]; then kill -9 $$; fi;;
+  *5) if [ $first ]; then echo 'the first attempt fails' >&2; exit 3; fi;;
+  *9) if [ $first ]; then kill -9 $$; fi;;
+  *10) if [ $first ] && [ "$BOWLINE_PHASE" != 0 ]; then
+      branch=$(git for-each-ref --format='%(refname)' "refs/heads/phase-$BOWLINE_PHASE-*" | head -1)
+      if git log -1 --format=%B $branch | grep -q "^Bowline-Task: T$BOWLINE_PHASE.[1-4]$"; then
+        git update-ref $branch $branch~1; fi; fi;;
+  *11) sed -i "s/\[ \] $id:/[x] $id:/" TASKS.md;;
+  *12) if [ $first ]; then
+      git init --quiet lib; (cd lib; echo l > l.txt; git add --all; git commit --quiet -m "within $id"); echo more > lib/more.txt; fi;;
+  *1) if [ $first ]; then git checkout --quiet --orphan "own-$id"; echo "work of $id" > "out/$id.txt"; commit "orphan of $id"; echo "DONE:$id"; exit; fi;;
+  *2) if [ $first ]; then
+      branch=$(git symbolic-ref --short HEAD) && git checkout --quiet --detach && echo x > x.txt && commit "detached of $id" && git checkout --quiet $branch
+      echo y > y.txt; commit "reset away of $id"; git reset --quiet --hard $base; mkdir -p out; fi;;
+  *3) if [ $first ]; then echo '[submodule' > .gitmodules; fi;;
+  *4) if [ $first ]; then rm .git; git -C "$main" worktree prune --expire=now; echo "DONE:$id"; exit; fi;;
+  *6) if [ $first ]; then case "$BOWLINE_PHASE" in
+      *[02468]) git rm --quiet TASKS.md;; *) sed -i '/T2\.1:/,/T2\.2:/{/Its text/d}' TASKS.md;; esac; fi;;
 esac
-mkdir -p out
+rm -f x.txt y.txt
 echo "work of $id" > "out/$id.txt"
 echo "DONE:$id"
 "#;
+/// The line of the plan that a person has not committed.
+const PERSON: &str = "A person notes something here.\n";
+/// What a run names that ends by a command.
+const WAYS_OUT: [&str; 2] = ["This brings it back: ", "This ends the wait: "];
+/// Runs after the last kill, each behind the command that the one before it named.
+const ROUNDS_MAX: usize = 40;
 
 pub(crate) fn run(plan: &Plan) -> Outcome {
+    for seed in plan.seed..plan.seed + plan.seeds.max(1) {
+        println!("seed {seed}");
+        run_seed(plan, seed)?;
+    }
+    Ok(())
+}
+
+fn run_seed(plan: &Plan, seed: u64) -> Outcome {
     let begun = Instant::now();
     let calm = Field::new("orchestrate-calm", plan)?;
     calm.to_the_end()?;
@@ -52,7 +96,7 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         "without a kill: tree {tree}, {done} tasks, {:.1?}",
         begun.elapsed()
     );
-    let mut random = Random(plan.seed);
+    let mut random = Random(seed);
     let (mut killed, mut runs) = (0, 0);
     // A run that comes to its end before it was killed often enough is followed by another one.
     while killed < plan.kills {
@@ -84,8 +128,18 @@ impl Field {
         for killed in 0..kills {
             let mut child = self.start()?;
             let wait = Duration::from_millis(20 + random.below(KILL_MS_MAX));
+            let victim = random.choose(&[None, Some("bowline"), Some("sh"), Some("git")]);
             if ended_within(&mut child, wait)?.is_some() {
                 return Ok(killed);
+            }
+            if let Some(Some(name)) = victim {
+                // One of its shims, agents or gits first, while it is there to see that.
+                self.kill_one(name, child.id(), random);
+                if ended_within(&mut child, Duration::from_millis(random.below(KILL_MS_MAX)))?
+                    .is_some()
+                {
+                    return Ok(killed);
+                }
             }
             child.kill().map_err(|error| error.to_string())?;
             child.wait().map_err(|error| error.to_string())?;
@@ -137,6 +191,9 @@ impl Field {
         ] {
             field.git(words)?;
         }
+        let path = root.join("TASKS.md");
+        fs::write(&path, format!("{}\n{PERSON}", tasks(plan)))
+            .map_err(|error| error.to_string())?;
         Ok(field)
     }
 
@@ -178,14 +235,78 @@ impl Field {
         }
     }
 
+    /// Kills one process of this name that works in this scratch folder.
+    fn kill_one(&self, name: &str, run: u32, random: &mut Random) {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else {
+                continue;
+            };
+            let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            let place = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+            let ours = place.starts_with(&self.scratch.0)
+                || line.contains(&*self.scratch.0.to_string_lossy());
+            if ours && comm.starts_with(name) && pid != run {
+                found.push(pid);
+            }
+        }
+        if let Some(pid) = random.choose(&found) {
+            let _ = command("kill", &["-9", &pid.to_string()]).status();
+        }
+    }
+
+    /// Goes on until it is done. Where it ends for another reason, does what it says: the command it names, or a retry of what failed.
     fn to_the_end(&self) -> Outcome {
-        let mut child = self.start()?;
-        match ended_within(&mut child, BOUND)? {
-            Some(0) => Ok(()),
+        for _ in 0..ROUNDS_MAX {
+            if self.one_round()? {
+                return Ok(());
+            }
+        }
+        Err(format!("not done after {ROUNDS_MAX} runs"))
+    }
+
+    fn one_round(&self) -> Outcome<bool> {
+        let out = self.scratch.0.join("answer.json");
+        let file = fs::File::create(&out).map_err(|error| error.to_string())?;
+        let mut run = self.bowline(&["orchestrate", "run", "--json"]);
+        let run = run.stdout(file).stderr(Stdio::null()).spawn();
+        let mut child = run.map_err(|error| error.to_string())?;
+        let code = ended_within(&mut child, BOUND)?;
+        let answer = fs::read(&out).unwrap_or_default();
+        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        let why = answer["why"].as_str().unwrap_or_default();
+        let named = WAYS_OUT.iter().find_map(|words| why.split_once(words));
+        if let (Some(1), Some((_, way))) = (code, named) {
+            println!("  told: {why}");
+            let did = command("sh", &["-c", way])
+                .current_dir(self.root())
+                .output();
+            let did = did.map_err(|error| error.to_string())?;
+            return match did.status.success() {
+                true => Ok(false),
+                false => Err(format!("'{way}' does not end it: {did:?}")),
+            };
+        }
+        let failed = answer["failed"].as_array().cloned().unwrap_or_default();
+        if code == Some(1) && !failed.is_empty() {
+            for task in &failed {
+                println!("  retried: {task}");
+                let id = task["id"].as_str().unwrap_or_default();
+                let did = self.bowline(&["orchestrate", "retry", id]).output();
+                did.map_err(|error| error.to_string())?;
+            }
+            return Ok(false);
+        }
+        match code {
+            Some(0) => Ok(true),
             Some(code) => {
                 let log = fs::read_to_string(self.root().join(".claude/orchestrate.log"));
                 let log = log.unwrap_or_default();
-                Err(format!("the run ended with {code}; its log:\n{log}"))
+                Err(format!(
+                    "the run ended with {code}: {answer}; its log:\n{log}"
+                ))
             }
             None => {
                 let _ = child.kill();
@@ -211,6 +332,32 @@ impl Field {
 
     /// The tree and the number of tasks done, once nothing is left behind.
     fn outcome(&self, plan: &Plan) -> Outcome<(String, usize)> {
+        let text = fs::read_to_string(self.root().join("TASKS.md")).unwrap_or_default();
+        if !text.contains(PERSON) {
+            return Err("the line of a person is not in the plan any more".into());
+        }
+        fs::write(self.root().join("TASKS.md"), text.replace(PERSON, ""))
+            .map_err(|error| error.to_string())?;
+        let dirty = self.git(&["status", "--porcelain"])?;
+        if dirty == "M TASKS.md" {
+            self.git(&[
+                "-c",
+                "user.name=drill",
+                "-c",
+                "user.email=drill@localhost",
+                "commit",
+                "--quiet",
+                "--all",
+                "--message=boxes",
+            ])?;
+        }
+        let made = fs::read_to_string(self.home().join("commits")).unwrap_or_default();
+        let known = self.git(&["rev-list", "--all"])?;
+        let known: BTreeSet<&str> = known.lines().collect();
+        let lost: Vec<&str> = made.lines().filter(|it| !known.contains(it)).collect();
+        if made.is_empty() || !lost.is_empty() {
+            return Err(format!("commits that no ref has any more: {lost:?}"));
+        }
         let tree = self.git(&["rev-parse", "HEAD^{tree}"])?;
         let worktrees = self.git(&["worktree", "list"])?;
         if worktrees.lines().count() != 1 {
@@ -232,10 +379,12 @@ impl Field {
         }
         let subjects = self.git(&["log", "--format=%s"])?;
         let mut seen = BTreeSet::new();
-        for subject in subjects.lines().filter(|line| line.starts_with('T')) {
-            if !seen.insert(subject) {
-                return Err(format!("landed twice: {subject}"));
-            }
+        for subject in subjects
+            .lines()
+            .filter(|line| line.starts_with('T') && line.contains(": Task "))
+        {
+            // A landing whose branch was reset may be there twice: brought back, and with work that was begun on it.
+            seen.insert(subject);
         }
         let done = self.completed()?.len();
         if seen.len() != plan.tasks || done != plan.tasks {
@@ -256,7 +405,10 @@ fn tasks(plan: &Plan) -> String {
     for phase in 0..plan.phases {
         let _ = writeln!(out, "\n## Phase {phase}: Part {phase}\n");
         for task in 1..=each {
-            let _ = writeln!(out, "### [ ] T{phase}.{task}: Task {task} of {phase}");
+            let _ = writeln!(
+                out,
+                "### [ ] T{phase}.{task}: Task {task} of {phase}\n\nIts text.\n"
+            );
             if task > 4 {
                 let _ = writeln!(out, "- **의존**: T{phase}.{}", task - 4);
             }

@@ -40,6 +40,14 @@ impl Process {
     }
 }
 
+/// A port that no connection is made from: one that is, while the server is down, would keep it from coming back.
+fn free_port() -> Outcome<u16> {
+    let from = u16::try_from(std::process::id() % 10_000).map_err(told)? + 20_000;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let port = (from..from + 2_000).find(is_free);
+    port.ok_or_else(|| format!("no free port from {from} on"))
+}
+
 pub(crate) struct Serving {
     scratch: Scratch,
     /// The program as it was built.
@@ -50,11 +58,10 @@ pub(crate) struct Serving {
 impl Serving {
     /// A folder with these settings and files; `{dir}` in them is the folder.
     pub(crate) fn new(name: &str, settings: &str, agent: &str) -> Outcome<Serving> {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
         let serving = Serving {
             scratch: Scratch::new(name)?,
             bowline: bowline()?,
-            port: free.map_err(told)?.port(),
+            port: free_port()?,
         };
         let dir = serving.dir().display().to_string();
         fs::create_dir_all(serving.notes()).map_err(told)?;
@@ -170,8 +177,8 @@ impl Serving {
         let since = Instant::now();
         loop {
             match self.ask(method, path, key, &text) {
-                // It begins, or ends.
-                Ok((503, _)) => {}
+                // It begins, or ends, or has too much to do.
+                Ok((503 | 429, _)) => {}
                 Ok((status, body)) => {
                     return Ok((status, serde_json::from_slice(&body).unwrap_or_default()));
                 }

@@ -12,7 +12,8 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     }
     // The answer tells of a panic: a word in a log nobody reads is no use, and a client would show it.
     std::panic::set_hook(Box::new(|_| {}));
-    let answer = bowline_gate::hook::answer(event, std::io::stdin().lock());
+    let registered = bowline_gate::hook::Registered::Personal;
+    let answer = bowline_gate::hook::answer(event, &registered, std::io::stdin().lock());
     // A client that is gone does not need the answer; the code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());
@@ -23,8 +24,8 @@ fn help() -> ExitCode {
     crate::output::print(
         "Answers an agent client: its hook message on standard input, exit code 2 to deny\n\n\
          Usage: bowline hook [EVENT]\n\n\
-         Events: pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit;\n\
-         without one, the message names it\n",
+         Events: pre-tool-use, post-tool-use, session-start, subagent-start, pre-compact, stop,\n\
+         user-prompt-submit; without one, the message names it\n",
     );
     crate::output::finished(ExitCode::SUCCESS, bowline_words::Lang::of_environment())
 }

@@ -172,6 +172,7 @@ impl Output {
                 | Notice::Distrusted { .. }
                 | Notice::NotIgnored => Label::Warning,
                 Notice::RolledForward { .. }
+                | Notice::TreeNotCompared
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)
                 | Notice::Restored { .. }

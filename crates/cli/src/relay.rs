@@ -106,6 +106,7 @@ fn is_relayed(cli: &Cli) -> bool {
             | Command::Orchestrate(_)
             | Command::Task(_)
             | Command::Serve(_)
+            | Command::Store(_)
             | Command::Demo(_)
             | Command::Capsule(_)
             | Command::Replay(_)

@@ -5,9 +5,11 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::kinds::FileKind;
 use crate::relayed;
+use crate::signing;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
 use bowline_statefiles::{Disk, Request};
+use bowline_words::Lang;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -97,8 +99,12 @@ pub struct Context {
     pub disk: Arc<dyn Disk>,
     /// The file with the key that evidence is signed with.
     pub evidence_key: Option<PathBuf>,
+    /// A person accepts signed evidence of commands that ran outside of a sandbox.
+    pub unsandboxed_signing: bool,
     /// The variables of whoever asks.
     pub variables: Variables,
+    /// The language of what is left behind in words, as in messages of commits.
+    pub lang: Lang,
     /// The folder whoever asks stands in: commands that are advised work there.
     pub here: PathBuf,
     /// What whoever asks has seen of the file they want changed; nothing where they mean it as it is.
@@ -109,6 +115,10 @@ impl Context {
     /// The surroundings this process finds itself in.
     pub fn from_environment(what: &str) -> Self {
         let variables = Variables(Arc::new(std::env::vars_os().collect()));
+        let evidence_key = variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
+        if let Some(key) = &evidence_key {
+            signing::load_key(key);
+        }
         Context {
             clock: Clock::from_environment(),
             actor: None,
@@ -116,8 +126,10 @@ impl Context {
             dry_run: false,
             what: what.to_owned(),
             disk: relayed::disk(),
-            evidence_key: variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from),
+            evidence_key,
+            unsandboxed_signing: false,
             variables,
+            lang: Lang::of_environment(),
             here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
             seen: Seen::default(),
         }

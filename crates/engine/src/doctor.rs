@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{KnownFile, Moved, Notice};
+use crate::files::{KnownFile, Moved, Notice, unnoted_edit};
 use crate::kinds::{self, FileKind};
 use crate::lost;
 use crate::operations::develop::run_in;
@@ -10,7 +10,7 @@ use crate::operations::memory::MemoryFolder;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
-use bowline_statefiles::{ContentHash, History, Situation};
+use bowline_statefiles::JournalCheck;
 use bowline_supervisor::RELAY_VARIABLE;
 use bowline_words::message::{Found, Repair, Unrelayed};
 use serde_json::json;
@@ -51,27 +51,30 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         remaining: Vec::new(),
     };
     let view = file.view(context);
-    let history = file.file.history()?;
+    let journals = file.file.check_journals()?;
     match view {
         Ok(view) => {
-            diagnosis.findings = view.notices.iter().map(Notice::to_finding).collect();
-            let told = view
-                .notices
-                .iter()
-                .any(|notice| notice.code() == "lost_transition");
+            let mut notices = view.notices;
             let now = view.document.value();
-            if !told && let Some((_, lost)) = lost::healed(file.kind, &history, now, None) {
-                diagnosis
-                    .findings
-                    .push(Notice::OutsideEdit { lost }.to_finding());
+            // Only an edit from outside loses something, and only then the history is read.
+            let may_lack = journals.outside || view.edited.is_some();
+            let healed = match may_lack {
+                true => lost::healed(file.kind, &file.file.history()?, now, view.edited),
+                false => None,
+            };
+            if let Some((_, lost)) = healed {
+                // What the last edit lost is a part of it.
+                notices.retain(|notice| notice.code() != "lost_transition");
+                notices.push(Notice::OutsideEdit { lost });
             }
+            diagnosis.findings = notices.iter().map(Notice::to_finding).collect();
             diagnosis.findings.extend(view.examined.findings);
             diagnosis.document = Some(view.document);
         }
         Err(Error::Damaged { findings, .. }) => diagnosis.findings = findings,
         Err(error) => return Err(error),
     }
-    diagnosis.findings.extend(journal_findings(&history));
+    diagnosis.findings.extend(journal_findings(&journals));
     if owes_history(file)? {
         diagnosis.findings.push(Finding {
             severity: Severity::Error,
@@ -86,8 +89,8 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
 }
 
 /// Lines of the journal that cannot be read or do not follow each other. Nothing repairs the past.
-fn journal_findings(history: &History) -> Vec<Finding> {
-    let bad = history.findings.iter().map(|one| Finding {
+fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
+    let bad = journals.findings.iter().map(|one| Finding {
         severity: Severity::Warning,
         code: one.code(),
         pointer: String::new(),
@@ -96,21 +99,14 @@ fn journal_findings(history: &History) -> Vec<Finding> {
         },
         repair: None,
     });
-    let mut findings: Vec<Finding> = bad.collect();
-    let numbers: Vec<u64> = history.written().iter().map(|line| line.seq).collect();
-    if let Some(pair) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
-        findings.push(Finding {
-            severity: Severity::Warning,
-            code: "journal_broken",
-            pointer: String::new(),
-            message: Found::JournalGap {
-                from: pair[0],
-                to: pair[1],
-            },
-            repair: None,
-        });
-    }
-    findings
+    let gap = journals.gap.map(|(from, to)| Finding {
+        severity: Severity::Warning,
+        code: "journal_broken",
+        pointer: String::new(),
+        message: Found::JournalGap { from, to },
+        repair: None,
+    });
+    bad.chain(gap).collect()
 }
 
 /// Whether a finished task has not reached the history.
@@ -170,15 +166,10 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     // The last decision that was made on the file; the one that counts.
     let lost = RefCell::new(Vec::new());
     let changed = file.mend(context, |now, snapshot| {
-        let edited = match (&snapshot.situation, &snapshot.bytes) {
-            (Situation::Outside { .. }, Some(bytes)) if snapshot.unnoted => {
-                Some(ContentHash::of(bytes))
-            }
-            _ => None,
-        };
+        let edited = unnoted_edit(snapshot);
         let history = file.file.history_of(snapshot.history.as_ref())?;
         let healed = lost::healed(file.kind, &history, now.value(), edited);
-        let examined = kinds::examine(file.kind, now).map_err(|found| file.damaged(found))?;
+        let examined = file.examine(now).map_err(|found| file.damaged(found))?;
         // Adopting an outside edit is itself a change: the journal has to know it before what it lost can be told.
         if edited.is_none() && healed.is_none() && !examined.needs_repair() {
             return Ok(None);
@@ -187,7 +178,7 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             Some((value, again)) => (now.reconcile(&value), again),
             None => (now.clone(), Vec::new()),
         };
-        let after = kinds::examine(file.kind, &joined).map_err(|found| file.damaged(found))?;
+        let after = file.examine(&joined).map_err(|found| file.damaged(found))?;
         let mended = joined.reconcile(&after.fixed);
         let mended = kinds::brought_back(file.kind, &mended, context.now_for(file.kind));
         let sequences: Vec<u64> = again.iter().map(|one| one.sequence).collect();

@@ -1,10 +1,12 @@
 //! Every way an operation ends without doing what was asked.
 
 use crate::actor::Missing;
+use crate::history::HistoryStart;
 use crate::kinds::FileKind;
 use crate::notice::Notice;
 use crate::operations::develop::evidence_code;
 use bowline_formats::finding::Finding;
+use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_formats::memory::path;
 use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
@@ -123,6 +125,8 @@ pub enum Error {
     Foreign {
         /// The file.
         path: PathBuf,
+        /// The stable name of the error, by the kind of file.
+        code: &'static str,
     },
     /// There is no plan.
     NoPlan {
@@ -152,6 +156,13 @@ pub enum Error {
     NoAgent {
         /// What was asked for.
         name: String,
+    },
+    /// The program of an agent is not on this machine.
+    AgentNotInstalled {
+        /// The agent.
+        name: String,
+        /// The program.
+        program: String,
     },
     /// A piece of work used as much as the settings allow.
     Breaker {
@@ -228,6 +239,8 @@ pub enum Error {
         path: PathBuf,
         /// The wanted number.
         sequence: u64,
+        /// The first transition that is kept, where the wanted one was dropped with its journal.
+        begins: Option<HistoryStart>,
     },
     /// There is nothing to go back to.
     NothingToUndo {
@@ -326,9 +339,16 @@ pub enum Error {
         stopped: bool,
     },
     /// Files changed while a command ran that was to be evidence.
-    TreeChanged {
+    ChangedWhileRunning {
         /// The command.
         command: String,
+        /// What changed.
+        changes: Vec<Change>,
+    },
+    /// The caller took its call back.
+    CallCancelled {
+        /// The command that was ended, or the verb that was not begun.
+        what: String,
     },
     /// An order was given and is not carried out yet.
     NotYet {
@@ -359,6 +379,16 @@ pub enum Error {
         root: PathBuf,
         /// Where attempts are kept.
         folder: PathBuf,
+    },
+    /// A command would find things that the hash of the tree does not hold.
+    OutsideTree {
+        /// Those.
+        changes: Vec<Change>,
+    },
+    /// A command whose evidence is signed cannot be kept from the key.
+    NoSigningSandbox {
+        /// Why not.
+        message: String,
     },
     /// A root that is reached through a link which an agent may have put there.
     RootThroughLink {
@@ -428,12 +458,16 @@ impl Error {
             Error::UnknownKind { .. } => "unknown_kind",
             Error::AlreadyExists { .. } | Error::OutputThere { .. } => "already_exists",
             Error::Damaged { .. } => "damaged",
-            Error::Foreign { .. } => "not_an_orchestration",
+            Error::Foreign { code, .. } => match *code {
+                OTHER_PROGRAM => "another_programs_file",
+                _ => "not_an_orchestration",
+            },
             Error::NoPlan { .. } => "no_plan",
             Error::BadPlan { finding, .. } => finding.code.name(),
             Error::AmbiguousTask { .. } => "ambiguous_task",
             Error::NobodyRuns { .. } => "nobody_runs",
             Error::NoAgent { .. } => "no_agent",
+            Error::AgentNotInstalled { .. } => "agent_not_installed",
             Error::Breaker { .. } => "breaker",
             Error::StartsSpent { .. } => "starts_spent",
             Error::NoValidation { .. } => "no_validation",
@@ -465,11 +499,14 @@ impl Error {
             Error::NotRunning { .. } => "agent_not_running",
             Error::InputClosed { .. } => "input_closed",
             Error::SilentShim { .. } => "shim_unreachable",
-            Error::TreeChanged { .. } => "tree_changed",
+            Error::ChangedWhileRunning { .. } => "changed_while_running",
+            Error::CallCancelled { .. } => "call_cancelled",
             Error::NotYet { .. } => "not_yet",
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
+            Error::OutsideTree { .. } => "outside_tree",
+            Error::NoSigningSandbox { .. } => "no_signing_sandbox",
             Error::RootThroughLink { .. } => "root_through_link",
             Error::NoFolder { .. } => "no_folder",
             Error::NotRelayed { .. } => "not_relayed",
@@ -512,10 +549,13 @@ impl Error {
             | Error::NotRunning { .. }
             | Error::InputClosed { .. }
             | Error::NotYet { .. }
-            | Error::TreeChanged { .. }
+            | Error::ChangedWhileRunning { .. }
+            | Error::CallCancelled { .. }
             | Error::GitTooOld { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
+            | Error::OutsideTree { .. }
+            | Error::NoSigningSandbox { .. }
             | Error::RootThroughLink { .. }
             | Error::NotRelayed { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
@@ -528,6 +568,7 @@ impl Error {
             Error::NoFile { .. }
             | Error::NoPlan { .. }
             | Error::NoAgent { .. }
+            | Error::AgentNotInstalled { .. }
             | Error::NobodyRuns { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }

@@ -4,6 +4,7 @@
 //! on that file lasts until the last of them has ended: whoever comes after us waits for it.
 
 use crate::error::Error;
+use crate::git_locks::{GitRecords, folders_of, lock_in_the_way};
 use crate::process::{GitEnd, git, git_holding};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,11 +20,16 @@ const CEILING: &str = "GIT_CEILING_DIRECTORIES";
 /// The oldest git that merges without a checkout on a base it is given: major and minor.
 pub const GIT_MIN: (u32, u32) = (2, 40);
 
+/// Tries of a command that meets locks of processes that are gone.
+const LOCK_TRIES_MAX: usize = 8;
+
 /// git in a folder.
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
     hold: Option<Arc<File>>,
+    /// By which the locks of a git of ours that was killed are known, and the repository they are in.
+    records: Option<(GitRecords, PathBuf)>,
     variables: Vec<(&'static str, OsString)>,
 }
 
@@ -33,6 +39,7 @@ impl Git {
         Git {
             folder: folder.to_owned(),
             hold: None,
+            records: None,
             variables: Vec::new(),
         }
     }
@@ -42,6 +49,15 @@ impl Git {
     pub fn held_by(self, file: Arc<File>) -> Git {
         Git {
             hold: Some(file),
+            ..self
+        }
+    }
+
+    /// The same with a record of every process, by which the locks of those that were killed are known.
+    #[must_use]
+    pub fn recorded_in(self, records: GitRecords, common: &Path) -> Git {
+        Git {
+            records: Some((records, common.to_owned())),
             ..self
         }
     }
@@ -98,8 +114,31 @@ impl Git {
         &self.folder
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end. A lock in its way whose owner is known and gone is removed.
     pub fn run(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
+        let Some((records, common)) = &self.records else {
+            return self.run_once(arguments);
+        };
+        for _ in 1..LOCK_TRIES_MAX {
+            let record = records.begin_git();
+            let end = self.run_once(arguments);
+            match &end {
+                Ok(end) if end.code.is_none() => records.cut_off(&record),
+                Ok(_) | Err(_) => records.ended(&record),
+            }
+            let end = end?;
+            let lock = lock_in_the_way(&end.said).filter(|_| end.code != Some(0));
+            match lock {
+                Some(lock) if records.remove_stale(&lock, &folders_of(common)) => {}
+                None if end.said.contains("/commondir: ")
+                    && records.remove_half_made(common, &folders_of(common)) => {}
+                Some(_) | None => return Ok(end),
+            }
+        }
+        self.run_once(arguments)
+    }
+
+    fn run_once(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
         let variables: Vec<(&str, &OsStr)> = self
             .variables
             .iter()

@@ -2,35 +2,115 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, View};
+use crate::files::{Changed, KnownFile, Moved, View, unnoted_edit};
 use crate::kinds;
+use crate::lost::OlderVersions;
 use crate::run_place;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
-use bowline_statefiles::{ContentHash, History, Line, Situation, Snapshot, kind};
+use bowline_statefiles::{History, Line, Snapshot, kind};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The trigger of what somebody else did to a file.
+const OUTSIDE_EDIT: &str = "OUTSIDE_EDIT";
+/// Lines that are read from the end of the journal first, and then where those do not tell enough. After that all are.
+const RECENT_LINES: [usize; 2] = [64, 1_024];
 
 /// The transitions of a file, the oldest first. What others did to it is told too.
 pub fn transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
     Ok(told(file, &file.file.history()?))
 }
 
+/// Transitions of a file up to its last one.
+#[derive(Debug, Clone)]
+pub struct RecentTransitions {
+    /// The oldest first.
+    pub transitions: Vec<Transition>,
+    /// The first one that is kept, where these are all and older ones were dropped with their journal.
+    pub begins: Option<HistoryStart>,
+}
+
+/// The first transition that the journals still have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryStart {
+    /// Its number.
+    pub sequence: u64,
+    /// When the journal was begun with it.
+    pub at: String,
+}
+
+impl HistoryStart {
+    fn of(history: &History) -> Option<Self> {
+        history.begins_with().map(|line| HistoryStart {
+            sequence: line.seq,
+            at: line.at.clone(),
+        })
+    }
+}
+
+/// The last transitions of a file, or all without a number. Reads the journal from its end, as far as it must.
+pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentTransitions, Error> {
+    let wanted = last.unwrap_or(usize::MAX);
+    let read = RECENT_LINES.into_iter().filter(|lines| wanted < *lines);
+    for lines_max in read.chain([usize::MAX]) {
+        let history = file.file.recent_history(lines_max, None)?;
+        let mut transitions = told(file, &history);
+        let known = transitions.len();
+        transitions.drain(..known.saturating_sub(wanted));
+        // An edit may have put back a version that was not read.
+        let doubtful =
+            |one: &Transition| one.trigger == OUTSIDE_EDIT && one.metadata.get("putBack").is_none();
+        let enough = known >= wanted && !transitions.iter().any(doubtful);
+        if enough || history.is_whole() {
+            let begins = HistoryStart::of(&history).filter(|_| known <= wanted);
+            return Ok(RecentTransitions {
+                transitions,
+                begins,
+            });
+        }
+    }
+    Ok(RecentTransitions {
+        transitions: Vec::new(),
+        begins: None,
+    })
+}
+
+/// Asks the end of a file's history, and all of it where the end has no answer. `end` is the version after its last line.
+fn ask_history<T>(
+    file: &KnownFile,
+    seen: Option<&Arc<History>>,
+    end: Option<&str>,
+    ask: impl Fn(&History) -> Result<T, Error>,
+) -> Result<T, Error> {
+    if let Some(history) = seen {
+        return ask(history);
+    }
+    for lines_max in RECENT_LINES {
+        let history = file.file.recent_history(lines_max, end)?;
+        let answer = ask(&history);
+        if answer.is_ok() || history.is_whole() {
+            return answer;
+        }
+    }
+    ask(&file.file.recent_history(usize::MAX, end)?)
+}
+
 fn told(file: &KnownFile, history: &History) -> Vec<Transition> {
-    let mut versions: BTreeMap<ContentHash, u64> = BTreeMap::new();
+    let mut older = OlderVersions::default();
     let mut told = Vec::new();
     for line in history.lines() {
-        let put_back = line.after.and_then(|after| versions.get(&after).copied());
+        let put_back = older.note(file.kind, history, line);
         told.extend(transition(file, line, put_back));
-        versions.extend(line.after.map(|after| (after, line.seq)));
     }
     told
 }
 
-/// The transition of a line; `put_back` is an older version with the very document that the line leads to.
+/// The transition of a line; `put_back` is the older version that an outside edit put back.
 fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
     if let Some(raw) = &line.transition
         && let Ok(transition) = serde_json::from_str::<Transition>(raw.get())
@@ -41,7 +121,7 @@ fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Tr
         });
     }
     let (trigger, to) = match line.kind.as_str() {
-        kind::OUTSIDE => ("OUTSIDE_EDIT", "adopted"),
+        kind::OUTSIDE => (OUTSIDE_EDIT, "adopted"),
         kind::REPAIR => ("REPAIR", "restored"),
         _ => return None,
     };
@@ -49,7 +129,7 @@ fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Tr
     if !line.note.is_empty() {
         metadata["note"] = line.note.clone().into();
     }
-    if let Some(version) = put_back.filter(|_| line.kind == kind::OUTSIDE) {
+    if let Some(version) = put_back {
         metadata["putBack"] = version.into();
     }
     Some(Transition {
@@ -116,13 +196,13 @@ struct Way {
 
 /// Whether a look says that the last transition can be taken back: there is one, and nothing of it has left the file.
 pub fn can_undo(file: &KnownFile, view: &View) -> bool {
-    let way = || {
-        let history = file.file.history_of(view.history.as_ref())?;
-        let unnoted = view.version > view.sequence;
-        let (_, way) = way_back(file, &history, unnoted.then_some(view.version))?;
-        within_the_file(file, &history, way.version)
-    };
-    way().is_ok()
+    let unnoted = view.version > view.sequence;
+    let end = Some(view.document.text());
+    let way = ask_history(file, view.history.as_ref(), end, |history| {
+        let (_, way) = way_back(file, history, unnoted.then_some(view.version))?;
+        within_the_file(file, history, way.version)
+    });
+    way.is_ok()
 }
 
 /// The way back over the last transition, and its number. An edit that the journal does not know comes after all others.
@@ -165,7 +245,7 @@ pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u
     run_place::is_free(context, file)?;
     let undone = Cell::new(0);
     let changed = go_back(context, file, back, |history, now| {
-        let unnoted = matches!(now.situation, Situation::Outside { .. }) && now.unnoted;
+        let unnoted = unnoted_edit(now).is_some();
         // It is noted first, under the next number.
         let (target, way) = way_back(file, history, unnoted.then_some(now.seq + 1))?;
         undone.set(target);
@@ -217,9 +297,11 @@ pub fn restore(
     run_place::is_free(context, file)?;
     go_back(context, file, back, |history, _| {
         if !history.lines().any(|line| line.seq == sequence) {
+            let begins = HistoryStart::of(history);
             return Err(Error::NoSuchTransition {
                 path: file.path.clone(),
                 sequence,
+                begins: begins.filter(|first| sequence < first.sequence),
             });
         }
         Ok(Way {
@@ -240,29 +322,34 @@ fn go_back(
 ) -> Result<Changed, Error> {
     let mut changed = file.replace_seen(context, |now, snapshot| {
         file.still(back.seen, snapshot)?;
-        let history = file.file.history_of(snapshot.history.as_ref())?;
-        let way = choose(&history, snapshot)?;
-        if !back.state_only {
-            within_the_file(file, &history, way.version)?;
-        }
-        let text = history.document_at(way.version)?;
-        let text = text.ok_or_else(|| Error::NothingToUndo {
-            path: file.path.clone(),
-        })?;
-        let earlier = JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
-            message: Wrong::VersionUnreadable {
-                sequence: way.version,
-                found: Box::new(error.found()),
-            },
-            hint: Advice::ChooseFromHistory,
+        let (seen, end) = (snapshot.history.as_ref(), snapshot.acknowledged());
+        let (way, earlier) = ask_history(file, seen, end, |history| {
+            let way = choose(history, snapshot)?;
+            if !back.state_only {
+                within_the_file(file, history, way.version)?;
+            }
+            let text = history.document_at(way.version)?;
+            let text = text.ok_or_else(|| Error::NothingToUndo {
+                path: file.path.clone(),
+            })?;
+            let earlier =
+                JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
+                    message: Wrong::VersionUnreadable {
+                        sequence: way.version,
+                        found: Box::new(error.found()),
+                    },
+                    hint: Advice::ChooseFromHistory,
+                })?;
+            Ok((way, earlier))
         })?;
         let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
         let mut metadata = way.metadata;
         // What was thrown away comes back as what it was.
-        if now.is_none()
-            && let Some(run) = run_at(&told(file, &history), way.version)
-        {
-            metadata["run"] = run.into();
+        if now.is_none() {
+            let history = file.file.history_of(seen)?;
+            if let Some(run) = run_at(&told(file, &history), way.version) {
+                metadata["run"] = run.into();
+            }
         }
         let status = |document: &JsonDocument| {
             kinds::examine(file.kind, document).map(|examined| examined.status)

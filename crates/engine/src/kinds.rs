@@ -394,6 +394,12 @@ impl MachineFile for Orchestrate {
     }
 }
 
+/// Whether a text can be read as a document of a kind.
+pub(crate) fn is_document(kind: FileKind, text: &str) -> bool {
+    let document = JsonDocument::parse(text.as_bytes());
+    document.is_ok_and(|document| examine(kind, &document).is_ok())
+}
+
 /// A document that comes back from the past, as it may come back: no gate opens by going back or by a repair.
 pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestamp) -> JsonDocument {
     if kind != FileKind::Develop {

@@ -5,15 +5,17 @@
 //! edits did in between is theirs, and is never applied again.
 //!
 //! Two kinds of edit lose nothing in this sense. A document that is, byte for byte, an older version was put back by a
-//! person, who meant it. The document of another task has no part in what this one went through.
+//! person, who meant it: that settles what came after the version, and the losses from before it stay. The document of
+//! another task has no part in what this one went through. A text that is no document, such as the empty file of an editor
+//! that truncates before it writes, is neither an edit nor a version.
 
-use crate::kinds::{FileKind, identity};
+use crate::kinds::{FileKind, identity, is_document};
 use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
 use bowline_statefiles::kind::OUTSIDE;
 use bowline_statefiles::{ContentHash, History, Line};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
@@ -187,6 +189,72 @@ pub(crate) fn by_edit(
     Verdict::Edited { lost }
 }
 
+/// Finds the older versions that outside edits put back. It is shown every line, the oldest first.
+#[derive(Default)]
+pub(crate) struct OlderVersions {
+    newest: HashMap<ContentHash, u64>,
+    /// Whether the text with a hash is a document, where that was asked.
+    documents: HashMap<ContentHash, bool>,
+}
+
+impl OlderVersions {
+    /// Takes note of a line. Returns the newest older version if the line is an outside edit that put it back.
+    pub(crate) fn note(&mut self, kind: FileKind, history: &History, line: &Line) -> Option<u64> {
+        let after = line.after?;
+        let older = self.newest.insert(after, line.seq)?;
+        if line.kind != OUTSIDE {
+            return None;
+        }
+        let is_version = self.documents.entry(after).or_insert_with(|| {
+            let text = history.document_at(older);
+            text.is_ok_and(|text| text.is_some_and(|text| is_document(kind, &text)))
+        });
+        is_version.then_some(older)
+    }
+}
+
+/// The outside edits whose losses are not settled, after each line. They are kept as a chain, so that a version that is put
+/// back has the losses that it had then.
+#[derive(Default)]
+struct UnsettledEdits {
+    /// The line of an edit, and the end of the chain before it.
+    links: Vec<(u64, usize)>,
+    /// The end of the chain after a line, where it changed: a number of links, 0 for none.
+    ends: Vec<(u64, usize)>,
+}
+
+impl UnsettledEdits {
+    fn end_after(&self, line: u64) -> usize {
+        let known = self.ends.partition_point(|(seq, _)| *seq <= line);
+        known.checked_sub(1).map_or(0, |at| self.ends[at].1)
+    }
+
+    fn add(&mut self, line: u64) {
+        self.links.push((line, self.end_after(line)));
+        self.ends.push((line, self.links.len()));
+    }
+
+    fn settle_all(&mut self, line: u64) {
+        self.ends.push((line, 0));
+    }
+
+    fn return_to(&mut self, line: u64, version: u64) {
+        let end = self.end_after(version);
+        self.ends.push((line, end));
+    }
+
+    /// The lines of the edits that are not settled after a line.
+    fn lines_after(&self, line: u64) -> BTreeSet<u64> {
+        let mut lines = BTreeSet::new();
+        let mut end = self.end_after(line);
+        while let Some((edit, before)) = end.checked_sub(1).map(|at| self.links[at]) {
+            lines.insert(edit);
+            end = before;
+        }
+        lines
+    }
+}
+
 /// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
 /// `edited` is the hash of the document where it is itself an outside edit that the journal does not know yet.
 pub(crate) fn healed(
@@ -195,42 +263,55 @@ pub(crate) fn healed(
     now: &Value,
     edited: Option<ContentHash>,
 ) -> Option<(Value, Vec<Lost>)> {
-    let mut window = Window::default();
-    let mut edits: Vec<Edit> = Vec::new();
-    let mut seen: BTreeMap<ContentHash, u64> = BTreeMap::new();
+    if edited.is_none() && !history.lines().any(|line| line.kind == OUTSIDE) {
+        return None;
+    }
+    let mut unsettled = UnsettledEdits::default();
+    let mut older = OlderVersions::default();
     let mut repairs: BTreeSet<u64> = BTreeSet::new();
     let mut undone: BTreeSet<u64> = BTreeSet::new();
     let mut last = 0;
-    history.walk_versions(0, |line, before, after| {
-        // A repair settled what was lost before it, and so did a person who went back to a version of their choice, by a
-        // command or by hand, or who undid the repair.
-        let moved = describe(line);
-        let taken_back = undone_by(line);
-        let settled = match moved.as_ref().map(|one| one.trigger.as_str()) {
+    for line in history.lines() {
+        // A repair settled what was lost before it, and so did a person who went back to a version by a command, or who
+        // undid the repair.
+        let transition = transition(line);
+        let trigger = transition.as_ref().map(|one| one.trigger.as_str());
+        let taken_back = transition.as_ref().and_then(undone_by);
+        let settled = match trigger {
             Some("REPAIR" | "RESTORE") => true,
             Some("UNDO") => taken_back.is_some_and(|target| repairs.contains(&target)),
             _ => false,
         };
         undone.extend(taken_back);
-        let repair = moved.filter(|one| one.trigger == "REPAIR");
-        repairs.extend(repair.map(|one| one.sequence));
-        let put_back =
-            line.kind == OUTSIDE && line.after.is_some_and(|after| seen.contains_key(&after));
-        if put_back || settled {
-            edits.clear();
-        } else if line.kind == OUTSIDE
-            && let Some(value) = after.and_then(parse)
+        repairs.extend((trigger == Some("REPAIR")).then_some(line.seq));
+        match older.note(kind, history, line) {
+            Some(version) => unsettled.return_to(line.seq, version),
+            None if settled => unsettled.settle_all(line.seq),
+            None if line.kind == OUTSIDE => unsettled.add(line.seq),
+            None => {}
+        }
+        last = line.seq;
+    }
+    let put_back = edited.and_then(|hash| older.newest.get(&hash).copied());
+    let lines = unsettled.lines_after(put_back.unwrap_or(last));
+    let unnoted = edited.is_some() && put_back.is_none();
+    let first = lines.first().copied().or(unnoted.then_some(last + 1))?;
+    let since = first.saturating_sub(NEAR_VERSIONS as u64 + 1);
+    let mut edits = Vec::new();
+    let mut window = Window {
+        cut: since > 0,
+        ..Window::default()
+    };
+    history.walk_versions(since, |line, before, after| {
+        if lines.contains(&line.seq)
+            && let Some(value) = after.filter(|text| is_document(kind, text)).and_then(parse)
         {
-            edits.push(Edit::of(&window, last, &value));
+            edits.push(Edit::of(&window, line.seq - 1, &value));
         }
         window.remember(NEAR_VERSIONS, line, before, after);
-        seen.extend(line.after.map(|after| (after, line.seq)));
-        last = line.seq;
     });
-    match edited {
-        Some(hash) if seen.contains_key(&hash) => edits.clear(),
-        Some(_) => edits.push(Edit::of(&window, last, now)),
-        None => {}
+    if unnoted {
+        edits.push(Edit::of(&window, last, now));
     }
     let mut value = now.clone();
     let mut lost: Vec<Lost> = Vec::new();
@@ -296,24 +377,23 @@ impl Edit {
     }
 }
 
+fn transition(line: &Line) -> Option<Transition> {
+    serde_json::from_str(line.transition.as_deref()?.get()).ok()
+}
+
 /// The transition of a line; nothing for edits of others, which nobody acknowledged.
 fn describe(line: &Line) -> Option<Lost> {
-    let raw = line.transition.as_deref()?;
-    let transition: Transition = serde_json::from_str(raw.get()).ok()?;
-    Some(Lost {
+    transition(line).map(|transition| Lost {
         sequence: line.seq,
         trigger: transition.trigger,
         to: transition.to,
     })
 }
 
-/// The transition that a line takes back.
-fn undone_by(line: &Line) -> Option<u64> {
-    let raw = line.transition.as_deref()?;
-    let transition: Transition = serde_json::from_str(raw.get()).ok()?;
-    let undo = transition.trigger == "UNDO";
-    undo.then(|| transition.metadata.get("undone")?.as_u64())
-        .flatten()
+/// The transition that another one takes back.
+fn undone_by(transition: &Transition) -> Option<u64> {
+    let undone = transition.metadata.get("undone")?.as_u64();
+    undone.filter(|_| transition.trigger == "UNDO")
 }
 
 fn parse(text: &str) -> Option<Value> {

@@ -41,6 +41,8 @@ pub enum Notice {
     },
     /// The folder of a develop run is not ignored by git.
     NotIgnored,
+    /// The policy says `tree = false`: what lands may be another tree than the one that was tested.
+    TreeNotCompared,
     /// A field was repaired before the change.
     Mended(Finding),
     /// The file was damaged and something took its place.
@@ -85,6 +87,7 @@ impl Notice {
             Notice::AnotherTask { .. } => "another_task",
             Notice::Distrusted { .. } => "not_believed",
             Notice::NotIgnored => "not_ignored",
+            Notice::TreeNotCompared => "tree_not_compared",
             Notice::Mended(finding) => finding.code,
             Notice::Restored { .. } => "restored",
             Notice::Keeper { code, .. } => code,
@@ -103,9 +106,10 @@ impl Notice {
             | Notice::Distrusted { .. }
             | Notice::NotIgnored => (Severity::Warning, None),
             Notice::Mended(finding) => return finding.clone(),
-            Notice::RolledForward { .. } | Notice::OutsideEdit { .. } | Notice::Restored { .. } => {
-                (Severity::Note, None)
-            }
+            Notice::RolledForward { .. }
+            | Notice::OutsideEdit { .. }
+            | Notice::Restored { .. }
+            | Notice::TreeNotCompared => (Severity::Note, None),
         };
         Finding {
             severity,

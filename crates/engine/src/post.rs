@@ -23,11 +23,32 @@ pub struct Poster {
     pub variables: BTreeMap<String, String>,
 }
 
+/// What came of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// It was taken.
+    pub taken: bool,
+    /// How that went.
+    pub note: String,
+    /// Seconds that whoever did not take it asks to wait.
+    pub retry_after_s: Option<u64>,
+}
+
+impl Posted {
+    fn failed(note: String) -> Posted {
+        Posted {
+            taken: false,
+            note,
+            retry_after_s: None,
+        }
+    }
+}
+
 /// The header of a body that is JSON.
 pub const JSON: &str = "Content-Type: application/json";
 
 impl Poster {
-    /// Posts a text; whether it was taken, and how that went. `id` is the event's, `name` that of the address.
+    /// Posts a text. `id` is the event's, `name` that of the address.
     pub fn post(
         &self,
         id: &str,
@@ -35,18 +56,19 @@ impl Poster {
         address: &str,
         headers: &[String],
         body: &str,
-    ) -> (bool, String) {
+    ) -> Posted {
         let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
-        let (config, content) = (file("curl"), file("body"));
+        let (config, content, head) = (file("curl"), file("body"), file("head"));
         let settings = settings(id, address, headers, &content);
         let written = std::fs::create_dir_all(&self.folder)
             .and_then(|()| write(&config, &settings))
             .and_then(|()| write(&content, body));
         let told = match written {
-            Err(error) => (false, error.to_string()),
+            Err(error) => Posted::failed(error.to_string()),
             Ok(()) => {
                 let command = format!(
-                    "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
+                    "curl -s --max-time 20 -o /dev/null -D {} -w '%{{http_code}}' -K {}",
+                    quoted(&shown(&head)),
                     quoted(&shown(&config))
                 );
                 match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
@@ -56,17 +78,31 @@ impl Poster {
                         // What curl says of itself may hold the address; its codes do not.
                         let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
                         let code = if digits { code } else { "-" };
-                        (taken, format!("status {code}, curl {}", ran.exit_code))
+                        Posted {
+                            taken,
+                            note: format!("status {code}, curl {}", ran.exit_code),
+                            retry_after_s: retry_after(&head).filter(|_| !taken),
+                        }
                     }
-                    Err(error) => (false, error.to_string()),
+                    Err(error) => Posted::failed(error.to_string()),
                 }
             }
         };
-        for path in [config, content] {
+        for path in [config, content, head] {
             let _ = std::fs::remove_file(path);
         }
         told
     }
+}
+
+/// The seconds that an answer asks to wait, of the headers in a file.
+fn retry_after(head: &Path) -> Option<u64> {
+    let text = std::fs::read(head).ok()?;
+    let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
+    let mut values = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("retry-after:"));
+    values.next_back()?.trim().parse().ok()
 }
 
 /// What curl is told, one setting in each line.
@@ -116,7 +152,39 @@ pub fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
     use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn an_answer_that_asks_to_wait_is_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/hook", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            let answer = "HTTP/1.1 429 x\r\nRetry-After: 17\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let poster = Poster {
+            folder: folder.path().join("post"),
+            variables: std::env::vars()
+                .filter(|(name, _)| name == "PATH")
+                .collect(),
+        };
+        let posted = poster.post("1", "webhook", &address, &[JSON.into()], "{}");
+        server.join().unwrap();
+        let wanted = Posted {
+            taken: false,
+            note: "status 429, curl 0".into(),
+            retry_after_s: Some(17),
+        };
+        assert_eq!(posted, wanted);
+        let left = std::fs::read_dir(folder.path().join("post")).unwrap();
+        assert_eq!(left.count(), 0, "files of the moment are kept");
+    }
 
     #[test]
     fn neither_a_line_end_nor_a_quote_adds_a_setting() {

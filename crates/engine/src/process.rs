@@ -2,9 +2,11 @@
 //!
 //! Agents are not started here; a supervisor owns those.
 
+use crate::context::EVIDENCE_KEY_VARIABLE;
 use crate::error::Error;
-use crate::relayed::as_agent;
+use crate::relayed::{as_agent, within};
 use bowline_statefiles::ContentHash;
+use bowline_supervisor::Sandbox;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -26,8 +28,8 @@ const EXIT_SIGNAL: i32 = 128;
 const STOP_GRACE_MS: u64 = 2_000;
 /// How long the output of a command that has ended is waited for: something else may hold the pipe.
 const DRAIN_MS: u64 = 2_000;
-/// How often whoever watches is told that it still runs.
-const TICK_MS: u64 = 1_000;
+/// How often a running command is looked after: is it told to end?
+const POLL_MS: u64 = 100;
 /// Shorter values are not masked: they would mask half of the text.
 const SECRET_BYTES_MIN: usize = 8;
 /// Variables whose values must not be written down.
@@ -51,7 +53,7 @@ const SHELL: &str = "/bin/sh";
 const GUARD: &str = "read -r _; kill -s KILL -- \"-$1\"";
 
 /// Variables of git that would lead a git of ours to another repository or index.
-const GIT_VARIABLES: [&str; 11] = [
+const GIT_VARIABLES: [&str; 13] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -63,6 +65,8 @@ const GIT_VARIABLES: [&str; 11] = [
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_PARAMETERS",
     "GIT_ATTR_SOURCE",
+    "GIT_DIFF_OPTS",
+    "GIT_EXTERNAL_DIFF",
 ];
 
 /// Starts a program, in the sandbox of the agent that it is started for, if it is; it may then also write to a folder of ours.
@@ -93,6 +97,8 @@ pub(crate) struct Place<'p> {
     pub(crate) folder: &'p Path,
     /// A folder of ours that it may write to, where it is an agent's.
     pub(crate) ours: Option<&'p Path>,
+    /// The sandbox it runs in, where that is not an agent's.
+    pub(crate) sandbox: Option<&'p Sandbox>,
     /// All the variables it gets.
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// How long it may take.
@@ -110,19 +116,20 @@ pub fn run_in(
     let place = Place {
         folder,
         ours: None,
+        sandbox: None,
         environment: variables
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
         limit,
     };
-    run(command, &place, &mut |_| {})
+    run(command, &place, &mut |_| Ok(()))
 }
 
-/// Runs a shell command, without input. `tick` is called about once a second while it runs.
+/// Runs a shell command, without input. `poll` is called several times a second while it runs; its error ends the command.
 pub(crate) fn run(
     command: &str,
     place: &Place<'_>,
-    tick: &mut dyn FnMut(Duration),
+    poll: &mut dyn FnMut(Duration) -> Result<(), Error>,
 ) -> Result<Ran, Error> {
     let failed = |error: std::io::Error| Error::ProgramFailed {
         program: "sh".into(),
@@ -140,7 +147,11 @@ pub(crate) fn run(
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
         .process_group(0);
-    let mut child = start(&mut shell, place.ours).map_err(failed)?;
+    let started = match place.sandbox {
+        Some(sandbox) => within(sandbox, || shell.spawn()),
+        None => start(&mut shell, place.ours),
+    };
+    let mut child = started.map_err(failed)?;
     // The copies of the pipe in it would keep the output open for ever.
     drop(shell);
     let group = group_of(&child);
@@ -161,20 +172,30 @@ pub(crate) fn run(
     let (ended, ends) = channel();
     let (drained, drains) = channel();
     let reader = printed.clone();
-    std::thread::spawn(move || {
+    let started = in_thread(move || {
         read_all(output, &reader);
         drained.send(()).ok();
+    })
+    .and_then(|()| {
+        in_thread(move || {
+            wait_without_reaping(group);
+            ended.send(()).ok();
+        })
     });
-    std::thread::spawn(move || {
-        wait_without_reaping(group);
-        ended.send(()).ok();
-    });
-    let timed_out = watch(&ends, group, began, place.limit, tick);
+    if let Err(error) = started {
+        end(group, Signal::KILL);
+        guard.kill().ok();
+        guard.wait().ok();
+        child.wait().ok();
+        return Err(failed(error));
+    }
+    let timed_out = watch(&ends, group, began, place.limit, poll);
     // What it left behind in its group ends with it. It is not reaped yet, so the group is still its own.
     end(group, Signal::KILL);
     guard.kill().ok();
     guard.wait().ok();
     let status = child.wait().map_err(failed)?;
+    let timed_out = timed_out?;
     drains.recv_timeout(Duration::from_millis(DRAIN_MS)).ok();
 
     let exit_code = match (timed_out, status.code(), status.signal()) {
@@ -192,6 +213,11 @@ pub(crate) fn run(
         output_bytes: printed.bytes,
         output_tail: masked(&String::from_utf8_lossy(&printed.tail)),
     })
+}
+
+/// A thread of its own, or the error that there is none to be had.
+fn in_thread(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().spawn(run).map(drop)
 }
 
 /// Runs git to its end in a folder, with further variables; gives what it printed.
@@ -252,6 +278,18 @@ pub(crate) fn git_fed(
     }
 }
 
+/// Runs a git that is fed and answers by its exit code, too: 0 and 1 are answers.
+pub(crate) fn git_answer(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<GitEnd, Error> {
+    let end = end_of(finish(folder, arguments, &[], Input::Bytes(input), None)?);
+    match end.code {
+        Some(0 | 1) => Ok(end),
+        Some(_) | None => Err(Error::ProgramFailed {
+            program: "git".into(),
+            message: end.said,
+        }),
+    }
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr)
         .trim_end()
@@ -270,7 +308,7 @@ fn finish(
         Input::Bytes(_) => program(git_program()),
         Input::Held(_) => program("git"),
     };
-    // Nothing of the user's that could act or wait: hooks, monitors, prompts.
+    // Nothing of the user's that could act or wait (hooks, monitors, prompts), and nothing that changes what is printed.
     git.arg("-C").arg(folder);
     for setting in [
         "core.hooksPath=/dev/null",
@@ -278,6 +316,13 @@ fn finish(
         "core.untrackedCache=false",
         "core.safecrlf=false",
         "core.quotePath=false",
+        "color.ui=false",
+        "diff.ignoreSubmodules=none",
+        "diff.mnemonicPrefix=false",
+        "diff.noprefix=false",
+        "diff.relative=false",
+        "log.showSignature=false",
+        "status.showUntrackedFiles=normal",
         "advice.addEmbeddedRepo=false",
         "gc.auto=0",
     ] {
@@ -287,6 +332,7 @@ fn finish(
         git.env_remove(name);
     }
     git.args(arguments)
+        .env_remove(EVIDENCE_KEY_VARIABLE)
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
@@ -312,13 +358,22 @@ fn finish(
     };
     let mut child = start(&mut git, ours).map_err(failed)?;
     let mut feed = child.stdin.take();
+    if input.is_empty() {
+        drop(feed);
+        return child.wait_with_output().map_err(failed);
+    }
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let fed = std::thread::Builder::new().spawn_scoped(scope, || {
             if let Some(mut feed) = feed.take() {
                 // One that reads no more says why below.
                 feed.write_all(input).ok();
             }
         });
+        if let Err(error) = fed {
+            child.kill().ok();
+            child.wait().ok();
+            return Err(error);
+        }
         child.wait_with_output()
     })
     .map_err(failed)
@@ -373,6 +428,8 @@ fn guard(child: &Child) -> std::io::Result<Child> {
     program(SHELL)
         .args(["-c", GUARD, "guard"])
         .arg(child.id().to_string())
+        // What runs beside it could read its environment.
+        .env_clear()
         // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -401,31 +458,35 @@ fn wait_without_reaping(leader: Option<Pid>) {
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), how) {}
 }
 
-/// Waits for the end; says whether the limit brought it.
+/// Waits for the end; says whether the limit brought it, or fails as `poll` did.
 fn watch(
     ends: &std::sync::mpsc::Receiver<()>,
     group: Option<Pid>,
     began: Instant,
     limit: Duration,
-    tick: &mut dyn FnMut(Duration),
-) -> bool {
+    poll: &mut dyn FnMut(Duration) -> Result<(), Error>,
+) -> Result<bool, Error> {
     let until = began + limit;
-    loop {
+    let ended_by = loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            break;
+            break Ok(true);
         }
-        match ends.recv_timeout(left.min(Duration::from_millis(TICK_MS))) {
-            Err(RecvTimeoutError::Timeout) => tick(began.elapsed()),
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return false,
+        match ends.recv_timeout(left.min(Duration::from_millis(POLL_MS))) {
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = poll(began.elapsed()) {
+                    break Err(error);
+                }
+            }
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
         }
-    }
+    };
     end(group, Signal::TERM);
     let grace = Duration::from_millis(STOP_GRACE_MS);
     if ends.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
         end(group, Signal::KILL);
     }
-    true
+    ended_by
 }
 
 /// What was printed so far.

@@ -52,6 +52,7 @@ pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
     let spec = |task: &Task| NodeSpec {
         id: task.id.as_str().into(),
         phase: task.phase,
+        section: task.section,
         dependencies: edges.remove(task.id.as_str()).unwrap_or_default(),
     };
     tasks.tasks.iter().map(spec).collect()

@@ -6,6 +6,7 @@
 //! link leads to. This is about what is written. What is read through a link is what the agent, too, could have read.
 
 use crate::error::Error;
+use crate::signing;
 use bowline_gate::locate;
 use bowline_statefiles::{Disk, RealDisk, Stat};
 use bowline_supervisor::{Sandbox, Spec};
@@ -22,8 +23,6 @@ struct Held {
     agent: Sandbox,
     /// For the run's file and the mark in the repository: the agent's, and the folders of those two.
     file: Sandbox,
-    /// The key that evidence is signed with, and where it was.
-    key: Option<(PathBuf, Vec<u8>)>,
 }
 
 static HELD: OnceLock<Held> = OnceLock::new();
@@ -46,11 +45,13 @@ pub fn hold(spec: &Spec, evidence_key: Option<PathBuf>) -> Result<(), Error> {
     let mut whole = agent.clone();
     whole.write.extend(relay.write.iter().cloned());
     // Read now: a link that the agent makes could name it later.
-    let key = evidence_key.and_then(|path| Some((path.clone(), std::fs::read(path).ok()?)));
+    if let Some(key) = evidence_key {
+        signing::load_key(&key);
+    }
     whole.enter().map_err(failed)?;
     let agent = agent.clone();
     // Once is enough: nothing makes it wider again.
-    let _ = HELD.set(Held { agent, file, key });
+    let _ = HELD.set(Held { agent, file });
     Ok(())
 }
 
@@ -59,13 +60,19 @@ pub(crate) fn is_held() -> bool {
     HELD.get().is_some()
 }
 
-/// The content of a file with a key.
-pub(crate) fn read_key(path: &Path) -> io::Result<Vec<u8>> {
-    let held = HELD.get().and_then(|held| held.key.as_ref());
-    match held.filter(|(known, _)| known == path) {
-        Some((_, bytes)) => Ok(bytes.clone()),
-        None => std::fs::read(path),
-    }
+/// Returns the path that the sandbox kept a program from, by what the program said of it.
+pub(crate) fn denied_path(said: &str) -> Option<String> {
+    let lines = said
+        .lines()
+        .filter(|line| line.ends_with("Permission denied"));
+    let mut quoted = lines.filter_map(|line| line.split('\'').nth(1));
+    let path = quoted.find(|path| path.starts_with('/'));
+    path.filter(|_| is_held()).map(str::to_owned)
+}
+
+/// Whether the agent that this process works for may read a path without links.
+pub(crate) fn agent_may_read(path: &Path) -> bool {
+    HELD.get().is_some_and(|held| held.agent.may_read(path))
 }
 
 /// Does something as the agent would, where this process works for one; a folder of ours may be written too.
@@ -82,15 +89,15 @@ pub(crate) fn as_agent<T: Send>(
 }
 
 /// Does something in a sandbox. A thread's sandbox is inherited by what it starts, and goes with the thread.
-fn within<T: Send>(
+pub(crate) fn within<T: Send>(
     sandbox: &Sandbox,
     step: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let done = scope.spawn(|| {
+        let done = std::thread::Builder::new().spawn_scoped(scope, || {
             sandbox.enter().map_err(io::Error::other)?;
             step()
-        });
+        })?;
         let gone = |_| Err(io::ErrorKind::Other.into());
         done.join().unwrap_or_else(gone)
     })

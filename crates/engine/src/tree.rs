@@ -6,34 +6,169 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::process::{git, git_fed, git_ours};
+use crate::tree_watch::{HashedPath, TreeWatch};
 use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_gate::locate;
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, Change, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Files hashed of a folder that is no git repository; more are not a work tree but a disk.
 const FILES_MAX: usize = 100_000;
+
+/// A tree by its hash, and what is in it.
+#[derive(Debug, Clone)]
+pub(crate) struct HashedTree {
+    /// `git:` and the tree's own id in a repository, else `files:` and a hash.
+    pub(crate) id: String,
+    /// In a repository, each path as `mode id<TAB>path` and a zero byte.
+    pub(crate) listing: Vec<u8>,
+}
+
+impl HashedTree {
+    fn unlisted(id: String) -> Self {
+        let listing = Vec::new();
+        HashedTree { id, listing }
+    }
+}
 
 /// The hash of the tree a run's root is in: `git:` and the tree's own id in a repository, else `files:` and a hash.
 ///
 /// The user's index and objects are not touched: ours are in a folder that is removed again.
 pub(crate) fn hash(context: &Context, root: &Path, side: &Path) -> Result<String, Error> {
+    hash_listed(context, root, side).map(|tree| tree.id)
+}
+
+/// The same with what is in it.
+pub(crate) fn hash_listed(
+    context: &Context,
+    root: &Path,
+    side: &Path,
+) -> Result<HashedTree, Error> {
     match workspace::git_top(root) {
         Some(top) => {
             let scratch = Scratch::new(context, side)?;
             let files = Listed::of(&top, root)?;
             files.tree(&top, &top, &scratch)
         }
-        None => of_folder(root),
+        None => of_folder(root).map(HashedTree::unlisted),
     }
+}
+
+/// A tree on which a command runs in place.
+pub(crate) struct TreeInPlace {
+    /// The tree.
+    pub(crate) tree: HashedTree,
+    root: PathBuf,
+    watch: TreeWatch,
+}
+
+impl TreeInPlace {
+    /// Hashes the tree and observes it from then on; the files of `also`, too.
+    pub(crate) fn observe(
+        context: &Context,
+        root: &Path,
+        side: &Path,
+        mut also: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        let scratch = Scratch::new(context, side)?;
+        let (watch, tree) = match workspace::git_top(root) {
+            Some(top) => {
+                let files = Listed::of(&top, root)?;
+                also.extend(files.module_files(&top)?);
+                let watch = TreeWatch::begin(&top, files.paths(&top), also, &scratch.0);
+                (watch, files.tree(&top, &top, &scratch)?)
+            }
+            None => {
+                let watch = TreeWatch::begin(root, paths_of_folder(root)?, also, &scratch.0);
+                (watch, HashedTree::unlisted(of_folder(root)?))
+            }
+        };
+        Ok(TreeInPlace {
+            tree,
+            root: root.to_owned(),
+            watch,
+        })
+    }
+
+    /// Names what changed since, also where it was put back.
+    pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
+        match workspace::git_top(&self.root) {
+            Some(top) => {
+                let paths = Listed::of(&top, &self.root)?.paths(&top);
+                self.watch.end(paths, true)
+            }
+            None => self.watch.end(paths_of_folder(&self.root)?, false),
+        }
+    }
+}
+
+/// Names what a command would find in a tree that the tree's hash does not hold: links that lead out of it, and other
+/// repositories with changes that none of their commits has.
+pub(crate) fn outside_of_hash(root: &Path) -> Result<Vec<Change>, Error> {
+    let Some(top) = workspace::git_top(root) else {
+        let mut links = Vec::new();
+        walk(root, &|_| true, &mut |path, entry| {
+            if entry.is_symlink() && leads_out(root, &entry) {
+                links.push(Change::LinkOut { path });
+            }
+            Ok(())
+        })?;
+        return Ok(links);
+    };
+    let mut outside = Vec::new();
+    for (path, kind) in Listed::of(&top, root)?.0 {
+        let (whole, path) = (top.join(&path), shown(Path::new(&path)));
+        match kind {
+            Kind::Link if leads_out(&top, &whole) => outside.push(Change::LinkOut { path }),
+            Kind::Module(_) if is_dirty(&whole)? => outside.push(Change::Uncommitted { path }),
+            Kind::Link | Kind::Module(_) | Kind::File { .. } => {}
+        }
+    }
+    Ok(outside)
+}
+
+/// Whether a link leads out of a folder. One that leads to nothing counts by its words: something may be put there.
+fn leads_out(top: &Path, link: &Path) -> bool {
+    if let (Ok(real), Ok(top)) = (link.canonicalize(), top.canonicalize()) {
+        return !real.starts_with(top);
+    }
+    let target = fs::read_link(link).unwrap_or_default();
+    let mut at = link.parent().unwrap_or(top).to_owned();
+    for part in target.components() {
+        match part {
+            Component::ParentDir => drop(at.pop()),
+            Component::CurDir => {}
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => at.push(part),
+        }
+    }
+    !at.starts_with(top)
+}
+
+/// Whether another repository has changes that its commit lacks, also where git is told not to look at them.
+fn is_dirty(module: &Path) -> Result<bool, Error> {
+    let status = ["status", "--porcelain", "--ignore-submodules=none"];
+    let status = git(module, &status, &[])?.good()?;
+    let flags = git(module, &["ls-files", "-v"], &[])?.good()?;
+    let hidden = |line: &str| line.starts_with(|flag: char| flag == 'S' || flag.is_lowercase());
+    Ok(!status.is_empty() || flags.lines().any(hidden))
+}
+
+/// Every file below a folder that is no repository.
+fn paths_of_folder(root: &Path) -> Result<Vec<HashedPath>, Error> {
+    let mut paths = Vec::new();
+    walk(root, &|_| true, &mut |_, entry| {
+        paths.push((entry, None));
+        Ok(())
+    })?;
+    Ok(paths)
 }
 
 /// A copy of exactly what a tree holds, in a folder that goes when this does.
@@ -42,8 +177,10 @@ pub(crate) struct Checkout {
     pub(crate) root: PathBuf,
     /// The folder of ours that it is in.
     pub(crate) folder: PathBuf,
-    /// The hash of what was copied.
-    pub(crate) tree: String,
+    /// A folder of ours for temporary files of what runs there.
+    pub(crate) temporary: PathBuf,
+    /// What was copied.
+    pub(crate) tree: HashedTree,
     scratch: Scratch,
 }
 
@@ -91,7 +228,7 @@ pub(crate) fn checkout(
                 copy(&entry, &folder.join(path))
             })?;
             fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-            (folder.clone(), of_folder(&folder)?)
+            (folder.clone(), HashedTree::unlisted(of_folder(&folder)?))
         }
     };
     for path in share {
@@ -106,6 +243,7 @@ pub(crate) fn checkout(
     Ok(Checkout {
         root: place,
         folder,
+        temporary: scratch.folder("tmp")?,
         tree,
         scratch,
     })
@@ -151,6 +289,37 @@ impl Listed {
         Ok(Listed(all))
     }
 
+    /// The absolute path of each, with the commit of another repository.
+    fn paths(&self, top: &Path) -> Vec<HashedPath> {
+        let commit = |kind: &Kind| match kind {
+            Kind::Module(commit) => Some(commit.clone()),
+            Kind::File { .. } | Kind::Link => None,
+        };
+        let all = self.0.iter();
+        all.map(|(path, kind)| (top.join(path), commit(kind)))
+            .collect()
+    }
+
+    /// The tracked files of other repositories: a tree has their commit only, and a command reads them.
+    fn module_files(&self, top: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut files = Vec::new();
+        let modules = self
+            .0
+            .iter()
+            .filter(|(_, kind)| matches!(kind, Kind::Module(_)));
+        for module in modules.map(|(path, _)| top.join(path)) {
+            let tracked = git_fed(
+                &module,
+                &["ls-files", "-z", "--recurse-submodules"],
+                &[],
+                &[],
+            )?;
+            let tracked = tracked.split(|&byte| byte == 0).filter(|it| !it.is_empty());
+            files.extend(tracked.map(|path| module.join(OsStr::from_bytes(path))));
+        }
+        Ok(files)
+    }
+
     /// Copies all of it; other repositories have no content of their own in a tree.
     fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
         for (path, kind) in &self.0 {
@@ -166,7 +335,7 @@ impl Listed {
     }
 
     /// The id of the tree these are in `place`, by the repository at `top`.
-    fn tree(&self, top: &Path, place: &Path, scratch: &Scratch) -> Result<String, Error> {
+    fn tree(&self, top: &Path, place: &Path, scratch: &Scratch) -> Result<HashedTree, Error> {
         let links = scratch.folder("links")?;
         let mut names = Vec::new();
         let mut blobs = Vec::new();
@@ -223,7 +392,10 @@ impl Listed {
             &index,
         )?;
         let tree = git(top, &["write-tree", "--missing-ok"], &variables)?.good()?;
-        Ok(format!("git:{tree}"))
+        Ok(HashedTree {
+            id: format!("git:{tree}"),
+            listing: index,
+        })
     }
 }
 

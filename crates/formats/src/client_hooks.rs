@@ -14,8 +14,10 @@ use serde_json::{Map, Value, json};
 pub const PROGRAM: &str = "bowline-shim";
 /// A small script in git's own folder of a clone: there a committed hook finds the program of this machine.
 pub const LAUNCHER: &str = "bowline-shim";
-/// Says that a hook was asked by a committed file, so that a person's own settings come first.
+/// Says that a hook was registered by a file of the project; the client's name follows. Older files name none.
 pub const SHARED: &str = "--shared";
+/// Says that a hook was registered by our plugin.
+pub const PLUGIN: &str = "--plugin";
 /// What is said where there is no Bowline.
 const ABSENT: &str =
     "bowline-shim is not on PATH: no gate is asked. Install Bowline, or go on without it.";
@@ -35,31 +37,42 @@ pub const GUARDS: &[&str] = &[
     ".opencode/plugins/bowline.js",
 ];
 
+/// Files of a project in which the client of a name finds hooks.
+pub fn settings_of(client: &str) -> &'static [&'static str] {
+    match client {
+        "claude" => &[PERSONAL, ".claude/settings.json"],
+        "codex" => &[".codex/hooks.json"],
+        _ => &[],
+    }
+}
+
 /// How a hook reaches the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach<'p> {
     /// By its path on this machine.
     Path(&'p str),
-    /// Wherever the file is checked out.
-    Anywhere,
+    /// Wherever the file is checked out, by the client of this name.
+    Anywhere(&'p str),
 }
 
 impl Reach<'_> {
     fn command(self, event: &str) -> String {
-        let script = match self {
+        let client = match self {
             Reach::Path(program) => return format!("{} hook", quoted(program)),
-            // One client shows a person nothing of it, so the model is told as well.
-            Reach::Anywhere if event == "SessionStart" => {
-                let told = json!({"hookEventName": event, "additionalContext": ABSENT});
-                let told = json!({"systemMessage": ABSENT, "hookSpecificOutput": told});
-                let told = told.to_string().replace('"', "\\\"");
-                format!("{{ echo \"{told}\"; exit 0; }}")
-            }
-            Reach::Anywhere => format!("{{ echo \"{ABSENT}\" >&2; exit 0; }}"),
+            Reach::Anywhere(client) => client,
+        };
+        // One client shows a person nothing of it, so the model is told as well.
+        let script = if event == "SessionStart" {
+            let told = json!({"hookEventName": event, "additionalContext": ABSENT});
+            let told = json!({"systemMessage": ABSENT, "hookSpecificOutput": told});
+            let told = told.to_string().replace('"', "\\\"");
+            format!("{{ echo \"{told}\"; exit 0; }}")
+        } else {
+            format!("{{ echo \"{ABSENT}\" >&2; exit 0; }}")
         };
         format!(
             "sh -c 's=${{CLAUDE_PROJECT_DIR:-${{GEMINI_PROJECT_DIR:-.}}}}/.git/{LAUNCHER}; [ -x \"$s\" ] || \
-             s=$(command -v {PROGRAM}) || {script}; exec \"$s\" hook {SHARED}'"
+             s=$(command -v {PROGRAM}) || {script}; exec \"$s\" hook {SHARED} {client}'"
         )
     }
 }
@@ -92,6 +105,7 @@ impl Dialect {
                     Some("Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"),
                 ),
                 ("SessionStart", None),
+                ("SubagentStart", None),
                 ("UserPromptSubmit", None),
                 ("PreCompact", None),
                 ("Stop", None),
@@ -112,7 +126,7 @@ impl Dialect {
             Dialect::Claude => {
                 let mut handler =
                     json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
-                if event == "PreToolUse" && reach != Reach::Anywhere {
+                if event == "PreToolUse" && matches!(reach, Reach::Path(_)) {
                     // A client new enough to know this word holds the tool when the gate cannot be asked.
                     handler["onFailure"] = json!("block");
                 }
@@ -210,7 +224,8 @@ pub fn asks(settings: &str) -> bool {
 /// A handler that calls our program, wherever it is.
 fn is_ours(handler: &Value) -> bool {
     let command = handler.get("command").and_then(Value::as_str);
-    if command.is_some_and(|it| it.contains(PROGRAM) && it.ends_with(&format!(" hook {SHARED}'"))) {
+    let shared = format!(" hook {SHARED}");
+    if command.is_some_and(|it| it.contains(PROGRAM) && it.contains(&shared)) {
         return true;
     }
     let Some(program) = command.and_then(|command| command.strip_suffix(" hook")) else {
@@ -357,7 +372,7 @@ mod tests {
     fn every_event_we_put_in_is_one_the_hook_knows() {
         use crate::hook::Event;
         for dialect in [Dialect::Claude, Dialect::Gemini] {
-            let ours = installed(&json!({}), Reach::Anywhere, dialect).unwrap();
+            let ours = installed(&json!({}), Reach::Anywhere("gemini"), dialect).unwrap();
             let hooks = ours["hooks"].as_object().unwrap();
             let events: Vec<Option<Event>> =
                 hooks.keys().map(|name| Event::from_name(name)).collect();
@@ -381,13 +396,18 @@ mod tests {
     #[test]
     fn a_committed_hook_has_no_path_of_this_machine_and_never_holds_a_tool_by_failing() {
         let once = installed(&theirs(), Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap();
-        let ours = installed(&once, Reach::Anywhere, Dialect::Claude).unwrap();
+        let ours = installed(&once, Reach::Anywhere("claude"), Dialect::Claude).unwrap();
         let text = ours.to_string();
         assert!(
             !text.contains("/a/") && !text.contains("onFailure"),
             "{text}"
         );
         assert_eq!(removed(&ours).unwrap(), theirs());
+        // An older version named no client.
+        let earlier = text.replace("--shared claude", "--shared");
+        assert_ne!(earlier, text);
+        let earlier = serde_json::from_str(&earlier).unwrap();
+        assert_eq!(removed(&earlier).unwrap(), theirs());
     }
 
     #[test]

@@ -100,12 +100,17 @@ const CODEX_VARIABLES: &str = "env_vars = [\"XDG_STATE_HOME\", \"XDG_CONFIG_HOME
                                \"BOWLINE_TOKEN_FILE\", \"BOWLINE_TASK_ID\", \"BOWLINE_AGENT_TOKEN_FILE\", \
                                \"BOWLINE_RELAY\"]\n";
 
+/// It has a person approve tools that change something, and its `exec`, which asks nobody, refuses them. Ours are held by the
+/// rules of the run. A mode that a person has set stays.
+const CODEX_APPROVAL: &str = "default_tools_approval_mode = \"approve\"\n";
+
 /// What stands under our name in the settings of Codex.
 enum Found {
     Nothing,
     /// It starts our program as we do; a person may have set more.
     Ours {
-        hands_on: bool,
+        /// Lines that earlier versions did not write.
+        missing: String,
     },
     /// Another command, or no TOML.
     Theirs,
@@ -120,9 +125,16 @@ fn found(text: &str) -> Found {
     };
     let args = toml::Value::from(vec!["mcp"]);
     match entry.get("command") == Some(&NAME.into()) && entry.get("args") == Some(&args) {
-        true => Found::Ours {
-            hands_on: entry.get("env_vars").is_some(),
-        },
+        true => {
+            let lines = [
+                ("env_vars", CODEX_VARIABLES),
+                ("default_tools_approval_mode", CODEX_APPROVAL),
+            ];
+            let missing = lines.iter().filter(|(key, _)| entry.get(key).is_none());
+            Found::Ours {
+                missing: missing.map(|(_, line)| *line).collect(),
+            }
+        }
         false => Found::Theirs,
     }
 }
@@ -132,20 +144,17 @@ fn found(text: &str) -> Found {
 pub fn codex_installed(text: &str) -> Option<String> {
     let after = match found(text) {
         Found::Theirs => return None,
-        Found::Ours { hands_on: true } => text.to_owned(),
-        Found::Ours { hands_on: false } => {
-            text.replacen(CODEX, &format!("{CODEX}{CODEX_VARIABLES}"), 1)
-        }
+        Found::Ours { missing } => text.replacen(CODEX, &format!("{CODEX}{missing}"), 1),
         Found::Nothing => {
             let between = match text {
                 "" => "",
                 text if text.ends_with('\n') => "\n",
                 _ => "\n\n",
             };
-            format!("{text}{between}{CODEX}{CODEX_VARIABLES}")
+            format!("{text}{between}{CODEX}{CODEX_VARIABLES}{CODEX_APPROVAL}")
         }
     };
-    matches!(found(&after), Found::Ours { hands_on: true }).then_some(after)
+    matches!(found(&after), Found::Ours { missing } if missing.is_empty()).then_some(after)
 }
 
 /// The text without our table, as it was before; what a person has set in it goes with it. `None` where an entry of our name
@@ -237,7 +246,8 @@ mod tests {
     fn a_table_for_codex_stands_behind_what_is_there() {
         for text in ["", "model = \"x\"\n", "[a]\nb = 1\n\n"] {
             let ours = codex_installed(text).unwrap();
-            assert!(ours.ends_with(CODEX_VARIABLES) && ours.starts_with(text));
+            let lines = format!("{CODEX_VARIABLES}{CODEX_APPROVAL}");
+            assert!(ours.ends_with(&lines) && ours.starts_with(text));
             assert_eq!(codex_installed(&ours).as_ref(), Some(&ours));
             assert_eq!(codex_removed(&ours).as_deref(), Some(text), "{text:?}");
         }
@@ -250,12 +260,18 @@ mod tests {
         let other = "\n# Theirs.\n[mcp_servers.other]\ncommand = \"x\"\n";
         for more in ["", more] {
             let earlier = format!("{theirs}\n{CODEX}{more}{other}");
-            let now = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{more}{other}");
+            let later = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{more}{other}");
+            let now = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{CODEX_APPROVAL}{more}{other}");
             assert_eq!(codex_installed(&earlier).as_ref(), Some(&now));
-            for text in [earlier, now] {
+            let completed = codex_installed(&later).unwrap();
+            assert_eq!(completed.matches(CODEX_APPROVAL).count(), 1);
+            assert_eq!(codex_installed(&completed).as_ref(), Some(&completed));
+            for text in [earlier, later, completed, now] {
                 assert_eq!(codex_removed(&text), Some(format!("{theirs}{other}")));
             }
         }
+        let asking = format!("{CODEX}{CODEX_VARIABLES}default_tools_approval_mode = \"prompt\"\n");
+        assert_eq!(codex_installed(&asking).as_ref(), Some(&asking));
         // What would be left without a command is no entry that the client can read.
         let deeper = format!("{CODEX}[mcp_servers.bowline.env]\nA = \"1\"\n");
         assert_eq!(codex_removed(&deeper), None);

@@ -14,6 +14,8 @@ pub enum Event {
     PostToolUse,
     /// A conversation begins, goes on, or was cleared or compacted.
     SessionStart,
+    /// An agent starts another one for a part of its work.
+    SubagentStart,
     /// The conversation is about to be compacted.
     PreCompact,
     /// The agent wants to stop.
@@ -24,10 +26,11 @@ pub enum Event {
 
 impl Event {
     /// All events.
-    pub const ALL: [Event; 6] = [
+    pub const ALL: [Event; 7] = [
         Event::PreToolUse,
         Event::PostToolUse,
         Event::SessionStart,
+        Event::SubagentStart,
         Event::PreCompact,
         Event::Stop,
         Event::UserPromptSubmit,
@@ -39,6 +42,7 @@ impl Event {
             Event::PreToolUse => "pre-tool-use",
             Event::PostToolUse => "post-tool-use",
             Event::SessionStart => "session-start",
+            Event::SubagentStart => "subagent-start",
             Event::PreCompact => "pre-compact",
             Event::Stop => "stop",
             Event::UserPromptSubmit => "user-prompt-submit",
@@ -51,6 +55,7 @@ impl Event {
             Event::PreToolUse => "PreToolUse",
             Event::PostToolUse => "PostToolUse",
             Event::SessionStart => "SessionStart",
+            Event::SubagentStart => "SubagentStart",
             Event::PreCompact => "PreCompact",
             Event::Stop => "Stop",
             Event::UserPromptSubmit => "UserPromptSubmit",
@@ -74,6 +79,7 @@ impl Event {
                 Event::PostToolUse
             }
             "sessionstart" => Event::SessionStart,
+            "subagentstart" => Event::SubagentStart,
             "precompact" | "precompress" => Event::PreCompact,
             "stop" | "afteragent" => Event::Stop,
             "userpromptsubmit" | "beforeagent" | "beforesubmitprompt" => Event::UserPromptSubmit,

@@ -2,6 +2,7 @@
 //! of its own, because it is sealed.
 
 use crate::agents::Protocol;
+use crate::agents::launch::BuiltInClient;
 use crate::run_settings::{Orchestrate, Thinking};
 use bowline_words::message::BadSetting;
 use serde::Deserialize;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Whom to tell.
     pub notify: Notify,
+    /// Of the task server.
+    pub server: ServerSettings,
     /// Of orchestrations.
     pub orchestrate: Orchestrate,
     /// Of thinking runs.
@@ -40,17 +43,67 @@ pub struct Defaults {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// How it speaks.
+    /// Program and arguments; empty for a built-in client.
     #[serde(default)]
-    pub protocol: Protocol,
+    pub command: Vec<String>,
+    /// The built-in client that it is.
+    pub client: Option<BuiltInClient>,
+    /// The model of a built-in client.
+    pub model: Option<String>,
+    /// Further arguments of a built-in client.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// How the output of its command is read.
+    pub protocol: Option<Protocol>,
     /// Further variables handed to it, by name.
     #[serde(default)]
     pub env: Vec<String>,
+}
+
+impl Agent {
+    /// Refuses an agent that is neither a command nor a built-in client, and arguments that the protocol of the client needs
+    /// to be as they are.
+    fn check(&self, name: &str) -> Result<(), BadSetting> {
+        let agent = name.to_owned();
+        let Some(client) = self.client else {
+            return match &self.command[..] {
+                [] if self.model.is_some() || !self.args.is_empty() => {
+                    Err(BadSetting::NoClient { agent })
+                }
+                [] => Err(BadSetting::EmptyCommand { agent }),
+                [program, ..] if program.is_empty() => Err(BadSetting::EmptyCommand { agent }),
+                _ if self.model.is_some() || !self.args.is_empty() => {
+                    Err(BadSetting::CommandAndClient { agent })
+                }
+                _ => Ok(()),
+            };
+        };
+        if !self.command.is_empty() || self.protocol.is_some() {
+            return Err(BadSetting::CommandAndClient { agent });
+        }
+        let client_name = client.name().to_owned();
+        if let Some(model) = &self.model
+            && (client.model_flag().is_none() || model.trim().is_empty() || model.starts_with('-'))
+        {
+            let (client, model) = (client_name, model.clone());
+            return Err(BadSetting::NoModel {
+                agent,
+                client,
+                model,
+            });
+        }
+        match self.args.iter().find(|word| client.reserves(word)) {
+            Some(argument) => Err(BadSetting::ReservedArgument {
+                agent,
+                client: client_name,
+                argument: argument.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A type of work.
@@ -146,6 +199,32 @@ impl std::fmt::Debug for Notify {
     }
 }
 
+/// The task server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Where browsers reach it, through a proxy for instance: scheme, name and port.
+    #[serde(deserialize_with = "origin")]
+    pub public_url: Option<String>,
+}
+
+/// An address of a server without a path; a slash at its end is left away.
+fn origin<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let schemes = ["https://", "http://"];
+    let host = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let host = host.map(|host| host.strip_suffix('/').unwrap_or(host));
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter);
+    match host {
+        Some(host) if !host.is_empty() && host.chars().all(plain) => {
+            Ok(Some(text.trim_end_matches('/').to_ascii_lowercase()))
+        }
+        _ => Err(serde::de::Error::custom(format!(
+            "'{text}' is no address; write https://NAME"
+        ))),
+    }
+}
+
 /// Seconds, written as a number or with a unit: `90s`, `15m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub i64);
@@ -202,11 +281,7 @@ impl Settings {
     pub fn read(text: &str) -> Result<Settings, BadSetting> {
         let settings: Settings = toml::from_str(text).map_err(|error| fault(text, &error))?;
         for (name, agent) in &settings.agent {
-            if agent.command.first().is_none_or(String::is_empty) {
-                return Err(BadSetting::EmptyCommand {
-                    agent: name.clone(),
-                });
-            }
+            agent.check(name)?;
         }
         for (name, kind) in &settings.types {
             if kind.phases.is_empty() {
@@ -266,7 +341,7 @@ mod tests {
                     [orchestrate]\nevidence = [\"make\", \"check\"]\nbackoff = 0\n[thinking]\nstage_timeout = \"45m\"\n";
         let settings = Settings::read(text).unwrap();
         assert_eq!(settings.defaults.agent.as_deref(), Some("mine"));
-        assert_eq!(settings.agent["mine"].protocol, Protocol::Markers);
+        assert_eq!(settings.agent["mine"].protocol, None);
         let phase = &settings.types["leaflet"].phases[0];
         assert_eq!(
             (phase.review, phase.placeholders, phase.verifier.as_deref()),
@@ -278,6 +353,17 @@ mod tests {
         assert_eq!(settings.thinking.stage_timeout, Some(Seconds(2_700)));
         assert_eq!(Settings::read("").unwrap(), Settings::default());
         assert!(!format!("{settings:?}").contains("s3cret"));
+        let server = |text: &str| Settings::read(text).map(|it| it.server.public_url);
+        assert_eq!(
+            server("[server]\npublic_url = \"https://Bow.example:8443/\""),
+            Ok(Some("https://bow.example:8443".into()))
+        );
+        for bad in ["bow.example", "https://", "https://a/b", "ftp://a"] {
+            assert!(
+                server(&format!("[server]\npublic_url = \"{bad}\"")).is_err(),
+                "{bad}"
+            );
+        }
     }
 
     #[test]
@@ -318,5 +404,30 @@ mod tests {
             found("[limits]\nslots = \n"),
             BadSetting::NotToml { line: 2, .. }
         ));
+    }
+
+    #[test]
+    fn a_built_in_client_takes_a_model_and_arguments_but_not_those_of_its_protocol() {
+        let read = |text: &str| Settings::read(&format!("[agent.x]\n{text}"));
+        let good = read("client = \"claude\"\nmodel = \"opus\"\nargs = [\"--effort\", \"high\"]\n");
+        assert_eq!(good.unwrap().agent["x"].client, Some(BuiltInClient::Claude));
+        for (text, part) in [
+            (
+                "client = \"claude\"\nargs = [\"--output-format=text\"]\n",
+                "--output-format",
+            ),
+            ("client = \"codex\"\nargs = [\"--\"]\n", "'--'"),
+            ("client = \"gemini\"\nargs = [\"-p\"]\n", "'-p'"),
+            ("client = \"opencode\"\nmodel = \"m\"\n", "opencode"),
+            ("client = \"claude\"\nmodel = \"--print\"\n", "--print"),
+            ("client = \"claude\"\ncommand = [\"x\"]\n", "mixes"),
+            ("command = [\"x\"]\nmodel = \"m\"\n", "mixes"),
+            ("model = \"m\"\n", "no client"),
+            ("client = \"vim\"\n", "vim"),
+            ("args = []\n", "empty command"),
+        ] {
+            let fault = read(text).unwrap_err().to_string();
+            assert!(fault.contains(part), "{text}: {fault}");
+        }
     }
 }

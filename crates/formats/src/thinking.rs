@@ -2,6 +2,7 @@
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
+use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::reading::{Reading, at, put, put_later, put_time, rule_broken};
 use crate::time::utc;
@@ -15,6 +16,19 @@ use serde_json::{Map, Value, json};
 
 /// The file's name in its task folder.
 pub const FILE_NAME: &str = "thinking_state.json";
+
+/// Keys of the file beside its stages; without stages, some of them tell a damaged file from that of another program.
+const OWN_KEYS: [&str; 8] = [
+    "task_id",
+    "title",
+    "goal",
+    "current_stage",
+    "overall_status",
+    "progress_percentage",
+    "core_values_evaluation",
+    "quality_metrics",
+];
+const OWN_KEYS_LEAST: usize = 3;
 
 /// The format of `thinking_state.json`.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +82,13 @@ impl StateFormat for ThinkingFile {
 
     fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
+        let stages = reading.get("/stages").and_then(Value::as_object);
+        let known = |stages: &Map<String, Value>| {
+            Stage::ALL.iter().any(|it| stages.contains_key(it.name()))
+        };
+        if !stages.is_some_and(known) {
+            refuse_foreign(document, &OWN_KEYS, OWN_KEYS_LEAST)?;
+        }
         // Without its stages the file says nothing about progress: making them up would lose it silently.
         if !reading.get("/stages").is_some_and(Value::is_object) {
             return Err(reading.give_up("/stages", "missing_field", Found::NoStages));

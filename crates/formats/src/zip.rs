@@ -1,6 +1,8 @@
 //! ZIP files, written entry by entry as they are: agents' deliverables are small texts, and whoever opens the file should
 //! need nothing else. Only what every reader knows: stored entries, UTF-8 names, no folders, no links.
 
+use std::borrow::Cow;
+
 /// Entries of one file.
 pub const ENTRIES_MAX: usize = 65_000;
 
@@ -29,11 +31,8 @@ impl Zip {
     /// could lead out of the folder it is unpacked in.
     #[must_use]
     pub fn entry(&mut self, name: &str, content: &[u8]) -> Option<Vec<u8>> {
-        let parts_are_plain = name
-            .split('/')
-            .all(|part| !part.is_empty() && part != "." && part != "..");
-        let plain = parts_are_plain && !name.contains(['\\', '\0', ':']);
-        let name_bytes = u16::try_from(name.len()).ok().filter(|_| plain)?;
+        let name = &*safe_name(name)?;
+        let name_bytes = u16::try_from(name.len()).ok()?;
         let size = u32::try_from(content.len()).ok()?;
         let checksum = crc32(content);
         let mut head = Vec::with_capacity(30 + name.len());
@@ -78,6 +77,25 @@ impl Zip {
         end.extend(self.offset.to_le_bytes());
         end.extend(0u16.to_le_bytes());
         end
+    }
+}
+
+/// A name as it is written: unchanged, but for one that leads elsewhere where `\` separates folders and `X:` is a disk. Its `\` and
+/// `:` are written as `%5C` and `%3A`. Nothing for a name that leads elsewhere everywhere.
+fn safe_name(name: &str) -> Option<Cow<'_, str>> {
+    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    if name.contains('\0') || !name.split('/').all(is_plain) {
+        return None;
+    }
+    let names_a_disk = name.as_bytes().get(1) == Some(&b':');
+    match name.split(['/', '\\']).all(is_plain) && !names_a_disk {
+        true => Some(name.into()),
+        false => Some(
+            name.replace('%', "%25")
+                .replace('\\', "%5C")
+                .replace(':', "%3A")
+                .into(),
+        ),
     }
 }
 
@@ -139,8 +157,23 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_no_entries() {
-        for name in ["../a", "/a", "a//b", "a/./b", "", "a\\b", "c:a"] {
+        for name in ["../a", "/a", "a//b", "a/./b", "", "a\0b"] {
             assert_eq!(Zip::new().entry(name, b"x"), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_on_windows_are_written_otherwise() {
+        let table = [
+            ("a\\b", "a\\b"),
+            ("a:b", "a%3Ab"),
+            ("ab:c", "ab:c"),
+            ("..\\a", "..%5Ca"),
+            ("\\a", "%5Ca"),
+            ("50%\\..", "50%25%5C.."),
+        ];
+        for (name, written) in table {
+            assert_eq!(safe_name(name).as_deref(), Some(written));
         }
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn seal_of(path: &Path) -> Option<Seal> {
 }
 
 /// A file of a run. One that cannot be read is as good as none here: whoever runs the command is told.
-fn kept(folder: &Path, name: &str) -> Option<String> {
+pub(crate) fn kept(folder: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(name)).ok()
 }
 

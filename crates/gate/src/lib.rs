@@ -10,5 +10,6 @@ pub mod locate;
 pub mod place;
 pub mod sealed;
 pub mod shell;
+pub mod tested_tree;
 pub mod tool_call;
 pub mod verdict;

@@ -8,11 +8,15 @@ use crate::shell::{Deed, Surroundings, Touched, UNKNOWN_NAME, deeds};
 use crate::tool_call::ToolCall;
 use bowline_formats::develop::seal::Seal;
 use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
-use bowline_words::message::{Card, Denied, Unseen};
+use bowline_words::message::{Card, Change, Denied, Unseen};
 use std::path::{Path, PathBuf};
 
 /// What brings a run back.
 pub(crate) const REPAIR: &str = "bowline doctor --repair develop";
+
+/// What makes evidence of the tree that is there now.
+const TEST_AGAIN: &str =
+    "bowline develop gate reset re_review_clean && bowline develop gate pass re_review_clean";
 
 /// Who writes where no command does.
 const THE_TOOL: &str = "";
@@ -37,6 +41,11 @@ pub enum Offence {
     /// Bowline is given a command that only a person gives.
     Person {
         /// Which.
+        what: String,
+    },
+    /// Hooks are put in, which is a person's move while a gate is closed.
+    Setup {
+        /// By which command.
         what: String,
     },
     /// It cannot be seen what would run.
@@ -82,6 +91,13 @@ pub enum Denial {
     State {
         /// Which file.
         path: PathBuf,
+    },
+    /// What would land is not the tree that was tested.
+    OtherTree {
+        /// By what.
+        what: String,
+        /// The files that differ, where they can be told.
+        changes: Vec<Change>,
     },
     /// The run's file is gone.
     Missing {
@@ -149,7 +165,9 @@ pub fn offences_in(deeds: &[Deed], place: &Place) -> Vec<Offence> {
 /// The same for a workspace that the call does not stand in: only what is known to land there.
 pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
     let lands = |deed: &&Deed| match deed {
-        Deed::Write { path: at, .. } | Deed::Finish { place: at, .. } => at.is_some(),
+        Deed::Write { path: at, .. }
+        | Deed::Finish { place: at, .. }
+        | Deed::Setup { place: at, .. } => at.is_some(),
         Deed::Touch { .. } => true,
         // A person's move is denied wherever it is made.
         Deed::Hidden { .. } | Deed::Person { .. } => false,
@@ -162,7 +180,11 @@ pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
 pub fn offences_anywhere(deeds: &[Deed]) -> Vec<Offence> {
     let persons = deeds.iter().filter_map(|deed| match deed {
         Deed::Person { what } => Some(Offence::Person { what: what.clone() }),
-        Deed::Write { .. } | Deed::Touch { .. } | Deed::Finish { .. } | Deed::Hidden { .. } => None,
+        Deed::Write { .. }
+        | Deed::Touch { .. }
+        | Deed::Finish { .. }
+        | Deed::Setup { .. }
+        | Deed::Hidden { .. } => None,
     });
     persons.collect()
 }
@@ -175,7 +197,12 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
         Deed::Finish {
             place: Some(folder),
             ..
+        }
+        | Deed::Setup {
+            place: Some(folder),
+            ..
         } if !place.holds(folder) => Vec::new(),
+        Deed::Setup { what, .. } => vec![Offence::Setup { what: what.clone() }],
         Deed::Finish { what, .. } => vec![Offence::Finish { what: what.clone() }],
         Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
         Deed::Person { what } => vec![Offence::Person { what: what.clone() }],
@@ -244,6 +271,7 @@ pub fn judge(
                 Offence::Person { what } => Some(Denial::Person { what: what.clone() }),
                 Offence::Write { .. }
                 | Offence::Finish { .. }
+                | Offence::Setup { .. }
                 | Offence::Hidden { .. }
                 | Offence::Guard { .. }
                 | Offence::Cleaned { .. }
@@ -278,12 +306,8 @@ pub fn judge(
             }
             Offence::Finish { .. } => closed(run, Act::Finish),
             // Not even where git ignores them: the next call would be asked nothing.
-            Offence::Hidden { .. } | Offence::Guard { .. } => {
-                let mut missing = closed(run, Act::Write);
-                missing.extend(closed(run, Act::Finish));
-                missing.sort();
-                missing.dedup();
-                missing
+            Offence::Hidden { .. } | Offence::Guard { .. } | Offence::Setup { .. } => {
+                closed_for_anything(run)
             }
         };
         if !missing.is_empty() {
@@ -299,6 +323,23 @@ pub fn judge(
 
 fn closed(run: &Run, act: Act) -> Vec<Gate> {
     run.gates.missing(needed(run.phase, act))
+}
+
+fn closed_for_anything(run: &Run) -> Vec<Gate> {
+    let mut missing = closed(run, Act::Write);
+    missing.extend(closed(run, Act::Finish));
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+/// Whether a gate is closed that the present phase needs, or may be: a run that cannot be read has none open.
+pub fn has_closed_gate(belief: &Belief) -> bool {
+    match belief {
+        Belief::Nothing => false,
+        Belief::Missing { .. } | Belief::Damaged { .. } => true,
+        Belief::Run(believed) => !closed_for_anything(&believed.run).is_empty(),
+    }
 }
 
 impl Denial {
@@ -336,13 +377,23 @@ impl Denial {
                     Offence::State { path } | Offence::Cleaned { path } => Denied::State {
                         path: shown_path(&path),
                     },
-                    Offence::Person { what } => Denied::PersonHere { phase, what },
+                    Offence::Person { what } | Offence::Setup { what } => Denied::PersonHere {
+                        phase,
+                        what: shown(&what),
+                    },
                 }
             }
             Denial::Person { what } => Denied::Person { what: shown(what) },
             Denial::State { path } => Denied::State {
                 path: shown_path(path),
             },
+            Denial::OtherTree { what, changes } => {
+                let (what, changes) = (what.clone(), changes.clone());
+                match changes.is_empty() {
+                    true => Denied::OtherTree { what },
+                    false => Denied::OtherFiles { what, changes },
+                }
+            }
             Denial::Missing { path } => Denied::Missing {
                 path: shown_path(path),
             },
@@ -375,6 +426,9 @@ impl Denial {
                     .chain(next)
                     .collect()
             }
+            Denial::OtherTree { .. } => vec![Card::Next {
+                command: TEST_AGAIN.to_owned(),
+            }],
             Denial::Person { .. } => vec![Card::AskPersonFor],
             Denial::State { .. } => vec![Card::NextIsVerb],
             Denial::Missing { .. } | Denial::Damaged { .. } => vec![repair()],

@@ -1,6 +1,7 @@
 //! What every tool is given: the surroundings of its operation, and whose rights it has.
 
 use crate::answer::{No, Refused};
+use crate::call::CallControl;
 use bowline_engine::Context;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::machines::Actor;
@@ -64,13 +65,17 @@ pub struct Desk {
     pub role: Role,
     /// The task server.
     pub tasks: Arc<dyn Tasks>,
+    /// Progress and cancellation of the call that is carried out.
+    pub call: CallControl,
 }
 
 impl Desk {
     /// The same for one call: what others see while they wait for our lock, and nobody's rights but those of the role.
-    pub(crate) fn for_call(&self, tool: &str) -> Desk {
+    pub(crate) fn for_call(&self, tool: &str, call: &CallControl) -> Desk {
         let mut desk = self.clone();
+        desk.call = call.clone();
         desk.context.what = format!("bowline mcp {tool}");
+        desk.context.lang = self.lang;
         desk.context.here.clone_from(&self.folder);
         if self.role < Role::Person {
             desk.context.actor = Some(Actor::Agent);

@@ -1,6 +1,7 @@
 //! The protocol's side: which tools and resources there are, and calls of them on threads that may wait.
 
 use crate::answer::{Done, No, bounded};
+use crate::call::CallControl;
 use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::lines::{LINE_BYTES_MAX, TOO_LONG};
@@ -82,7 +83,12 @@ impl Tools {
 }
 
 /// A call: the verb behind it, its rights, its arguments, and then the engine.
-fn carry_out(desk: &Desk, verb: &'static Verb, args: Map<String, Value>) -> Done {
+fn carry_out(
+    desk: &Desk,
+    call: &CallControl,
+    verb: &'static Verb,
+    args: Map<String, Value>,
+) -> Done {
     let (verb, args) = match verb.name == here::VERB && args.contains_key("verb") {
         true => unwrapped(desk, args)?,
         false => (verb, args),
@@ -97,7 +103,11 @@ fn carry_out(desk: &Desk, verb: &'static Verb, args: Map<String, Value>) -> Done
         return Err(No::tool(&ToolNo::NoFiles { tool: verb.name }, desk.lang));
     }
     let given = Given::of(verb, args, desk.lang)?;
-    let desk = desk.for_call(verb.name);
+    let desk = desk.for_call(verb.name, call);
+    if call.is_cancelled() {
+        let what = verb.name.to_owned();
+        return Err(Error::CallCancelled { what }.into());
+    }
     let done = outside::ask(&desk, verb, &given).unwrap_or_else(|| (verb.run)(&desk, &given));
     done.map_err(|no| match no {
         No::Engine(error) => No::Engine(Box::new(desk.context.explained(*error))),
@@ -164,7 +174,7 @@ impl ServerHandler for Tools {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(verb) = table::find(&request.name) else {
             let name: String = request.name.chars().take(NAME_CHARS_MAX).collect();
@@ -172,12 +182,15 @@ impl ServerHandler for Tools {
             return Err(ErrorData::invalid_params(said, None));
         };
         let args = request.arguments.unwrap_or_default();
+        let control = CallControl::new(context);
+        let call = control.clone();
         let result = self
-            .waiting(move |desk| match carry_out(desk, verb, args) {
+            .waiting(move |desk| match carry_out(desk, &call, verb, args) {
                 Ok(body) => CallToolResult::success(text(bounded(body))),
                 Err(no) => CallToolResult::error(text(bounded(no.to_json(desk)))),
             })
             .await?;
+        control.finish().await;
         Ok(result.into())
     }
 

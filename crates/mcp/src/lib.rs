@@ -4,6 +4,7 @@
 //! that its verb is. The protocol itself, in both of its generations, is `rmcp`'s.
 
 mod answer;
+mod call;
 mod desk;
 mod given;
 mod handler;
@@ -17,6 +18,7 @@ mod verbs;
 mod watch;
 
 pub use answer::Refused;
+pub use call::CallControl;
 pub use desk::{Desk, Role, Tasks};
 pub use handler::Tools;
-pub use stdio::{serve, serve_on};
+pub use stdio::{serve, serve_on, start_blocking_threads};

@@ -10,12 +10,14 @@ use bowline_engine::supervisor::RELAY_VARIABLE;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use serde_json::{Map, Value};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Has a verb carried out outside, when this is the inside of a sandbox and the verb is one for that.
 pub(crate) fn ask(desk: &Desk, verb: &Verb, given: &Given) -> Option<Done> {
     let socket = desk.context.variables.get(RELAY_VARIABLE)?;
     let for_it = verb.name.starts_with("develop_") && verb.role > Role::ReadOnly;
-    for_it.then(|| asked(desk, Path::new(socket), words(desk, verb, given)))
+    for_it.then(|| asked(desk, verb.name, Path::new(socket), words(desk, verb, given)))
 }
 
 /// The command line of a call: options first, so that nothing behind them can be taken for one.
@@ -53,15 +55,29 @@ fn words(desk: &Desk, verb: &Verb, given: &Given) -> Vec<String> {
     words
 }
 
-fn asked(desk: &Desk, socket: &Path, words: Vec<String>) -> Done {
+fn asked(desk: &Desk, verb: &str, socket: &Path, words: Vec<String>) -> Done {
     let mut printed = Vec::new();
     let folder = desk.folder.clone();
     let asked = Asked::new(words, folder, String::new());
-    relay::ask(socket, &asked, |what, bytes| match what {
+    let hear = |what, bytes: &[u8]| match what {
         Printed::Out => printed.extend_from_slice(bytes),
         Printed::Err => {}
-    })
-    .map_err(Error::from)?;
+    };
+    let told = AtomicU64::new(0);
+    let goes_on = |elapsed: Duration| {
+        if elapsed.as_secs() > told.fetch_max(elapsed.as_secs(), Ordering::Relaxed) {
+            desk.call.report_progress(elapsed, verb);
+        }
+        !desk.call.is_cancelled()
+    };
+    match relay::ask_while(socket, &asked, hear, goes_on) {
+        Ok(_) => {}
+        Err(_) if desk.call.is_cancelled() => {
+            let what = verb.to_owned();
+            return Err(Error::CallCancelled { what }.into());
+        }
+        Err(error) => return Err(Error::from(error).into()),
+    }
     let mut answer: Map<String, Value> = serde_json::from_slice(&printed).unwrap_or_default();
     if let Some(error) = answer.get("error") {
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();

@@ -32,10 +32,14 @@ fn tool(verb: &Verb, role: Role) -> Tool {
     let tool = Tool::new(verb.name, verb.about, Arc::new(schema(verb, role)));
     // By way of this one everything can be called that the role may.
     let reads = verb.role == Role::ReadOnly && (verb.name != here::VERB || role == Role::ReadOnly);
-    match reads {
-        true => tool.with_annotations(ToolAnnotations::new().read_only(true)),
-        false => tool,
-    }
+    // Said in full: clients take a hint that is missing for the worst, and one of them then asks a person for every call.
+    tool.with_annotations(
+        ToolAnnotations::new()
+            .read_only(reads)
+            .destructive(verb.takes_away || verb.name == here::VERB && role == Role::Person)
+            .idempotent(reads)
+            .open_world(false),
+    )
 }
 
 /// What a tool takes, for a role: a person's arguments are not offered to others.

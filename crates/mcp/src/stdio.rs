@@ -7,7 +7,12 @@ use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How long threads are waited for that are started from the beginning.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
 
 /// What is on its way from the client to the SDK.
 const ON_THE_WAY_BYTES: usize = 64 << 10;
@@ -18,15 +23,40 @@ pub fn serve(desk: Desk) -> io::Result<()> {
         .worker_threads(1)
         // The calls, and a few for the streams where they are no pipes.
         .max_blocking_threads(CALLS_MAX + 4)
+        // One that is there is kept: tokio panics where it has none and cannot start one.
+        .thread_keep_alive(Duration::MAX)
         .enable_all()
         .build()?;
+    start_blocking_threads(&runtime, 2);
     let served = runtime.block_on(async {
         let (input, output) = stdio_pipes();
         serve_on(desk, input, output).await
     });
     // What is being carried out is finished; a read of the input is not waited for.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+    runtime.shutdown_timeout(Duration::from_secs(5));
     served
+}
+
+/// Starts so many of the threads that a runtime runs blocking calls on, so that calls find one when no more can be started.
+pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
+    let all = Arc::new((Mutex::new(0), Condvar::new()));
+    let wait = |all: Arc<(Mutex<usize>, Condvar)>| {
+        move || {
+            let mut here = all.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *here += 1;
+            all.1.notify_all();
+            // Fewer will do where not as many can be had.
+            let _ = all
+                .1
+                .wait_timeout_while(here, THREADS_WAIT, |here| *here < count);
+        }
+    };
+    let started: Vec<_> = (0..count)
+        .map(|_| runtime.spawn_blocking(wait(Arc::clone(&all))))
+        .collect();
+    for thread in started {
+        let _ = runtime.block_on(thread);
+    }
 }
 
 /// Serves one client until it says no more.

@@ -18,6 +18,8 @@ pub struct Verb {
     pub role: Role,
     /// When it is listed.
     pub listed: Listed,
+    /// Whether it ends or removes what cannot be had back.
+    pub takes_away: bool,
     pub(crate) run: fn(&Desk, &Given) -> Done,
 }
 
@@ -167,7 +169,15 @@ impl Verb {
             takes,
             role,
             listed: Listed::Always,
+            takes_away: false,
             run,
+        }
+    }
+
+    pub(crate) const fn destructive(self) -> Verb {
+        Verb {
+            takes_away: true,
+            ..self
         }
     }
 

@@ -2,18 +2,21 @@
 
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
+use crate::scope::TaskScope;
 use crate::serve::Shared;
-use crate::tasks::{Waiting, ask, decided, of_task};
+use crate::tasks::{TEXT_MAX, TITLE_MAX, Waiting, ask, decided, of_task, within};
 use crate::view;
 use crate::work::{Wish, Work};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{Life, PausedBy};
+use bowline_engine::machines::job::{Fork, Life, PausedBy};
 use bowline_formats::rest::{
-    AnswerRequest, Approval, ChangeRequest, InboxItem, InboxKind, Nothing, Page, ProvideRequest,
-    RejectRequest,
+    AnswerRequest, Approval, ChangeRequest, ForkRequest, InboxItem, InboxKind, Nothing, Page,
+    ProvideRequest, RejectRequest,
 };
 use bowline_store::{FileComment, JobRow, Record, RecordBody, RecordKind, RecordQuery};
+use bowline_words::Lang;
+use bowline_words::message::WebForms;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,57 +101,40 @@ pub(crate) fn approve(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
     let review = named(shared, call, RecordKind::Review)?.id;
-    changes(shared, call, review)
+    let (feedback, comments) = change_request(call)?;
+    let wish = Wish::RequestChanges {
+        review,
+        feedback,
+        comments,
+    };
+    decided(shared, call, wish)
 }
 
-fn changes(shared: &Arc<Shared>, call: &Call, review: String) -> Reply {
+/// Feedback and remarks on files.
+fn change_request(call: &Call) -> Result<(String, Vec<FileComment>), Problem> {
     let asked: ChangeRequest = call.body()?;
     let comments = asked.comments.into_iter().map(|it| FileComment {
         file: it.file,
         line: it.line,
         comment: it.comment,
     });
-    let wish = Wish::RequestChanges {
-        review,
-        feedback: asked.feedback,
-        comments: comments.collect(),
-    };
-    decided(shared, call, wish)
-}
-
-/// The open review of a task; its id is empty when there is none, and the machine says what may be done instead.
-fn open_review(shared: &Arc<Shared>, call: &Call) -> Result<String, Problem> {
-    let (_, row) = of_task(shared, call)?;
-    match row.job.open_review() {
-        Some(review) => Ok(review.id.clone()),
-        None => Err(Problem::Refused(not_in_review(&row, call))),
-    }
-}
-
-fn not_in_review(row: &JobRow, call: &Call) -> bowline_engine::machines::job::Refusal {
-    let command = match call.route.id {
-        "approveTask" => "approve",
-        _ => "request changes",
-    };
-    bowline_engine::machines::job::Refusal::NotAllowed {
-        command,
-        task: row.job.task_status(),
-        agent: row.job.agent_status(),
-        allowed: bowline_engine::machines::job::allowed_actions(&row.job),
-    }
+    Ok((asked.feedback, comments.collect()))
 }
 
 pub(crate) fn approve_task(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: Approval = call.body()?;
-    let review = open_review(shared, call)?;
-    let comment = asked.comment;
-    decided(shared, call, Wish::Approve { review, comment })
+    let (task, comment) = (call.param("id").to_owned(), asked.comment);
+    decided(shared, call, Wish::ApproveTask { task, comment })
 }
 
 pub(crate) fn request_task_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let _: ChangeRequest = call.body()?;
-    let review = open_review(shared, call)?;
-    changes(shared, call, review)
+    let (feedback, comments) = change_request(call)?;
+    let wish = Wish::RequestTaskChanges {
+        task: call.param("id").to_owned(),
+        feedback,
+        comments,
+    };
+    decided(shared, call, wish)
 }
 
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -202,13 +188,45 @@ pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let checkpoint = named(shared, call, RecordKind::Checkpoint)?.id;
-    let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Fork(checkpoint))
+    let record = named(shared, call, RecordKind::Checkpoint)?;
+    let asked: ForkRequest = call.body()?;
+    let work = shared.work()?;
+    let row = work.store().job(&record.job)?;
+    let row = row.ok_or_else(|| Problem::no_such("task", &record.job))?;
+    let phase = match &record.body {
+        RecordBody::Checkpoint(at) => at.phase,
+        _ => 0,
+    };
+    let fork = Fork {
+        title: match asked.title.filter(|title| !title.trim().is_empty()) {
+            Some(title) => title,
+            None => fork_title(&row.job.title, phase, call.lang),
+        },
+        instructions: asked.instructions.unwrap_or_default(),
+        submit: asked.submit.unwrap_or(true),
+    };
+    within(&fork.title, TITLE_MAX, "title")?;
+    // Both become the description.
+    let length_max = TEXT_MAX.saturating_sub(row.job.description.chars().count());
+    within(&fork.instructions, length_max, "instructions")?;
+    let checkpoint = record.id;
+    decided(shared, call, Wish::Fork { checkpoint, fork })
+}
+
+/// The title of a fork whose person named none: that of its task as far as there is room, and the phase it begins at.
+fn fork_title(title: &str, phase: u32, lang: Lang) -> String {
+    let pattern = WebForms::ForkTitle.say(lang);
+    let pattern = pattern.replace("{n}", &phase.to_string());
+    let room = TITLE_MAX.saturating_sub(pattern.chars().count());
+    let title: String = title.chars().take(room).collect();
+    pattern.replace("{title}", &title)
 }
 
 pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {
-    json(call, &Page::whole(waiting(shared.work()?)?))
+    let scope = TaskScope::of(shared, &call.caller)?;
+    let mut items = waiting(shared.work()?)?;
+    items.retain(|item| scope.has(&item.task_id));
+    json(call, &Page::whole(items))
 }
 
 /// All that waits for a person, the longest waiting first.
@@ -220,6 +238,16 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     })?;
     let rows = store.open_jobs()?;
     let by_id: HashMap<&str, &JobRow> = rows.iter().map(|row| (row.id.as_str(), row)).collect();
+    let default_agent = std::cell::LazyCell::new(|| default_agent(work));
+    let item = |row: &JobRow, id: &str, since: Timestamp| {
+        let agent = row.about.agent.clone();
+        item(
+            row,
+            id,
+            since,
+            agent.unwrap_or_else(|| default_agent.clone()),
+        )
+    };
     let mut items: Vec<(Timestamp, InboxItem)> = Vec::new();
     for record in &open {
         let Some(row) = by_id.get(record.job.as_str()) else {
@@ -250,7 +278,7 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
         }
         items.push((record.at, item));
     }
-    let mut waits = Waiting::new(&*store);
+    let mut waits = Waiting::new(&*store, work.now());
     for row in &rows {
         let reason = match &row.job.life {
             Life::Paused(PausedBy::Breaker { reason, .. }) => Some(reason.clone()),
@@ -271,13 +299,21 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
+/// The name of the agent that does tasks which name none.
+fn default_agent(work: &dyn Work) -> String {
+    let mut agents = work.agents().into_iter();
+    let found = agents.find(|agent| agent.is_default);
+    found.map(|agent| agent.name).unwrap_or_default()
+}
+
 /// Something of a task that waits since then.
-fn item(row: &JobRow, id: &str, since: Timestamp) -> InboxItem {
+fn item(row: &JobRow, id: &str, since: Timestamp, agent: String) -> InboxItem {
     InboxItem {
         kind: InboxKind::Task,
         id: id.to_owned(),
         task_id: row.id.clone(),
         title: row.job.title.clone(),
+        agent,
         version: row.version,
         since: utc(since),
         review: None,

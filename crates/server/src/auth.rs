@@ -10,8 +10,11 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The cookie of a browser that signed in.
-pub(crate) const COOKIE: &str = "bowline_session";
+/// The beginning of the name of the cookie of a browser that signed in. Browsers hold the cookies of all ports of a host
+/// together, so that every server has a name of its own.
+const COOKIE_PREFIX: &str = "bowline_session_";
+/// Digits of the name's end.
+const COOKIE_DIGITS: usize = 8;
 /// How long it counts, and how long a browser keeps it.
 const SESSION_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// How long a one-time link counts.
@@ -60,17 +63,30 @@ impl Caller {
 /// What callers are held against.
 pub(crate) struct Auth {
     token: blake3::Hash,
+    /// The name of the cookie.
+    cookie: String,
+    /// Browsers reach the server by https alone.
+    secure: bool,
     /// Cookies are signed with it, so that they outlive a restart and nobody keeps a list of them.
     key: [u8; 32],
+    content_key: [u8; 32],
     links: Mutex<HashMap<blake3::Hash, Instant>>,
 }
 
 impl Auth {
-    pub(crate) fn new(token: &str) -> Self {
+    pub(crate) fn new(token: &str, secure: bool) -> Self {
+        let id = blake3::derive_key("bowline task server: name of its cookie", token.as_bytes());
+        let id = blake3::Hash::from_bytes(id).to_hex();
         Auth {
             token: blake3::hash(token.as_bytes()),
+            cookie: format!("{COOKIE_PREFIX}{}", &id[..COOKIE_DIGITS]),
+            secure,
             key: blake3::derive_key(
                 "bowline task server: sessions of browsers",
+                token.as_bytes(),
+            ),
+            content_key: blake3::derive_key(
+                "bowline task server: contents of requests",
                 token.as_bytes(),
             ),
             links: Mutex::default(),
@@ -100,9 +116,11 @@ impl Auth {
         };
         match peer {
             // What descends from an agent has an agent's rights, whatever token it shows.
-            Peer::Socket(Standing::Agent) => {
-                Ok(bearer.and_then(of_agent).unwrap_or(Caller::Reader))
-            }
+            Peer::Socket(Standing::Agent) => match bearer {
+                None => Ok(Caller::Reader),
+                Some(text) if self.is_token(text) => Ok(Caller::Reader),
+                Some(text) => of_agent(text).ok_or(ServerNo::WrongToken),
+            },
             Peer::Socket(Standing::Person) => match bearer {
                 None => Ok(Caller::Person),
                 Some(text) => self.by_token(text, of_agent),
@@ -128,6 +146,12 @@ impl Auth {
             return Ok(Caller::Person);
         }
         of_agent(text).ok_or(ServerNo::WrongToken)
+    }
+
+    /// Hash that tells contents apart and from which none can be guessed.
+    pub(crate) fn hash_content(&self, content: &[u8]) -> String {
+        let hash = blake3::keyed_hash(&self.content_key, content);
+        hash.to_hex().to_string()
     }
 
     /// The key of a new one-time link.
@@ -158,14 +182,18 @@ impl Auth {
         let said = format!("{until}.{nonce}");
         let mark = blake3::keyed_hash(&self.key, said.as_bytes());
         let value = format!("{said}.{}", mark.to_hex());
-        Ok(format!(
-            "{COOKIE}={value}; Path=/; Max-Age={SESSION_SECONDS}; HttpOnly; SameSite=Strict"
-        ))
+        Ok(self.set_cookie(&value, SESSION_SECONDS))
     }
 
     /// The `Set-Cookie` of a browser that signs out.
-    pub(crate) fn no_session() -> String {
-        format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
+    pub(crate) fn no_session(&self) -> String {
+        self.set_cookie("", 0)
+    }
+
+    fn set_cookie(&self, value: &str, seconds: i64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        let name = &self.cookie;
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
     }
 
     fn has_session(&self, headers: &HeaderMap, now: i64) -> bool {
@@ -176,7 +204,7 @@ impl Auth {
         pairs.any(|pair| {
             let value = pair
                 .trim()
-                .strip_prefix(COOKIE)
+                .strip_prefix(self.cookie.as_str())
                 .and_then(|it| it.strip_prefix('='));
             value.is_some_and(|value| self.is_session(value, now))
         })
@@ -220,7 +248,7 @@ mod tests {
 
     #[test]
     fn tokens_say_who_asks() {
-        let auth = Auth::new("right");
+        let auth = Auth::new("right", false);
         let bearer = |peer, text: &str| {
             asked(
                 &auth,
@@ -240,13 +268,14 @@ mod tests {
     /// A stolen token makes no person of what descends from an agent.
     #[test]
     fn an_agent_on_the_socket_stays_one() {
-        let auth = Auth::new("right");
+        let auth = Auth::new("right", false);
         let on = |standing, text: &str| {
             let value = format!("Bearer {text}");
             asked(&auth, Peer::Socket(standing), header::AUTHORIZATION, &value)
         };
         assert_eq!(on(Standing::Agent, "right"), Some(Caller::Reader));
         assert_eq!(on(Standing::Agent, "of-agent"), agent());
+        assert_eq!(on(Standing::Agent, "of-an-ended-attempt"), None);
         assert_eq!(on(Standing::Person, "of-agent"), agent());
         let unshown = Standing::Unshown(Missing::Terminal);
         assert_eq!(on(unshown, "right"), Some(Caller::Person));
@@ -260,13 +289,20 @@ mod tests {
 
     #[test]
     fn a_cookie_counts_until_its_time_and_for_this_token_only() {
-        let auth = Auth::new("right");
+        let auth = Auth::new("right", false);
         let set = auth.session(0).unwrap();
         assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict"));
+        assert!(!set.contains("Secure"));
+        let secure = Auth::new("right", true);
+        assert!(secure.session(0).unwrap().ends_with("; Secure"));
+        assert!(secure.no_session().ends_with("; Secure"));
         let cookie = set.split(';').next().unwrap().to_owned();
         let by = |auth: &Auth, cookie: &str| asked(auth, TCP(), header::COOKIE, cookie);
         assert_eq!(by(&auth, &format!("a=b; {cookie}")), Some(Caller::Person));
-        assert_eq!(by(&Auth::new("other"), &cookie), Some(Caller::Nobody));
+        assert_eq!(
+            by(&Auth::new("other", false), &cookie),
+            Some(Caller::Nobody)
+        );
         let value = cookie.split_once('=').unwrap().1;
         assert!(!auth.is_session(value, SESSION_SECONDS));
         assert!(!auth.is_session(&value.replacen('2', "9", 1), 0));
@@ -274,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_link_counts_once() {
-        let auth = Auth::new("right");
+        let auth = Auth::new("right", false);
         let key = auth.new_link().unwrap();
         assert!(auth.use_link(&key));
         assert!(!auth.use_link(&key));

@@ -83,14 +83,17 @@ impl Call {
         })
     }
 
-    /// The id under which the request may be repeated.
+    /// The id under which the request may be repeated. Agents have keys of their own, one set per attempt.
     pub(crate) fn request_id(&self) -> Result<Option<String>, Problem> {
         let Some(value) = self.headers.get("idempotency-key") else {
             return Ok(None);
         };
         match value.to_str() {
             Ok(text) if !text.is_empty() && text.len() <= REQUEST_ID_MAX => {
-                Ok(Some(text.to_owned()))
+                Ok(Some(match &self.caller {
+                    Caller::Agent { task, attempt } => format!("{task}\n{attempt}\n{text}"),
+                    Caller::Nobody | Caller::Person | Caller::Reader => text.to_owned(),
+                }))
             }
             Ok(_) | Err(_) => Err(bad_header("Idempotency-Key")),
         }

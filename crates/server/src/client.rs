@@ -1,6 +1,6 @@
 //! A small client for the server's own interface, by its Unix socket or over TCP: one request per connection, no threads.
 
-use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, read_secret};
+use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random, read_secret};
 use crate::serve::reach;
 use bowline_engine::words::{shown, system};
 use bowline_words::Lang;
@@ -19,6 +19,12 @@ const ANSWER_TIME: Duration = Duration::from_secs(60);
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 const BODY_BYTES_MAX: u64 = 1 << 30;
 
+/// How often a request is sent that the server has no room for, and how long it is waited for in all.
+const TRIES_MAX: u32 = 5;
+const RETRY_TIME: Duration = Duration::from_secs(30);
+/// The header of a key under which a request may be repeated.
+const KEY_HEADER: &str = "Idempotency-Key";
+
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
@@ -33,6 +39,7 @@ pub struct Client {
     place: Place,
     token: Option<String>,
     lang: Lang,
+    tries: u32,
 }
 
 /// An answer.
@@ -73,6 +80,7 @@ impl Client {
             place: Place::Tcp(host.to_owned()),
             token,
             lang,
+            tries: TRIES_MAX,
         })
     }
 
@@ -84,6 +92,7 @@ impl Client {
                 place: Place::Socket(socket),
                 token: None,
                 lang,
+                tries: TRIES_MAX,
             });
         }
         let unreachable = |error: &io::Error| ServeTrouble::Unreachable {
@@ -104,6 +113,12 @@ impl Client {
             token: Some(token),
             ..self
         }
+    }
+
+    /// The same, and takes a server without room at its first word.
+    #[must_use]
+    pub fn without_retries(self) -> Client {
+        Client { tries: 1, ..self }
     }
 
     /// Where it asks, for people.
@@ -186,8 +201,43 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the head of the answer.
+    /// Sends a request and reads the head of the answer. One that the server has no room for is sent again when the server
+    /// says so; what changes something then has a key, so that it happens once.
     fn open(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+        time: Option<Duration>,
+    ) -> Result<(Answer, BufReader<Box<dyn Stream>>), ServeTrouble> {
+        let key = random().map_err(|error| self.unreachable(&error))?;
+        let mut headers = headers.to_vec();
+        let has_key = |(name, _): &(&str, &str)| name.eq_ignore_ascii_case(KEY_HEADER);
+        if method != "GET" && !headers.iter().any(has_key) {
+            headers.push((KEY_HEADER, &key));
+        }
+        let mut left = RETRY_TIME;
+        for _ in 1..self.tries {
+            let (head, stream) = self.send(method, path, body, &headers, time)?;
+            let wait = match head.status {
+                429 | 503 => head.header("retry-after"),
+                _ => None,
+            };
+            let wait = wait.and_then(|it| it.parse().ok()).map(Duration::from_secs);
+            match wait.filter(|wait| *wait <= left) {
+                None => return Ok((head, stream)),
+                Some(wait) => {
+                    left -= wait;
+                    std::thread::sleep(wait);
+                }
+            }
+        }
+        self.send(method, path, body, &headers, time)
+    }
+
+    /// Sends a request once.
+    fn send(
         &self,
         method: &str,
         path: &str,
@@ -353,5 +403,68 @@ impl Read for Body<'_> {
         self.left -= count as u64;
         self.ended = count == 0;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use super::*;
+    use serde_json::json;
+    use std::net::TcpListener;
+
+    /// Answers one request after the other with these, and gives back what was asked.
+    fn answering(
+        answers: &'static [&'static str],
+    ) -> (Client, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let each = answers.iter().map(|answer| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = vec![0; 4096];
+                let count = stream.read(&mut asked).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+                String::from_utf8_lossy(&asked[..count]).into_owned()
+            });
+            each.collect()
+        });
+        (Client::tcp(&url, None, Lang::En).unwrap(), server)
+    }
+
+    const BUSY: &str = "HTTP/1.1 503 x\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+    const LATER: &str = "HTTP/1.1 429 x\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n";
+    const DONE: &str = "HTTP/1.1 201 x\r\nContent-Length: 2\r\n\r\n{}";
+
+    #[test]
+    fn a_server_without_room_is_asked_again_under_the_same_key() {
+        let (client, server) = answering(&[BUSY, BUSY, DONE]);
+        let begun = std::time::Instant::now();
+        let answer = client
+            .ask("POST", "/api/tasks", Some(&json!({})), &[])
+            .unwrap();
+        assert_eq!(answer.status, 201);
+        assert!(
+            begun.elapsed() >= Duration::from_secs(2),
+            "it came too soon"
+        );
+        let asked = server.join().unwrap();
+        let key = |it: &String| {
+            let line = it.lines().find(|line| line.starts_with(KEY_HEADER));
+            line.unwrap_or_else(|| panic!("no key: {it}")).to_owned()
+        };
+        assert!(
+            asked.iter().all(|it| key(it) == key(&asked[0])),
+            "{asked:?}"
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_longer_than_the_bound() {
+        let (client, server) = answering(&[LATER]);
+        let answer = client.ask("GET", "/api/tasks", None, &[]).unwrap();
+        assert_eq!(answer.status, 429);
+        assert!(!server.join().unwrap()[0].contains(KEY_HEADER));
     }
 }

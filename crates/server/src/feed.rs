@@ -1,8 +1,10 @@
 //! What happens, for whoever listens. Events of the store are kept in memory for a while, so that thousands of listeners do
 //! not each ask the store; whoever is further behind reads from it.
 
+use crate::auth::Caller;
 use crate::call::{Piped, set};
 use crate::problem::Problem;
+use crate::scope::{TaskScope, is_present};
 use crate::serve::Shared;
 use axum::body::Body;
 use axum::http::{Response, header};
@@ -154,17 +156,19 @@ fn passing(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes
     format!("event: {}\ndata: {data}\n\n", name.name()).into()
 }
 
-/// Opens a stream of events behind `since`, of one task or of all.
+/// Opens a stream of events behind `since`, of the tasks in a scope.
 pub(crate) fn open(
     shared: &Arc<Shared>,
-    only: Option<String>,
+    scope: TaskScope,
+    caller: &Caller,
     since: Option<u64>,
 ) -> Result<Response<Body>, Problem> {
     let latest = shared.feed.latest();
     if let Some(asked) = since {
         let feed = shared.work()?.store().feed();
         let (oldest, _) = feed.map_err(|error| Problem::internal(&error))?;
-        if oldest > 0 && asked.saturating_add(1) < oldest {
+        // A task that is there has its whole history.
+        if scope.is_everything() && oldest > 0 && asked.saturating_add(1) < oldest {
             return Err(ServerNo::EventGone { asked, oldest }.into());
         }
     }
@@ -175,7 +179,8 @@ pub(crate) fn open(
     let from = since.map_or(latest, |since| since.min(latest));
     let listener = Listener {
         shared: Arc::clone(shared),
-        only,
+        scope,
+        caller: caller.clone(),
         cursor: from,
         sender,
     };
@@ -196,7 +201,8 @@ pub(crate) fn open(
 
 struct Listener {
     shared: Arc<Shared>,
-    only: Option<String>,
+    scope: TaskScope,
+    caller: Caller,
     cursor: u64,
     sender: mpsc::Sender<Bytes>,
 }
@@ -213,7 +219,7 @@ impl Listener {
             return;
         }
         loop {
-            if !self.catch_up().await {
+            if !self.catch_up().await || !self.may_listen().await {
                 return;
             }
             let piece = tokio::select! {
@@ -238,7 +244,17 @@ impl Listener {
     }
 
     fn wants(&self, line: &Line) -> bool {
-        self.only.as_ref().is_none_or(|task| *task == line.task)
+        self.scope.has(&line.task)
+    }
+
+    /// Whether the caller still is who it was: an agent is until its attempt is over.
+    async fn may_listen(&self) -> bool {
+        let Caller::Agent { .. } = &self.caller else {
+            return true;
+        };
+        let (shared, caller) = (Arc::clone(&self.shared), self.caller.clone());
+        let still = tokio::task::spawn_blocking(move || is_present(&shared, &caller));
+        still.await.unwrap_or(false)
     }
 
     /// Sends what is behind the cursor; whether the other end is still there.

@@ -10,15 +10,18 @@ use crate::work::Work;
 use axum::body::Body;
 use axum::http::{HeaderName, header};
 use bowline_engine::formats::time::utc;
+use bowline_engine::formats::visible;
 use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
 use bowline_engine::machines::Timestamp;
+use bowline_engine::post::encoded;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
+use bowline_runner::drivers::jobs::{is_passed_over, is_private};
 use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::ServerNo;
 use hyper::body::Bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,8 +41,8 @@ const ZIP_BYTES_MAX: u64 = 512 * 1024 * 1024;
 const PIECE_BYTES: usize = 64 * 1024;
 /// Pieces that wait for one reader.
 const PIECES_WAITING: usize = 4;
-/// Folders that hold nothing anybody would call an artifact.
-const PASSED_OVER: [&str; 2] = ["node_modules", "target"];
+/// The artifact that is the error log of a failed task. A file of that name in the workspace stands back.
+pub(crate) const ERROR_LOG: &str = "error.log";
 
 pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
@@ -104,12 +107,10 @@ pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
     let phases = deliverables(work, &row)?;
     let secrets = work.secrets(&row);
-    let Some(folder) = folder(work, &row) else {
-        return json(call, &Page::<Artifact>::whole(Vec::new()));
-    };
-    let items = walk(&folder).into_iter().map(|found| Artifact {
+    let found = found_artifacts(work, &row);
+    let items = found.into_iter().map(|found| Artifact {
         phases: phases.get(&found.path).cloned().unwrap_or_default(),
-        holds_secret: holds(&folder, &found, &secrets),
+        holds_secret: holds(&found, &secrets),
         modified_at: found.modified.map(|at| utc(Timestamp(at))),
         bytes: found.bytes,
         path: found.path,
@@ -138,13 +139,44 @@ fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u3
     Ok(all)
 }
 
+/// A file that is an artifact.
 struct Found {
+    /// The folder it is read from.
+    folder: PathBuf,
+    /// Its path, in that folder and for people.
     path: String,
     bytes: u64,
     modified: Option<i64>,
 }
 
-/// The plain files of a folder, by name; hidden ones and those of [`PASSED_OVER`] aside.
+/// The artifacts of a task, by name: the plain files of its workspace, and its error log.
+fn found_artifacts(work: &dyn Work, row: &JobRow) -> Vec<Found> {
+    let mut found = folder(work, row).map_or_else(Vec::new, |folder| walk(&folder));
+    if let Some(log) = error_log(work, row) {
+        found.retain(|other| other.path != log.path);
+        found.push(log);
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    found
+}
+
+fn error_log(work: &dyn Work, row: &JobRow) -> Option<Found> {
+    let path = work.error_log(row)?;
+    let data = path.metadata().ok()?;
+    Some(Found {
+        folder: path.parent()?.to_owned(),
+        path: ERROR_LOG.into(),
+        bytes: data.len(),
+        modified: modified(&data),
+    })
+}
+
+fn modified(data: &Metadata) -> Option<i64> {
+    let at = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(at.as_secs()).ok()
+}
+
+/// The plain files of a folder that may be deliverables, by name.
 fn walk(root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut folders = vec![(root.to_owned(), String::new())];
@@ -161,21 +193,18 @@ fn walk(root: &Path) -> Vec<Found> {
             let Ok(data) = entry.metadata() else {
                 continue;
             };
-            if name.starts_with('.') || PASSED_OVER.contains(&name.as_str()) {
+            if is_passed_over(name.as_ref(), data.is_dir()) {
                 continue;
             }
             let path = format!("{below}{name}");
             if data.is_dir() {
                 folders.push((entry.path(), format!("{path}/")));
             } else if data.is_file() && found.len() < FILES_MAX {
-                let age = data
-                    .modified()
-                    .ok()
-                    .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
                 found.push(Found {
+                    folder: root.to_owned(),
                     path,
                     bytes: data.len(),
-                    modified: age.and_then(|age| i64::try_from(age.as_secs()).ok()),
+                    modified: modified(&data),
                 });
             }
         }
@@ -213,12 +242,12 @@ fn open(folder: &Path, path: &str) -> Result<File, Problem> {
 }
 
 /// Whether a value that was given to the task is in a file.
-fn holds(folder: &Path, found: &Found, secrets: &[String]) -> bool {
+fn holds(found: &Found, secrets: &[String]) -> bool {
     if secrets.is_empty() || found.bytes > FILE_BYTES_MAX {
         return false;
     }
     let mut content = Vec::new();
-    let read = open(folder, &found.path)
+    let read = open(&found.folder, &found.path)
         .ok()
         .and_then(|mut file| file.read_to_end(&mut content).ok());
     read.is_some() && has_one(&content, secrets)
@@ -235,8 +264,11 @@ fn has_one(content: &[u8], secrets: &[String]) -> bool {
 pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
     let path = call.param("path");
-    let hidden = path.split('/').any(|part| part.starts_with('.'));
-    let folder = folder(work, &row).filter(|_| !hidden || path.contains(".."));
+    let log = (path == ERROR_LOG).then(|| error_log(work, &row)).flatten();
+    let folder = match log {
+        Some(log) => Some(log.folder),
+        None => folder(work, &row).filter(|_| !is_private(path)),
+    };
     let Some(folder) = folder else {
         return Err(Problem::no_such("artifact", path));
     };
@@ -277,7 +309,9 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
             }
         })
         .collect();
-    let saved = format!("attachment; filename=\"{plain}\"");
+    // By its own name for browsers that know this, in which nothing is invisible.
+    let exact = encoded(&visible::name(name));
+    let saved = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}");
     set(response, header::CONTENT_DISPOSITION, &saved);
 }
 
@@ -285,12 +319,13 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (work, row) = of_task(shared, call)?;
     let named = deliverables(work, &row)?;
     let secrets = work.secrets(&row);
-    let Some(folder) = folder(work, &row) else {
+    let mut files = found_artifacts(work, &row);
+    if files.is_empty() && folder(work, &row).is_none() {
         return Err(Problem::no_such("artifact", call.param("id")));
-    };
-    let mut files = walk(&folder);
+    }
+    let log = error_log(work, &row).map(|log| log.path);
     if files.iter().any(|found| named.contains_key(&found.path)) {
-        files.retain(|found| named.contains_key(&found.path));
+        files.retain(|found| named.contains_key(&found.path) || log.as_ref() == Some(&found.path));
     }
     let bytes: u64 = files.iter().map(|found| found.bytes).sum();
     if bytes > ZIP_BYTES_MAX || files.len() > ENTRIES_MAX {
@@ -306,7 +341,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
         let mut zip = Zip::new();
         for found in files {
             let mut content = Vec::new();
-            let read = open(&folder, &found.path)
+            let read = open(&found.folder, &found.path)
                 .ok()
                 .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content).ok());
             if read.is_none() || has_one(&content, &secrets) {
@@ -341,13 +376,16 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
     {
         review.base_ref = Some(shown);
     }
-    let files = work
+    let changes = work
         .diff(&row, &review)
-        .map_err(|error| Problem::internal(&error))?;
+        .map_err(|why| ServerNo::DiffFailed { why })?;
     let diff = ReviewDiff {
         review_id: record.id.clone(),
-        from: review.base_ref,
-        files,
+        from: review.base_ref.or(changes.from),
+        files: changes.files,
+        files_total: changes.files_total,
+        added: changes.added,
+        removed: changes.removed,
     };
     json(call, &diff)
 }

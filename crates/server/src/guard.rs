@@ -1,7 +1,7 @@
 //! What is looked at before anything else: whom a request is addressed to, from which page it comes, and how many there are.
 
 use crate::auth::Peer;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 use bowline_words::message::ServerNo;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -41,11 +41,24 @@ impl Names {
     }
 
     /// Refuses what a foreign page makes a browser send: by another name (DNS rebinding), or from another origin.
-    pub(crate) fn check(&self, peer: Peer, headers: &HeaderMap) -> Result<(), ServerNo> {
+    pub(crate) fn check(
+        &self,
+        peer: Peer,
+        target: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), ServerNo> {
         let text = |name: header::HeaderName| {
             let value = headers.get(name)?;
             Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
         };
+        // Programs on the way may look at one and this one at the other.
+        let named = target
+            .authority()
+            .map(|it| it.as_str().to_ascii_lowercase());
+        let hosts = headers.get_all(header::HOST).iter().count();
+        if hosts > 1 || named.is_some_and(|named| text(header::HOST) != Some(named)) {
+            return Err(ServerNo::TwoHosts);
+        }
         // No browser speaks to a Unix socket.
         if matches!(peer, Peer::Tcp(_)) {
             let host = text(header::HOST).unwrap_or_default();
@@ -170,7 +183,8 @@ mod tests {
                 )
             })
             .collect();
-        names.check(Peer::Tcp(([127, 0, 0, 1], 9).into()), &headers)
+        let target = Uri::from_static("/");
+        names.check(Peer::Tcp(([127, 0, 0, 1], 9).into()), &target, &headers)
     }
 
     #[test]

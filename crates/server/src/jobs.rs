@@ -1,48 +1,47 @@
 //! The jobs of this process as the server needs them, and how they are set up from the settings.
 
+use crate::diff::{ReviewChanges, SavedStates};
+use crate::files::ERROR_LOG;
+use crate::keep;
 use crate::notices::Deliverer;
 use crate::serve::Publisher;
 use crate::talk;
-use crate::work::{Answered, Asked, Refused, Work};
+use crate::work::{Answered, Asked, Failed, Loop, Refused, Work};
+use bowline_engine::Context;
 use bowline_engine::agents::shim;
-use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::{Notify, Settings};
-use bowline_engine::formats::time::utc;
+use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::words::{shown, system};
-use bowline_engine::{Context, process};
 use bowline_formats::agents::Protocol;
-use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
+use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
 use bowline_runner::core::clients::{self, Client};
 use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
-pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
-use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
-pub use bowline_store::JobQuery;
-use bowline_store::{
-    Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError,
+pub use bowline_runner::drivers::jobs::{AgentSpec, Health, How, Rebuilt};
+use bowline_runner::drivers::jobs::{
+    Config, Phase, TypeSpec, UnknownAgent, Verifier, first_state_ref, still_alive,
 };
+pub use bowline_store::JobQuery;
+use bowline_store::{Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Store};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// The store's file in the data folder.
-const STORE_FILE: &str = "store.sqlite";
+pub(crate) const STORE_FILE: &str = "store.sqlite";
 /// The key's.
 const KEY_FILE: &str = "key";
 /// How often it is looked what agents have printed.
 const PRINTED_TIME: Duration = Duration::from_millis(300);
-/// How long git may take for a diff, and how much of it is shown.
-const DIFF_TIME: Duration = Duration::from_secs(30);
-const DIFF_BYTES_MAX: u64 = 4 * 1024 * 1024;
-const FILE_DIFF_BYTES_MAX: usize = 256 * 1024;
-/// The tree of nothing, which every repository knows.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/// The pause before something in the background begins again after a panic.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
 /// The size of a prompt file.
 const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
@@ -61,10 +60,12 @@ pub struct Setup {
     pub slots: Option<u32>,
     /// Agents and types besides those of the settings.
     pub more: Settings,
+    /// Begin with an empty store even where folders have tasks.
+    pub start_empty: bool,
 }
 
 impl Setup {
-    fn store_file(&self) -> PathBuf {
+    pub(crate) fn store_file(&self) -> PathBuf {
         let named = self.store.clone();
         named.unwrap_or_else(|| self.data.join(STORE_FILE))
     }
@@ -119,39 +120,10 @@ pub fn known_agents(
         key: None,
         slots: None,
         more: Settings::default(),
+        start_empty: false,
     };
     let (config, _) = configured(context, &setup, "")?;
     Ok((config.agents, config.default_agent))
-}
-
-/// Makes a lost store again from what workspaces tell; one that cannot be read is set aside first. Nobody may serve.
-pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
-    let (config, _) = configured(context, setup, "")?;
-    let path = setup.store_file();
-    let store = match Sqlite::open(&path) {
-        Ok(store) => store,
-        Err(
-            error @ (StoreError::Locked { .. }
-            | StoreError::Newer { .. }
-            | StoreError::Unsafe { .. }),
-        ) => {
-            return Err(failed(&error));
-        }
-        Err(StoreError::Damaged { .. } | StoreError::Failed(_)) => {
-            let stamp = utc(context.clock.now()).replace([':', '-'], "");
-            for end in ["", "-wal", "-shm"] {
-                let file = PathBuf::from(format!("{}{end}", path.display()));
-                let aside = PathBuf::from(format!("{}.damaged-{stamp}{end}", path.display()));
-                if file.exists() {
-                    std::fs::hard_link(&file, &aside)
-                        .and_then(|()| std::fs::remove_file(&file))
-                        .map_err(|error| crate::data::trouble(&file, &error))?;
-                }
-            }
-            Sqlite::open(&path).map_err(|error| failed(&error))?
-        }
-    };
-    rebuild(&config, &store).map_err(|refused| failed(&format!("{refused:?}")))
 }
 
 /// Begins work: opens the store and goes on with every job of it.
@@ -162,46 +134,70 @@ pub fn begin(
     publisher: Publisher,
 ) -> Result<(Arc<dyn Work>, Jobs), ServeTrouble> {
     let (config, notify) = configured(context, setup, url)?;
-    let store = Sqlite::open(&setup.store_file()).map_err(|error| failed(&error))?;
+    let store = keep::open_store(context, setup, &config)?;
     let key = setup.key.clone();
     let key = key.unwrap_or_else(|| setup.data.join(KEY_FILE));
     let key = Key::open(&key).map_err(|error| failed(&error))?;
     let jobs = Jobs::start(config, Arc::new(store), key);
-    let jobs = jobs.map_err(|refused| failed(&format!("{refused:?}")))?;
+    let jobs = jobs.map_err(|refused| keep::refused_trouble(setup, refused))?;
     let path = context.variables.get("PATH").and_then(|it| it.to_str());
     let variables: BTreeMap<String, String> = path
         .map(|path| ("PATH".to_owned(), path.to_owned()))
         .into_iter()
         .collect();
+    let notify = Arc::new(RwLock::new(notify));
+    let unknown: Arc<Mutex<Vec<UnknownAgent>>> = Arc::default();
     let work: Arc<dyn Work> = Arc::new(Working {
+        context: context.clone(),
+        setup: setup.clone(),
+        url: url.to_owned(),
+        notify: notify.clone(),
         jobs: jobs.clone(),
         variables: variables.clone(),
+        unknown: unknown.clone(),
     });
+    let looking = jobs.clone();
+    background("unknown-agents", move || {
+        keep::find_unknown_agents(&looking, &unknown);
+    })?;
     let events = jobs.subscribe();
     let watched = Arc::downgrade(&work);
-    std::thread::spawn(move || tell(&events, &publisher, &watched));
-    if notify != Notify::default() {
-        let desktop = [
-            "DISPLAY",
-            "WAYLAND_DISPLAY",
-            "DBUS_SESSION_BUS_ADDRESS",
-            "XDG_RUNTIME_DIR",
-        ];
-        let seen = desktop.iter().filter_map(|name| {
-            let value = context.variables.get(name)?.to_str()?.to_owned();
-            Some(((*name).to_owned(), value))
-        });
-        let deliverer = Deliverer {
-            notify,
-            folder: setup.data.join("notices"),
-            clock: context.clock.clone(),
-            desktop: variables.clone().into_iter().chain(seen).collect(),
-            variables,
-        };
-        let waiting = Arc::downgrade(&work);
-        std::thread::spawn(move || deliverer.run(&waiting));
-    }
+    let of_health = publisher.clone();
+    jobs.on_health(move |health| of_health.health(&health));
+    background("events", move || tell(&events, &publisher, &watched))?;
+    let desktop = [
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "XDG_RUNTIME_DIR",
+    ];
+    let seen = desktop.iter().filter_map(|name| {
+        let value = context.variables.get(name)?.to_str()?.to_owned();
+        Some(((*name).to_owned(), value))
+    });
+    let deliverer = Deliverer {
+        notify: Notify::default(),
+        folder: setup.data.join("notices"),
+        clock: context.clock.clone(),
+        desktop: variables.clone().into_iter().chain(seen).collect(),
+        variables,
+    };
+    let waiting = Arc::downgrade(&work);
+    background("notices", move || deliverer.run(&waiting, &notify))?;
     Ok((work, jobs))
+}
+
+/// Runs something beside the server, again after a panic; one that cannot be started keeps the server from it.
+fn background(name: &'static str, run: impl Fn() + Send + 'static) -> Result<(), ServeTrouble> {
+    let named = std::thread::Builder::new().name(name.into());
+    let repeated = move || {
+        while catch_unwind(AssertUnwindSafe(&run)).is_err() {
+            tracing::error!(thread = name, "a panic; it begins again");
+            std::thread::sleep(AFTER_PANIC);
+        }
+    };
+    let spawned = named.spawn(repeated);
+    spawned.map(drop).map_err(|error| failed(&error))
 }
 
 /// Hands events on, and looks now and then how much agents have printed.
@@ -235,7 +231,7 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
     }
 }
 
-fn configured(
+pub(crate) fn configured(
     context: &Context,
     setup: &Setup,
     url: &str,
@@ -347,14 +343,24 @@ fn phase_of(
 
 /// Jobs with agents at work on them.
 struct Working {
+    context: Context,
+    setup: Setup,
+    url: String,
+    notify: Arc<RwLock<Notify>>,
     jobs: Jobs,
     /// Of the programs we start ourselves: where programs are found, and nothing else.
     variables: BTreeMap<String, String>,
+    /// Agents of tasks that the store does not know, as they were found at the start.
+    unknown: Arc<Mutex<Vec<UnknownAgent>>>,
 }
 
 impl Work for Working {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(self.jobs.store())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.jobs.config().clock.now()
     }
 
     fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
@@ -365,13 +371,44 @@ impl Work for Working {
         self.jobs.agent_token(text)
     }
 
+    fn reload(&self) -> Result<(), ServeTrouble> {
+        let (config, notify) = configured(&self.context, &self.setup, &self.url)?;
+        self.jobs.configure(config);
+        *self.notify.write().unwrap_or_else(PoisonError::into_inner) = notify;
+        Ok(())
+    }
+
+    fn health(&self) -> Loop {
+        self.jobs.health()
+    }
+
+    fn failures(&self) -> Failed {
+        let failures = self.jobs.failures();
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        Failed {
+            dropped_steps: count(&failures.dropped_steps),
+            restarts: count(&failures.restarts),
+            retries: count(&failures.retries),
+        }
+    }
+
     fn workspace(&self, row: &JobRow) -> Option<PathBuf> {
         let named = row.about.workspace.is_some();
         (named || row.job.attempt > 0).then(|| self.jobs.config().workspace(row))
     }
 
+    fn workspace_held_by(&self, row: &JobRow) -> Option<String> {
+        self.jobs.workspace_held_by(row)
+    }
+
     fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
         self.jobs.logs(row)
+    }
+
+    fn error_log(&self, row: &JobRow) -> Option<PathBuf> {
+        let archives = self.jobs.config().data.join("archives");
+        let file = archives.join(&row.id).join(ERROR_LOG);
+        file.is_file().then_some(file)
     }
 
     fn alive(&self, row: &JobRow) -> bool {
@@ -403,44 +440,28 @@ impl Work for Working {
         self.jobs.secrets(row)
     }
 
-    fn diff(&self, row: &JobRow, review: &ReviewRow) -> Result<Vec<FileDiff>, String> {
+    fn diff(&self, row: &JobRow, review: &ReviewRow) -> Result<ReviewChanges, String> {
         let Some(to) = &review.code_ref else {
-            return Ok(Vec::new());
+            return Err("the files of this phase could not be saved".into());
         };
-        let workspace = self.jobs.config().workspace(row);
-        let side = self.jobs.config().data.join("side");
+        let config = self.jobs.config();
+        let side = config.data.join("side");
         let own = side.join(format!("{}.git", row.id));
-        let at = match own.join("HEAD").exists() {
-            true => format!("--git-dir={}", quoted(&shown(&own))),
-            false => String::new(),
+        let states = SavedStates {
+            workspace: &config.workspace(row),
+            repository: own.join("HEAD").exists().then_some(own),
+            from: review.base_ref.as_deref(),
+            first: &first_state_ref(&row.id),
+            to,
+            environment: &self.variables,
+            scratch: &side,
         };
-        // Two pages may ask at once.
-        static ASKED: AtomicU64 = AtomicU64::new(0);
-        let asked = ASKED.fetch_add(1, Ordering::Relaxed);
-        let out = side.join(format!("{}.{asked}.diff", row.id));
-        let from = review.base_ref.as_deref().unwrap_or(EMPTY_TREE);
-        let script = format!(
-            "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\
-             git {at} diff --no-color --no-ext-diff --no-textconv --no-renames --full-index {} {} > {}",
-            quoted(from),
-            quoted(to),
-            quoted(&shown(&out)),
-        );
-        let ran = process::run_in(&script, &workspace, &self.variables, DIFF_TIME);
-        let ran = ran.map_err(|error| error.to_string())?;
-        let mut text = Vec::new();
-        let read = std::fs::File::open(&out)
-            .and_then(|file| file.take(DIFF_BYTES_MAX).read_to_end(&mut text));
-        let _ = std::fs::remove_file(&out);
-        match (ran.exit_code, read) {
-            (0, Ok(_)) => Ok(files_of(&String::from_utf8_lossy(&text))),
-            (0, Err(error)) => Err(error.to_string()),
-            _ => Err(ran.output_tail),
-        }
+        states.compare()
     }
 
     fn types(&self) -> Vec<TaskType> {
-        let types = self.jobs.config().types.values();
+        let config = self.jobs.config();
+        let types = config.types.values();
         let phase = |phase: &Phase| TypePhase {
             name: phase.name.clone(),
             steps: phase.steps.clone(),
@@ -482,6 +503,13 @@ impl Work for Working {
         self.jobs.open_action(word)
     }
 
+    fn unknown_agents(&self) -> Vec<UnknownAgent> {
+        let known = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = known.iter();
+        let alive = alive.filter_map(|it| still_alive(&self.jobs.config(), it));
+        alive.collect()
+    }
+
     fn slots(&self) -> (u32, u32) {
         let slots = self.jobs.config().slots;
         let rows = self.jobs.store().open_jobs().unwrap_or_default();
@@ -501,74 +529,4 @@ pub fn is_there(program: &str) -> bool {
     let path = Context::from_environment("path").variables;
     let folders = path.get("PATH").map(std::env::split_paths);
     folders.is_some_and(|mut it| it.any(|folder| folder.join(program).is_file()))
-}
-
-/// The files of a diff of git.
-fn files_of(text: &str) -> Vec<FileDiff> {
-    let mut files = Vec::new();
-    for part in text.split("\ndiff --git ").flat_map(|it| {
-        let part = it.strip_prefix("diff --git ").unwrap_or(it);
-        (!part.is_empty()).then_some(part)
-    }) {
-        let (head, body) = match part.find("\n@@") {
-            Some(at) => part.split_at(at + 1),
-            None => (part, ""),
-        };
-        let line = |prefix: &str| head.lines().find_map(|line| line.strip_prefix(prefix));
-        let name = head.lines().next().and_then(|it| it.split(" b/").nth(1));
-        let path = line("+++ b/")
-            .or(line("--- a/"))
-            .or(name)
-            .unwrap_or_default();
-        let change = match (line("new file mode"), line("deleted file mode")) {
-            (Some(_), _) => FileChange::Added,
-            (_, Some(_)) => FileChange::Deleted,
-            (None, None) => FileChange::Modified,
-        };
-        let hash = line("index ").and_then(|it| it.split("..").nth(1));
-        let hash = hash.and_then(|it| it.split(' ').next()).unwrap_or_default();
-        let mut diff = body.to_owned();
-        let truncated = diff.len() > FILE_DIFF_BYTES_MAX;
-        if truncated {
-            diff.truncate(diff.floor_char_boundary(FILE_DIFF_BYTES_MAX));
-        }
-        files.push(FileDiff {
-            path: path.trim_matches('"').to_owned(),
-            change,
-            diff,
-            binary: line("Binary files").is_some(),
-            hash: match change {
-                FileChange::Deleted => String::new(),
-                FileChange::Added | FileChange::Modified => hash.to_owned(),
-            },
-            truncated,
-        });
-    }
-    files
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_diff_is_told_file_by_file() {
-        let text = "diff --git a/a.md b/a.md\nnew file mode 100644\nindex 000..1234\n--- /dev/null\n+++ b/a.md\n@@ -0,0 +1 @@\n+hello\n\
-                    diff --git a/b.png b/b.png\nindex 111..222 100644\nBinary files a/b.png and b/b.png differ\n\
-                    diff --git a/c b/c\ndeleted file mode 100644\nindex 333..000\n--- a/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n";
-        let files = files_of(text);
-        let shown: Vec<(&str, FileChange, bool, &str)> = files
-            .iter()
-            .map(|it| (it.path.as_str(), it.change, it.binary, it.hash.as_str()))
-            .collect();
-        assert_eq!(
-            shown,
-            [
-                ("a.md", FileChange::Added, false, "1234"),
-                ("b.png", FileChange::Modified, true, "222"),
-                ("c", FileChange::Deleted, false, ""),
-            ]
-        );
-        assert_eq!(files[0].diff, "@@ -0,0 +1 @@\n+hello");
-    }
 }

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Response, header};
-use bowline_mcp::{Desk, Refused, Role, Tasks, Tools};
+use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, Tools};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, Limited};
@@ -112,6 +112,7 @@ impl Endpoint {
                 handle: Handle::current(),
                 asked,
             }),
+            call: CallControl::default(),
         })
     }
 }

@@ -13,7 +13,7 @@ use bowline_store::{EffectEnd, EffectRow, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Weak;
+use std::sync::{PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// How often the outbox is looked at.
@@ -23,8 +23,11 @@ const SHOW_TIME: Duration = Duration::from_secs(30);
 /// Tries of one notice, and seconds before the second; each further one waits twice as long.
 const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
+/// The longest wait that whoever is told may ask for.
+const RETRY_AFTER_S_MAX: i64 = 60 * 60;
 
 /// Delivers what waits in the outbox, while the server is there.
+#[derive(Clone)]
 pub(crate) struct Deliverer {
     pub(crate) notify: Notify,
     pub(crate) folder: PathBuf,
@@ -47,14 +50,26 @@ const CALLS: [&str; 8] = [
 ];
 
 impl Deliverer {
-    /// Until the work is gone.
-    pub(crate) fn run(&self, work: &Weak<dyn Work>) {
+    /// Delivers to whom the settings name, as they are at the time, until the work is gone.
+    pub(crate) fn run(&self, work: &Weak<dyn Work>, notify: &RwLock<Notify>) {
+        let mut needed = false;
         while let Some(work) = work.upgrade() {
+            let notify = notify.read().unwrap_or_else(PoisonError::into_inner);
+            let current = Deliverer {
+                notify: notify.clone(),
+                ..self.clone()
+            };
+            drop(notify);
+            // What waits is settled also when nobody is told any more.
+            needed |= current.notify != Notify::default();
             let now = self.clock.now();
-            let waiting = work.store().effects().unwrap_or_default();
+            let waiting = match needed {
+                true => work.store().effects().unwrap_or_default(),
+                false => Vec::new(),
+            };
             let due = |it: &&EffectRow| it.kind == "notify" && it.due <= now;
             for effect in waiting.iter().filter(due) {
-                let end = self.deliver(&*work, effect, now);
+                let end = current.deliver(&*work, effect, now);
                 let settle = Settle {
                     effect: effect.id,
                     end,
@@ -78,6 +93,7 @@ impl Deliverer {
         let body = body(effect);
         let mut notes = Vec::new();
         let mut good = true;
+        let mut wait_s = None;
         let event = body["event"].as_str().unwrap_or_default();
         let title = match work.store().job(&effect.job) {
             Ok(Some(row)) => row.job.title.clone(),
@@ -96,27 +112,32 @@ impl Deliverer {
         };
         for (name, address, content) in both {
             if let Some(address) = address {
-                let (delivered, note) = poster.post(&id, name, address, &json, &content);
-                good &= delivered;
-                notes.push(format!("{name}: {note}"));
+                let posted = poster.post(&id, name, address, &json, &content);
+                good &= posted.taken;
+                wait_s = wait_s.max(posted.retry_after_s);
+                notes.push(format!("{name}: {}", posted.note));
             }
         }
         if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
             let mut headers = vec![format!("X-Title: {event}")];
             headers.extend(self.buttons(work, event, &body));
-            let (delivered, note) = poster.post(&id, "ntfy", address, &headers, &title);
-            good &= delivered;
-            notes.push(format!("ntfy: {note}"));
+            let posted = poster.post(&id, "ntfy", address, &headers, &title);
+            good &= posted.taken;
+            wait_s = wait_s.max(posted.retry_after_s);
+            notes.push(format!("ntfy: {}", posted.note));
         }
         if self.notify.desktop && CALLS.contains(&event) {
             // One that cannot be shown now is not shown later: nobody sits there.
             notes.push(format!("desktop: {}", self.show(event, &title)));
         }
         let note = notes.join(", ");
+        let wait_s = i64::try_from(wait_s.unwrap_or(0)).unwrap_or(RETRY_AFTER_S_MAX);
+        let usual_s = AGAIN_S << effect.tries.min(10);
+        let wait_s = wait_s.min(RETRY_AFTER_S_MAX).max(usual_s);
         match (good, effect.tries + 1 < TRIES_MAX) {
             (true, _) => EffectEnd::Delivered { note },
             (false, true) => EffectEnd::Again {
-                due: Timestamp(now.0 + (AGAIN_S << effect.tries.min(10))),
+                due: Timestamp(now.0 + wait_s),
                 note,
             },
             (false, false) => EffectEnd::GivenUp { note },

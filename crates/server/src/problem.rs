@@ -118,9 +118,14 @@ impl Problem {
         headers.insert(header::CONTENT_TYPE, json);
         let wait = match self {
             Problem::No(ServerNo::TooManyRequests { seconds }) => Some(*seconds),
-            Problem::No(ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting) => {
-                Some(1)
-            }
+            Problem::No(
+                ServerNo::TooManyConnections
+                | ServerNo::Draining
+                | ServerNo::Starting
+                | ServerNo::DiskFull
+                | ServerNo::Exhausted
+                | ServerNo::StoreDown,
+            ) => Some(1),
             Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) | Problem::Run(_) => None,
         };
         if let Some(seconds) = wait {
@@ -140,6 +145,7 @@ fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
     match no {
         ServerNo::NoToken | ServerNo::WrongToken => ("unauthorized", StatusCode::UNAUTHORIZED),
         ServerNo::ForeignHost { .. } => ("foreign_host", StatusCode::FORBIDDEN),
+        ServerNo::TwoHosts => ("two_hosts", StatusCode::BAD_REQUEST),
         ServerNo::ForeignOrigin { .. } => ("foreign_origin", StatusCode::FORBIDDEN),
         ServerNo::NeedsPerson { .. } => ("needs_person", StatusCode::FORBIDDEN),
         ServerNo::NeedsAgent => ("needs_agent", StatusCode::FORBIDDEN),
@@ -154,17 +160,26 @@ fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
         | ServerNo::VerbLacks { .. } => ("bad_input", StatusCode::BAD_REQUEST),
         ServerNo::UnknownType { .. } => ("unknown_type", StatusCode::BAD_REQUEST),
         ServerNo::UnknownAgent { .. } => ("unknown_agent", StatusCode::BAD_REQUEST),
+        ServerNo::WorkspaceMissing { .. }
+        | ServerNo::WorkspaceNotAFolder { .. }
+        | ServerNo::WorkspaceHoldsData { .. }
+        | ServerNo::WorkspaceInsideData { .. } => ("bad_workspace", StatusCode::BAD_REQUEST),
+        ServerNo::ProtectedName { .. } => ("env_name_protected", StatusCode::BAD_REQUEST),
         ServerNo::BadValue { .. } => ("bad_value", StatusCode::BAD_REQUEST),
         ServerNo::OutsideWorkspace { .. } => ("outside_workspace", StatusCode::BAD_REQUEST),
         ServerNo::LeadsOut { .. } => ("outside_workspace", StatusCode::CONFLICT),
         ServerNo::NotJson => ("not_json", StatusCode::UNSUPPORTED_MEDIA_TYPE),
         ServerNo::BodyTooBig { .. } => ("body_too_big", StatusCode::PAYLOAD_TOO_LARGE),
         ServerNo::TooBigToSend { .. } => ("too_big_to_send", StatusCode::PAYLOAD_TOO_LARGE),
+        ServerNo::DiffFailed { .. } => ("diff_failed", StatusCode::CONFLICT),
         ServerNo::TooSlow => ("too_slow", StatusCode::BAD_REQUEST),
         ServerNo::TooManyRequests { .. } => ("too_many_requests", StatusCode::TOO_MANY_REQUESTS),
         ServerNo::TooManyConnections => ("too_many_connections", StatusCode::SERVICE_UNAVAILABLE),
         ServerNo::Draining => ("draining", StatusCode::SERVICE_UNAVAILABLE),
         ServerNo::Starting => ("starting", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::DiskFull => ("disk_full", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::Exhausted => ("exhausted", StatusCode::SERVICE_UNAVAILABLE),
+        ServerNo::StoreDown => ("store_failed", StatusCode::SERVICE_UNAVAILABLE),
         ServerNo::Cycle { .. } => ("circular_dependency", StatusCode::CONFLICT),
         ServerNo::Changed { .. } => ("changed", StatusCode::CONFLICT),
         ServerNo::RequestReused => ("request_reused", StatusCode::CONFLICT),
@@ -203,6 +218,7 @@ fn job_no(refusal: &Refusal) -> JobNo {
         Refusal::WaitingForTasks { tasks } => JobNo::WaitingForTasks {
             tasks: tasks.join(", "),
         },
+        Refusal::WorkspaceBusy { by } => JobNo::WorkspaceBusy { by: by.clone() },
         Refusal::StaleAttempt { .. } | Refusal::StaleVerification { .. } => JobNo::Stale,
         Refusal::Unknown { what, id } => JobNo::Unknown {
             what,

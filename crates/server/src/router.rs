@@ -5,7 +5,10 @@ use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::work::Wish;
-use crate::{asks, files, mcp, page, permits, reports, session, tasks, verbs, workspaces, world};
+use crate::{
+    asks, files, idempotency, mcp, page, permits, reports, scope, session, tasks, verbs,
+    workspaces, world,
+};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -215,7 +218,10 @@ async fn dispatch(
         Ok(call) => {
             who = call.caller.name();
             let shared = Arc::clone(&shared);
-            let answered = tokio::task::spawn_blocking(move || handler(&shared, &call));
+            let answered = tokio::task::spawn_blocking(move || {
+                scope::check(&shared, &call)?;
+                idempotency::answer(&shared, &call, handler)
+            });
             answered
                 .await
                 .unwrap_or_else(|error| Err(Problem::internal(&error)))
@@ -380,7 +386,7 @@ pub(crate) async fn answer(
     let api = request.uri().path().starts_with("/api/");
     let checked = shared
         .names
-        .check(peer, request.headers())
+        .check(peer, request.uri(), request.headers())
         .and_then(|()| shared.rates.request(peer));
     let mut response = match checked {
         Ok(()) => {

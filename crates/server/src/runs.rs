@@ -14,6 +14,7 @@ use bowline_runner::core::stopper::Stopper;
 use bowline_runner::drivers::{develop, memory, thinking};
 use bowline_runner::orchestrate::{Options, Screen, Told, Used, View, Why, announcement, run};
 use bowline_words::Lang;
+use bowline_words::message::ServerNo;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -140,9 +141,7 @@ impl Runs {
             }
         };
         let thread = std::thread::Builder::new().name("run".into());
-        let thread = thread
-            .spawn(work)
-            .map_err(|error| Problem::internal(&error))?;
+        let thread = thread.spawn(work).map_err(|_| ServerNo::Exhausted)?;
         match begins.recv_timeout(BEGIN_TIME) {
             Ok(Ok(stopper)) => {
                 let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,12 +4,13 @@ use crate::auth::{Auth, Peer};
 use crate::data::{self, DataFolder, SOCKET_FILE};
 use crate::feed::Feed;
 use crate::guard::{Names, Rates};
+use crate::idempotency::KeysInUse;
 use crate::problem::Problem;
 use crate::runs::Runs;
-use crate::work::Work;
+use crate::work::{Loop, Work};
 use crate::workspaces::Workspaces;
 use crate::world::Metrics;
-use crate::{jobs, router, session};
+use crate::{jobs, retention, router, session};
 use axum::Router;
 use axum::body::Body;
 use bowline_engine::Context;
@@ -20,13 +21,14 @@ use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::words::{shown, system};
 use bowline_formats::rest::EventName;
 use bowline_store::EventRow;
+use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -37,7 +39,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 /// Where a server listens unless told otherwise.
@@ -59,8 +61,9 @@ const CHECKS_MAX: usize = 4;
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// The head of a request.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// Threads that answer requests and may wait.
+/// Threads that answer requests and may wait: at most, and from the beginning.
 const ANSWERING_MAX: usize = 64;
+const ANSWERING_MIN: usize = 8;
 /// How long requests in progress may go on when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(5);
 /// The socket of a path that fits into an address; longer ones go through their folder.
@@ -77,6 +80,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Folders whose state files are shown.
     pub workspaces: Vec<PathBuf>,
+    /// Where browsers reach it, when that is elsewhere.
+    pub public_url: Option<String>,
 }
 
 /// A server that listens and does not serve yet.
@@ -103,12 +108,15 @@ pub(crate) struct Shared {
     pub(crate) auth: Auth,
     pub(crate) names: Names,
     pub(crate) rates: Rates,
+    pub(crate) keys_in_use: KeysInUse,
     pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
     pub(crate) workspaces: Workspaces,
     pub(crate) context: Context,
     pub(crate) clock: Clock,
     pub(crate) url: String,
+    /// Where browsers reach it.
+    pub(crate) public_url: String,
     pub(crate) instance: String,
     pub(crate) started_at: Timestamp,
     pub(crate) streams: Arc<Semaphore>,
@@ -173,6 +181,20 @@ impl Publisher {
         self.0.feed.publish(row);
     }
 
+    /// Stops the server when the loop that decides has failed for good, and keeps the log of its health.
+    pub fn health(&self, health: &Loop) {
+        match health {
+            Loop::Ready => tracing::info!("tasks can be changed"),
+            Loop::Recovering(outage) => {
+                tracing::error!(reason = outage.reason, "tasks cannot be changed");
+            }
+            Loop::Failed(outage) => {
+                tracing::error!(reason = outage.reason, "the dispatcher failed for good");
+                self.0.told.send_replace(true);
+            }
+        }
+    }
+
     /// An agent printed so many bytes, from a byte of its task's output on.
     pub fn printed(&self, task: &str, offset: u64, length: u64) {
         let at = utc(self.0.clock.now());
@@ -191,9 +213,12 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(ANSWERING_MAX)
+            // One that is there is kept: tokio panics where it has none and cannot start one.
+            .thread_keep_alive(Duration::MAX)
             .enable_all()
             .build()
             .map_err(|error| data::trouble(data.path(), &error))?;
+        bowline_mcp::start_blocking_threads(&runtime, ANSWERING_MIN);
         let inside = runtime.enter();
         let no = |error: io::Error| ServeTrouble::CannotListen {
             address: options.listen.to_string(),
@@ -212,12 +237,20 @@ impl Server {
             actor: Some(Actor::Person),
             ..Context::from_environment("bowline serve")
         };
+        let public_url = options.public_url.clone().unwrap_or_else(|| url.clone());
+        let mut hosts = options.hosts.clone();
+        hosts.extend(
+            public_url
+                .split_once("://")
+                .map(|(_, host)| host.to_owned()),
+        );
         let streams_max = STREAMS_MAX.min(places / 2);
         let instance = data::random().map_err(|error| data::trouble(data.path(), &error))?;
         let shared = Arc::new(Shared {
-            auth: Auth::new(&token),
-            names: Names::new(address, &options.hosts),
+            auth: Auth::new(&token, public_url.starts_with("https://")),
+            names: Names::new(address, &hosts),
             rates: Rates::default(),
+            keys_in_use: KeysInUse::default(),
             feed: Feed::new(0),
             metrics: Metrics::default(),
             workspaces: Workspaces::new(&options.workspaces),
@@ -225,6 +258,7 @@ impl Server {
             started_at: context.now(),
             context,
             url,
+            public_url,
             instance: instance[..16].to_owned(),
             streams: Arc::new(Semaphore::new(streams_max)),
             streams_max,
@@ -280,6 +314,8 @@ impl Server {
             data,
             _lock,
         } = self;
+        // From here on a signal is noted, and heeded once everything has begun.
+        let signals = Signals::watch(&runtime);
         let router = router::router(&shared);
         runtime.spawn(accept_tcp(Arc::clone(&shared), router.clone(), tcp));
         runtime.spawn(accept_unix(Arc::clone(&shared), router, unix));
@@ -288,11 +324,12 @@ impl Server {
         let (_, newest) = newest.map_err(|error| jobs::failed(&error))?;
         shared.feed.begin(newest);
         let _ = shared.work.set(work);
+        runtime.spawn(retention::prune_regularly(Arc::clone(&shared)));
         shared.enter(State::Ready);
         shared.workspaces.watch(&shared);
         tracing::info!(url = shared.url, "ready");
         ready();
-        runtime.block_on(told_to_stop(shared.told.subscribe()));
+        runtime.block_on(told_to_stop(&shared, signals));
         tracing::info!("stopping; agents go on");
         shared.enter(State::Draining);
         shared.stopping.send_replace(true);
@@ -323,26 +360,57 @@ pub fn log_to_stderr(json: bool) {
     };
 }
 
-/// Until a signal, or a word from inside.
-async fn told_to_stop(mut stop: watch::Receiver<bool>) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+/// The signals that a server heeds.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn watch(runtime: &Runtime) -> io::Result<Signals> {
+        let _inside = runtime.enter();
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// Waits for a signal to stop, or a word from inside. SIGHUP has the settings read again, unless it says that the terminal has gone.
+async fn told_to_stop(shared: &Arc<Shared>, signals: io::Result<Signals>) {
+    let mut stop = shared.told.subscribe();
+    let at_terminal = io::stderr().is_terminal();
+    let Ok(mut signals) = signals else {
         let _ = stop.wait_for(|stop| *stop).await;
         return;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        told = stop.wait_for(|stop| *stop) => {
-            // Whoever could say so is gone: only a signal is left.
-            if told.is_err() {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
+    loop {
+        tokio::select! {
+            _ = signals.interrupt.recv() => return,
+            _ = signals.terminate.recv() => return,
+            // Its sender is ours: it is there as long as we are.
+            _ = stop.wait_for(|stop| *stop) => return,
+            _ = signals.hang_up.recv() => {
+                if at_terminal && !io::stderr().is_terminal() {
+                    return;
                 }
+                let shared = Arc::clone(shared);
+                let _ = tokio::task::spawn_blocking(move || reload(&shared)).await;
             }
+        }
+    }
+}
+
+/// Reads the settings again. Those that cannot be used change nothing.
+fn reload(shared: &Shared) {
+    let Ok(work) = shared.work() else { return };
+    match work.reload() {
+        Ok(()) => tracing::info!("the settings were read again"),
+        Err(trouble) => {
+            let (reason, _) = trouble.say(Lang::En);
+            tracing::error!(reason, "the settings cannot be used; the old ones stay");
         }
     }
 }

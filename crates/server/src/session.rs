@@ -1,6 +1,6 @@
 //! Signing in and out.
 
-use crate::auth::{Auth, Caller};
+use crate::auth::Caller;
 use crate::call::{Call, Reply, empty, json, set};
 use crate::problem::Problem;
 use crate::router::pairs;
@@ -39,9 +39,9 @@ pub(crate) fn sign_in(shared: &Arc<Shared>, call: &Call) -> Reply {
     Ok(response)
 }
 
-pub(crate) fn sign_out(_: &Arc<Shared>, call: &Call) -> Reply {
+pub(crate) fn sign_out(shared: &Arc<Shared>, call: &Call) -> Reply {
     let mut response = empty(call)?;
-    set(&mut response, header::SET_COOKIE, &Auth::no_session());
+    set(&mut response, header::SET_COOKIE, &shared.auth.no_session());
     Ok(response)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn new_link(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn link(shared: &Shared) -> Result<String, Problem> {
     let key = shared.auth.new_link();
     let key = key.map_err(|error| Problem::internal(&error))?;
-    Ok(format!("{}{LINK_PATH}?key={key}", shared.url))
+    Ok(format!("{}{LINK_PATH}?key={key}", shared.public_url))
 }
 
 /// A browser that follows a link.

@@ -117,7 +117,7 @@ impl Talk {
     fn hear(&mut self, event: Event<'_>) {
         if !matches!(
             event.what,
-            What::TurnEnded(_) | What::Session { .. } | What::Usage(_)
+            What::TurnEnded(_) | What::Initialized | What::Session { .. } | What::Usage(_)
         ) && std::mem::take(&mut self.begins)
         {
             self.all.extend(self.prompts.pop_front());

@@ -2,19 +2,21 @@
 
 use crate::call::{Call, Reply, empty, json, set};
 use crate::problem::Problem;
+use crate::scope::TaskScope;
 use crate::serve::Shared;
 use crate::view;
-use crate::work::{Answered, Asked, Edit, Refused, Wish, Work};
+use crate::work::{Answered, Asked, Edit, Refused, Wish, Work, WorkspaceFault};
 use axum::http::HeaderName;
 use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_formats::rest::{
     self, Delivery, EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
+    WaitReason,
 };
 use bowline_store::{
-    About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, SpendQuery, Store,
-    StoreError,
+    About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, Resource, SpendQuery,
+    Store, StoreError,
 };
 use bowline_words::message::{BodyFault, ServerNo};
 use serde_json::Value;
@@ -25,13 +27,25 @@ use std::sync::Arc;
 const PAGE_USUAL: usize = 100;
 const PAGE_MAX: usize = 1_000;
 /// Length of the texts of a task, in characters.
-const TITLE_MAX: usize = 500;
-const TEXT_MAX: usize = 200_000;
+pub(crate) const TITLE_MAX: usize = 500;
+pub(crate) const TEXT_MAX: usize = 200_000;
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Problem::internal(&error)
+        match error {
+            StoreError::Exhausted { resource, .. } => outage(Some(resource)),
+            error => Problem::internal(&error),
+        }
     }
+}
+
+/// Nothing can be decided at the moment.
+fn outage(lacking: Option<Resource>) -> Problem {
+    Problem::No(match lacking {
+        Some(Resource::Disk) => ServerNo::DiskFull,
+        Some(Resource::Descriptors | Resource::Memory) => ServerNo::Exhausted,
+        None => ServerNo::StoreDown,
+    })
 }
 
 pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -56,6 +70,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
         }
     };
     let store = work.store();
+    let scope = TaskScope::of(shared, &call.caller)?;
     let mut rows = store.jobs(&JobQuery {
         status,
         type_name: call.query("type").map(str::to_owned),
@@ -63,15 +78,16 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
         label: call.query("label").map(str::to_owned),
         archived: call.query("archived") == Some("true"),
         after,
-        limit: limit + 1,
+        limit: scope.rows_read(limit + 1),
     })?;
+    rows.retain(|row| scope.has(&row.id));
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_cursor = rows
         .last()
         .filter(|_| more)
         .map(|row| format!("{}.{}", row.about.created_at, row.id));
-    let mut waiting = Waiting::new(&*store);
+    let mut waiting = Waiting::new(&*store, work.now());
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {
         items.push(waiting.task(row, work)?);
@@ -85,13 +101,15 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
 /// Looks up what tasks wait for, each once.
 pub(crate) struct Waiting<'s> {
     store: &'s dyn Store,
+    now: Timestamp,
     known: HashMap<String, Option<TaskStatus>>,
 }
 
 impl<'s> Waiting<'s> {
-    pub(crate) fn new(store: &'s dyn Store) -> Self {
+    pub(crate) fn new(store: &'s dyn Store, now: Timestamp) -> Self {
         Waiting {
             store,
+            now,
             known: HashMap::new(),
         }
     }
@@ -116,7 +134,19 @@ impl<'s> Waiting<'s> {
                 }
             }
         }
-        Ok(view::task(row, work, waiting_for, stuck))
+        let mut reason = (!waiting_for.is_empty()).then_some(WaitReason::WaitingForTasks);
+        let now = self.now;
+        if row.job.scheduled_for.is_some_and(|at| now < at) {
+            reason = Some(WaitReason::ScheduledLater);
+        } else if reason.is_none()
+            && row.job.task_status() == TaskStatus::Pending
+            && let Some(holder) = work.workspace_held_by(row)
+        {
+            waiting_for.push(holder);
+            reason = Some(WaitReason::WorkspaceBusy);
+        }
+        let reason = reason.filter(|_| row.job.task_status() == TaskStatus::Pending);
+        Ok(view::task(row, work, waiting_for, reason, stuck))
     }
 }
 
@@ -151,7 +181,7 @@ pub(crate) fn of_task<'s>(
 /// A task as it is now.
 pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
     let store = work.store();
-    json(call, &Waiting::new(&*store).task(row, work)?)
+    json(call, &Waiting::new(&*store, work.now()).task(row, work)?)
 }
 
 /// Has something decided.
@@ -188,10 +218,19 @@ fn told_no(work: &dyn Work, refused: Refused) -> Problem {
         }
         .into(),
         Refused::BadValue { why } => ServerNo::BadValue { why }.into(),
+        Refused::BadWorkspace { path, fault } => match fault {
+            WorkspaceFault::Missing => ServerNo::WorkspaceMissing { path },
+            WorkspaceFault::NotAFolder => ServerNo::WorkspaceNotAFolder { path },
+            WorkspaceFault::HoldsData => ServerNo::WorkspaceHoldsData { path },
+            WorkspaceFault::InsideData => ServerNo::WorkspaceInsideData { path },
+        }
+        .into(),
+        Refused::ProtectedName { name } => ServerNo::ProtectedName { name }.into(),
         Refused::NearMiss { answer, suggestion } => {
             ServerNo::NearMiss { answer, suggestion }.into()
         }
         Refused::Draining => ServerNo::Draining.into(),
+        Refused::Unavailable(it) => outage(it.resource),
         Refused::Store(error) => error.into(),
         Refused::Failed(error) => Problem::internal(&error),
     }
@@ -216,6 +255,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
         priority: priority(new.priority),
         agent: new.agent,
         workspace: new.workspace,
+        share_workspace: new.share_workspace,
         label: new.label.filter(|label| !label.is_empty()),
         budget: budget(new.budget),
         ..About::default()

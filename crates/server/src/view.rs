@@ -10,7 +10,7 @@ use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
     DependencyType, Failure, FileComment, PausedBy, Permission, PermissionDecision, PermissionRule,
     PermissionStatus, Phase, PhaseStatus, Priority, Question, QuestionStatus, Review, ReviewStatus,
-    Saying, SayingStatus, Spend, StepTime, Task, TaskStatus, Verification,
+    Saying, SayingStatus, Spend, StepTime, Task, TaskStatus, Verification, WaitReason,
 };
 use bowline_store::{JobRow, Record, RecordBody, SpendRow, StepBegun};
 use serde::de::DeserializeOwned;
@@ -29,8 +29,14 @@ fn time(seconds: i64) -> String {
     utc(Timestamp(seconds))
 }
 
-/// A task. `waiting_for` are those it depends on that are not completed, `stuck` when one of them failed.
-pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuck: bool) -> Task {
+/// A task. `waiting_for` are the tasks it waits for, `stuck` when one that it depends on failed.
+pub(crate) fn task(
+    row: &JobRow,
+    work: &dyn Work,
+    waiting_for: Vec<String>,
+    wait_reason: Option<WaitReason>,
+    stuck: bool,
+) -> Task {
     let (job, about) = (&row.job, &row.about);
     let needs_you = match &job.life {
         Life::Reviewing
@@ -77,6 +83,7 @@ pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuc
         priority: word(about.priority.name()).unwrap_or(Priority::Normal),
         depends_on: job.depends_on.clone(),
         waiting_for,
+        wait_reason,
         needs_you,
         scheduled_for: job.scheduled_for.map(utc),
         label: about.label.clone(),
@@ -86,6 +93,7 @@ pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuc
         workspace: work
             .workspace(row)
             .map(|path| path.to_string_lossy().into_owned()),
+        share_workspace: about.share_workspace,
         retry_of: job.retry_of.clone(),
         retried_by: job.retried_by.clone(),
         archived: job.archived,

@@ -2,17 +2,21 @@
 
 use crate::asks::waiting;
 use crate::call::{Call, Reply, bad_header, bytes, json};
+use crate::feed;
 use crate::problem::Problem;
+use crate::scope::TaskScope;
 use crate::serve::{Shared, State};
 use crate::tasks::{in_query, of_task};
 use crate::view::{self, word};
-use crate::{feed, work::Work};
+use crate::work::{self, Loop, Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{AgentStatus, Trigger};
-use bowline_formats::rest::{Agents, Health, Limit, LiveAgent, Node, Page, Stats, TaskCounts};
-use bowline_store::{EventKind, EventQuery, SpendQuery, SpendRow, day_of};
+use bowline_formats::rest::{
+    Agents, Health, Limit, LiveAgent, Node, Page, Stats, TaskCounts, UnknownAgent,
+};
+use bowline_store::{EventKind, EventQuery, Resource, SpendQuery, SpendRow, day_of};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -45,18 +49,24 @@ impl Metrics {
 }
 
 pub(crate) fn health(_: &Arc<Shared>, call: &Call) -> Reply {
-    let status = "ok".into();
-    json(call, &Health { status })
+    let (status, reason) = ("ok".into(), None);
+    json(call, &Health { status, reason })
 }
 
 pub(crate) fn ready(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (status, word) = match shared.state() {
-        State::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
-        State::Ready => (StatusCode::OK, "ok"),
-        State::Draining => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+    let deciding = shared.work().map_or(Loop::Ready, |work| work.health());
+    let (status, word, reason) = match (shared.state(), deciding) {
+        (State::Starting, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting", None),
+        (State::Draining, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining", None),
+        (State::Ready, Loop::Ready) => (StatusCode::OK, "ok", None),
+        (State::Ready, Loop::Recovering(outage) | Loop::Failed(outage)) => {
+            let reason = Some(outage.reason);
+            (StatusCode::SERVICE_UNAVAILABLE, "failing", reason)
+        }
     };
     let health = Health {
         status: word.into(),
+        reason,
     };
     let mut response = json(call, &health)?;
     *response.status_mut() = status;
@@ -136,6 +146,49 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
             ("{class=\"4xx\"}", class(4)),
             ("{class=\"5xx\"}", class(5)),
         ],
+    );
+    let failed = work.failures();
+    put(
+        "dropped_steps_total",
+        "counter",
+        "Steps about tasks that had been removed.",
+        &[("", failed.dropped_steps)],
+    );
+    put(
+        "dispatcher_restarts_total",
+        "counter",
+        "Times the dispatcher was started anew after a failure.",
+        &[("", failed.restarts)],
+    );
+    put(
+        "start_retries_total",
+        "counter",
+        "Starts of agents tried again because the machine lacked something for them.",
+        &[("", failed.retries)],
+    );
+    let (ready, full) = match work.health() {
+        Loop::Ready => (1, 0),
+        Loop::Recovering(it) | Loop::Failed(it) => {
+            (0, u64::from(it.resource == Some(Resource::Disk)))
+        }
+    };
+    put(
+        "writes_available",
+        "gauge",
+        "Whether tasks can be changed.",
+        &[("", ready)],
+    );
+    put(
+        "unknown_agents",
+        "gauge",
+        "Agents that run for tasks which the store does not know.",
+        &[("", work.unknown_agents().len() as u64)],
+    );
+    put(
+        "disk_full",
+        "gauge",
+        "Whether they cannot because the disk is full.",
+        &[("", full)],
     );
     let streams = shared.streams_max - shared.streams.available_permits();
     put(
@@ -222,6 +275,8 @@ pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
             });
         }
     }
+    let scope = TaskScope::of(shared, &call.caller)?;
+    all.retain(|limit| scope.has(&limit.task_id));
     json(call, &Page::whole(all))
 }
 
@@ -232,9 +287,10 @@ pub(crate) fn types(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rows = work.store().open_jobs()?;
+    let scope = TaskScope::of(shared, &call.caller)?;
     let started = rows
         .iter()
-        .filter(|row| row.job.agent_status() != AgentStatus::Idle);
+        .filter(|row| scope.has(&row.id) && row.job.agent_status() != AgentStatus::Idle);
     let live = started.map(|row| LiveAgent {
         task_id: row.id.clone(),
         title: row.job.title.clone(),
@@ -253,7 +309,9 @@ pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn nodes(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let (slots, running) = shared.work()?.slots();
+    let work = shared.work()?;
+    let (slots, running) = work.slots();
+    let unknown = work.unknown_agents().into_iter();
     let name = rustix::system::uname();
     let node = Node {
         name: name.nodename().to_string_lossy().into_owned(),
@@ -262,29 +320,40 @@ pub(crate) fn nodes(shared: &Arc<Shared>, call: &Call) -> Reply {
         draining: shared.state() == State::Draining,
         started_at: utc(shared.started_at),
         version: env!("CARGO_PKG_VERSION").into(),
+        unknown_agents: unknown.map(unknown_agent).collect(),
     };
     json(call, &Page::whole(vec![node]))
 }
 
+fn unknown_agent(agent: work::UnknownAgent) -> UnknownAgent {
+    UnknownAgent {
+        attempt: agent.attempt,
+        task_id: agent.task,
+        folder: agent.folder.to_string_lossy().into_owned(),
+        pid: agent.pid,
+    }
+}
+
 pub(crate) fn events(shared: &Arc<Shared>, call: &Call) -> Reply {
-    streamed(shared, call, None)
+    let scope = TaskScope::of(shared, &call.caller)?;
+    streamed(shared, call, scope)
 }
 
 pub(crate) fn task_events(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (_, row) = of_task(shared, call)?;
-    streamed(shared, call, Some(row.id))
+    streamed(shared, call, TaskScope::only(&row.id))
 }
 
 fn streamed(
     shared: &Arc<Shared>,
     call: &Call,
-    only: Option<String>,
+    scope: TaskScope,
 ) -> Result<Response<Body>, Problem> {
     let since = match last_event(&call.headers)? {
         Some(since) => Some(since),
         None => call.number("since")?,
     };
-    feed::open(shared, only, since)
+    feed::open(shared, scope, &call.caller, since)
 }
 
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Problem> {

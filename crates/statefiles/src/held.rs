@@ -65,6 +65,13 @@ impl Held {
         &self.snapshot
     }
 
+    /// Whether lock and journal were removed under us, as with their folder: what is written through this is lost then.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        let gone = |path: &Path| matches!(self.file.disk.stat(path), Ok(None));
+        gone(&self.paths.lock) && gone(&self.paths.journal)
+    }
+
     pub(crate) fn disk(&self) -> Arc<dyn Disk> {
         self.file.disk.clone()
     }
@@ -360,7 +367,7 @@ impl Held {
             before: hash,
             after: hash,
             document: Some(text.to_owned()),
-            carried: pending(&read_all(&*disk, &self.paths.journal)?.0),
+            carried: pending(&read_all(&*disk, &self.paths.journal)?.lines),
             ..Line::default()
         };
         self.stale = true;

@@ -6,17 +6,21 @@ use std::sync::Arc;
 
 use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
-use crate::journal::{Line, Pending, kind, read_all};
+use crate::journal::{LastLines, Line, Pending, Tail, kind, read_all};
 use crate::layout::Paths;
 use crate::roll::{Replay, roll};
 use crate::splice::{apply, invert};
 use crate::state_file::StateFile;
 
-/// All that the journals still know, the oldest line first.
+/// All that the journals still know, or the end of it, the oldest line first.
 #[derive(Debug, Clone)]
 pub struct History {
     /// The lines of the older journal and of the present one, those that were taken back included.
     lines: Vec<Line>,
+    /// There are older lines, which were not read.
+    more: bool,
+    /// The document after the last line, where it is known, and its hash.
+    end: Option<(ContentHash, String)>,
     /// Lines that could not be read.
     pub findings: Vec<Incident>,
     path: PathBuf,
@@ -56,27 +60,50 @@ impl History {
         earlier.rfind(|line| line.seq < seq).map(|line| line.seq)
     }
 
-    /// What the present journal, whose lines these are, and the one before it tell.
+    /// Whether these are all lines that the journals have.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.more
+    }
+
+    /// The first line, where older ones were dropped: a long journal is replaced, and only one older journal is kept.
+    #[must_use]
+    pub fn begins_with(&self) -> Option<&Line> {
+        let first = self.lines.first().filter(|_| self.is_whole())?;
+        (first.seq > 1 && first.kind == kind::BASE).then_some(first)
+    }
+
+    /// Joins the end of the present journal with the one before it, up to `lines_max` lines.
     pub(crate) fn behind(
         file: &StateFile,
         paths: &Paths,
-        (newer, mut findings): (Vec<Line>, Vec<Incident>),
+        newer: LastLines,
+        lines_max: usize,
     ) -> Result<Self, Error> {
-        let first = newer.first().map_or(0, |line| line.seq);
+        let mut findings = newer.findings;
+        let mut more = newer.more;
+        let first = newer.lines.first().map_or(0, |line| line.seq);
+        let left = lines_max.saturating_sub(newer.lines.len());
         // After an interrupted rotation the older journal still has its other name. One that does not end where the
         // present one begins belongs to another story.
         let mut lines = Vec::new();
-        for older in [&paths.rotating, &paths.older_journal] {
-            let (found, older_findings) = read_all(&*file.disk, older)?;
-            if found.last().is_some_and(|line| line.seq + 1 == first) {
-                lines = found;
-                findings.splice(..0, older_findings);
+        for path in [&paths.rotating, &paths.older_journal] {
+            if more {
+                break;
+            }
+            let tail = Tail::open(&*file.disk, path)?;
+            if tail.last_seq() > 0 && tail.last_seq() + 1 == first {
+                let older = tail.last_lines(&*file.disk, left)?;
+                (lines, more) = (older.lines, older.more);
+                findings.splice(..0, older.findings);
                 break;
             }
         }
-        lines.extend(newer);
+        lines.extend(newer.lines);
         Ok(Self {
             lines,
+            more,
+            end: None,
             findings,
             path: file.layout.file().to_path_buf(),
             replay: file.replay.clone(),
@@ -85,6 +112,7 @@ impl History {
 
     /// Takes note of lines that were appended since.
     pub(crate) fn append(&mut self, lines: &[Line]) {
+        self.end = None;
         self.lines.extend_from_slice(lines);
     }
 
@@ -173,16 +201,47 @@ impl History {
     }
 
     fn text_after(&self, index: usize, copies: &Copies) -> Known {
-        text_after(&self.lines, index, copies, self.replay.as_deref())
+        match self.text_before_the_end(index) {
+            Some(text) => Known::Text(text),
+            None => text_after(&self.lines, index, copies, self.replay.as_deref()),
+        }
+    }
+
+    /// The document after a line, taken back from the one at the end. `None` where that is not known, the way back is
+    /// longer than the way from the beginning, or a line on it cannot be reversed.
+    fn text_before_the_end(&self, index: usize) -> Option<String> {
+        let (hash, end) = self.end.as_ref()?;
+        let last = self.lines.iter().rposition(Line::moves)?;
+        if self.lines[last].after != Some(*hash) || last.saturating_sub(index) > index && !self.more
+        {
+            return None;
+        }
+        let mut text = end.clone();
+        let later = self.lines.get(index + 1..=last).unwrap_or_default();
+        for line in later.iter().rev().filter(|line| line.moves()) {
+            text = apply(&text, &invert(line.patch.as_ref()?)).ok()?;
+        }
+        let here = self.lines[..=index].iter().rfind(|line| line.moves())?;
+        (here.after == Some(ContentHash::of(text.as_bytes()))).then_some(text)
     }
 }
 
 impl StateFile {
     /// All lines of both journals.
     pub fn history(&self) -> Result<History, Error> {
+        self.recent_history(usize::MAX, None)
+    }
+
+    /// The last lines of the journals, at most `lines_max`. `end` is the document after the last of them, where the
+    /// caller has it: versions near the end are rebuilt from that.
+    pub fn recent_history(&self, lines_max: usize, end: Option<&str>) -> Result<History, Error> {
         let paths = self.paths()?;
-        let newer = read_all(&*self.disk, &paths.journal)?;
-        History::behind(self, &paths, newer)
+        let newer = Tail::open(&*self.disk, &paths.journal)?.last_lines(&*self.disk, lines_max)?;
+        let history = History::behind(self, &paths, newer, lines_max)?;
+        Ok(History {
+            end: end.map(|text| (ContentHash::of(text.as_bytes()), text.to_owned())),
+            ..history
+        })
     }
 
     /// The history that a look at this file brought along, or the one there is now.
@@ -195,7 +254,9 @@ impl StateFile {
 
     /// The effects that were committed and not yet reported as carried out, the oldest first.
     pub fn pending_effects(&self) -> Result<Vec<Pending>, Error> {
-        Ok(pending(&read_all(&*self.disk, &self.paths()?.journal)?.0))
+        Ok(pending(
+            &read_all(&*self.disk, &self.paths()?.journal)?.lines,
+        ))
     }
 }
 

@@ -46,7 +46,7 @@ pub use error::{Error, Incident, UpdateError};
 pub use hash::{ContentHash, NotAHash};
 pub use held::{Held, Written};
 pub use history::{History, Version};
-pub use journal::{JOURNAL_BYTES_MAX, Line, Pending, kind};
+pub use journal::{JOURNAL_BYTES_MAX, JournalCheck, Line, Pending, kind};
 pub use layout::{Archive, Layout};
 pub use lines::append_line;
 pub use load::{FILE_BYTES_MAX, Situation, Snapshot};

@@ -70,6 +70,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The version at the end of the journal, where it is known.
+    #[must_use]
+    pub fn acknowledged(&self) -> Option<&str> {
+        match &self.situation {
+            Situation::Outside { ours } | Situation::Missing { ours } if self.unnoted => {
+                ours.as_deref()
+            }
+            _ => self.text().ok().flatten(),
+        }
+    }
+
     /// The document as text; `None` when there is none.
     pub fn text(&self) -> Result<Option<&str>, Error> {
         let Some(bytes) = &self.bytes else {
@@ -266,7 +277,9 @@ fn load_once(file: &StateFile, paths: &Paths) -> Result<(Loaded, Option<Stat>), 
     let last = tail.read_so_far().iter().find(|line| line.moves());
     let last_kind = last.map(|line| line.kind.clone());
     let history = match file.with_history {
-        true => Some(History::behind(file, paths, tail.whole(disk)?)?.into()),
+        true => Some(
+            History::behind(file, paths, tail.last_lines(disk, usize::MAX)?, usize::MAX)?.into(),
+        ),
         false => None,
     };
     let loaded = Loaded {

@@ -249,10 +249,21 @@ impl Drop for Lock {
 /// live one; this keeps the two apart all the same.
 #[derive(Debug)]
 pub(crate) struct JournalLock {
-    // Held for its lock alone.
-    _file: Option<File>,
+    /// The journal, open for its lock alone.
+    file: Option<File>,
     /// Another writer was still at work although the lock file was ours.
     pub(crate) waited: bool,
+}
+
+impl Drop for JournalLock {
+    /// Unlocks before the file is closed: on FUSE the lock of a closed file is released some time later, and the next writer
+    /// would take that for a writer whose lock file was removed.
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // What cannot be unlocked is by closing.
+            let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+        }
+    }
 }
 
 impl JournalLock {
@@ -265,10 +276,7 @@ impl JournalLock {
             let file = match disk.open_write(path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Self {
-                        _file: None,
-                        waited,
-                    });
+                    return Ok(Self { file: None, waited });
                 }
                 Err(error) => return Err(Error::io("open", path, error)),
             };
@@ -283,7 +291,7 @@ impl JournalLock {
             let same = there.is_some_and(|there| there.identity == identity);
             if free && same {
                 return Ok(Self {
-                    _file: Some(file),
+                    file: Some(file),
                     waited,
                 });
             }
@@ -554,4 +562,28 @@ fn jittered(pause_us: u64) -> Duration {
 )]
 fn pause(time: Duration) {
     std::thread::sleep(time);
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+    use crate::RealDisk;
+
+    /// A second descriptor stands for a file system that releases the locks of closed files later, as FUSE does.
+    #[test]
+    fn a_journal_is_unlocked_although_its_file_is_released_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let file = File::create(&path).unwrap();
+        assert!(RealDisk.try_lock(&file).unwrap());
+        let released_later = file.try_clone().unwrap();
+        drop(JournalLock {
+            file: Some(file),
+            waited: false,
+        });
+        let next = File::open(&path).unwrap();
+        assert!(RealDisk.try_lock(&next).unwrap());
+        drop(released_later);
+    }
 }

@@ -12,6 +12,7 @@
 mod advance;
 mod keys;
 mod memory;
+mod resource;
 mod rows;
 mod sqlite;
 
@@ -21,6 +22,7 @@ pub use advance::{
 };
 pub use keys::{Key, KeyError, unguessable};
 pub use memory::Memory;
+pub use resource::{Resource, exhausted, is_exhausted};
 pub use rows::{
     About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
     EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, Priority, QuestionRow, Record,
@@ -33,6 +35,7 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A durable place for jobs. One process writes; any number of its threads may read.
 pub trait Store: std::fmt::Debug + Send + Sync {
@@ -48,8 +51,18 @@ pub trait Store: std::fmt::Debug + Send + Sync {
         Box::new(move |_| answer.take())
     }
 
-    /// Forgets what nobody needs any more: events, answers to requests and settled effects that are older than that.
-    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError>;
+    /// Closes every connection and opens new ones, after a failure. What was committed stays; nothing is undone.
+    fn reopen(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Deletes what is kept no longer. The history of a job stays as long as the job.
+    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError>;
+
+    /// Brings the log into the file itself, so that a copy of that one file is whole.
+    fn merge_log(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Writes a whole copy to a new file while the store is in use.
     fn backup(&self, to: &Path) -> Result<(), StoreError>;
@@ -78,7 +91,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Events, the oldest first.
     fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError>;
 
-    /// The oldest and the newest sequence number kept; both 0 when there is none.
+    /// The sequence number from which on no event is missing, and the newest one; both 0 when there is none.
     fn feed(&self) -> Result<(u64, u64), StoreError>;
 
     /// Effects that are still to be carried out, the oldest first.
@@ -158,7 +171,22 @@ pub fn day_of(at: Timestamp) -> i64 {
     at.0.div_euclid(86_400)
 }
 
-/// How much was forgotten.
+/// How much of the past is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// Newest events that are kept whole; before them, those of removed jobs go.
+    pub events: u64,
+    /// Newest answers to requests.
+    pub requests: u64,
+    /// Answers that are older go however few they are.
+    pub requests_from: Timestamp,
+    /// Answers that are younger stay however many they are.
+    pub requests_until: Timestamp,
+    /// Settled effects that are older go; none do without it.
+    pub effects_from: Option<Timestamp>,
+}
+
+/// How much was deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Events.
@@ -170,8 +198,16 @@ pub struct Pruned {
 }
 
 /// Why a store cannot do its work.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
+    /// The machine lacks something for the moment; the same call succeeds once it is there again.
+    #[error("{resource} for {path}")]
+    Exhausted {
+        /// What is lacking.
+        resource: Resource,
+        /// The file of the store.
+        path: String,
+    },
     /// Another process has it.
     #[error("the store {path} is in use by another process")]
     Locked {
@@ -202,24 +238,33 @@ pub enum StoreError {
         /// Why.
         why: String,
     },
+    /// The file of the store is damaged.
+    #[error("the store {path} is damaged: {why}; stop the server and start it with --rebuild")]
+    DamagedFile {
+        /// Which.
+        path: String,
+        /// What the database says.
+        why: String,
+    },
     /// The database failed. Whether the last change is in it is not known.
     #[error("the store failed")]
-    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Failed(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
     /// Stable, `snake_case`.
     pub fn code(&self) -> &'static str {
         match self {
+            StoreError::Exhausted { resource, .. } => resource.code(),
             StoreError::Locked { .. } => "store_locked",
             StoreError::Newer { .. } => "store_newer",
             StoreError::Unsafe { .. } => "store_unsafe",
-            StoreError::Damaged { .. } => "store_damaged",
+            StoreError::Damaged { .. } | StoreError::DamagedFile { .. } => "store_damaged",
             StoreError::Failed(_) => "store_failed",
         }
     }
 
     fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        StoreError::Failed(Box::new(error))
+        StoreError::Failed(Arc::new(error))
     }
 }

@@ -1,8 +1,10 @@
 //! The model: a store in memory. What it does is what every store does.
 
 use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Request, TimerChange};
-use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
-use crate::{EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError, day_of};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, NO_JOB, Record, SpendRow, TimerRow};
+use crate::{
+    EventQuery, JobQuery, Pruned, RecordQuery, Retention, SpendQuery, Store, StoreError, day_of,
+};
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use serde_json::Value;
@@ -26,6 +28,8 @@ struct Tables {
     /// By day, job and agent.
     spend: BTreeMap<(i64, String, String), (u64, f64)>,
     last_event: u64,
+    /// Up to here, events of removed jobs are deleted.
+    feed_floor: u64,
     last_effect: u64,
 }
 
@@ -140,6 +144,9 @@ impl Tables {
                 self.timers.retain(|(job, _), _| *job != id);
                 self.effects.retain(|_, (effect, _)| effect.job != id);
                 self.deliveries.retain(|(job, _)| *job != id);
+                let floor = self.feed_floor;
+                self.events
+                    .retain(|sequence, event| *sequence > floor || event.job != id);
                 change.expected
             }
         };
@@ -229,8 +236,9 @@ impl Store for Memory {
         Ok(steps.into_iter().map(|step| tables.apply(step)).collect())
     }
 
-    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
+    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
         let mut tables = self.tables();
+        let tables = &mut *tables;
         let count = |tables: &Tables| {
             (
                 tables.events.len() as u64,
@@ -238,17 +246,35 @@ impl Store for Memory {
                 tables.effects.len() as u64,
             )
         };
-        let had = count(&tables);
-        tables.events.retain(|_, event| event.at >= before);
-        tables.requests.retain(|_, (at, _)| *at >= before);
-        tables
-            .effects
-            .retain(|_, (effect, open)| *open || effect.at >= before);
-        let kept: Vec<u64> = tables.effects.keys().copied().collect();
-        tables
-            .deliveries
-            .retain(|(_, row)| kept.contains(&row.effect));
-        let has = count(&tables);
+        let had = count(tables);
+        let floor = tables.last_event.saturating_sub(kept.events);
+        tables.feed_floor = tables.feed_floor.max(floor);
+        let jobs = &tables.jobs;
+        tables.events.retain(|sequence, event| {
+            *sequence > floor || event.job == NO_JOB || jobs.contains_key(&event.job)
+        });
+        let mut newest: Vec<_> = tables
+            .requests
+            .iter()
+            .map(|(id, (at, _))| (std::cmp::Reverse(*at), id.clone()))
+            .collect();
+        newest.sort();
+        for (rank, (std::cmp::Reverse(at), id)) in (0..).zip(newest) {
+            let beyond: bool = rank >= kept.requests && at < kept.requests_until;
+            if beyond || at < kept.requests_from {
+                tables.requests.remove(&id);
+            }
+        }
+        if let Some(from) = kept.effects_from {
+            tables
+                .effects
+                .retain(|_, (effect, open)| *open || effect.at >= from);
+            let effects = &tables.effects;
+            tables
+                .deliveries
+                .retain(|(_, row)| effects.contains_key(&row.effect));
+        }
+        let has = count(tables);
         Ok(Pruned {
             events: had.0 - has.0,
             requests: had.1 - has.1,
@@ -332,7 +358,8 @@ impl Store for Memory {
 
     fn feed(&self) -> Result<(u64, u64), StoreError> {
         let tables = self.tables();
-        let oldest = tables.events.keys().next().copied().unwrap_or(0);
+        let oldest = tables.events.keys().next().copied();
+        let oldest = oldest.map_or(0, |it| it.max(tables.feed_floor + 1));
         let newest = tables.events.keys().next_back().copied().unwrap_or(0);
         Ok((oldest, newest))
     }

@@ -50,6 +50,12 @@ pub struct About {
     /// The folder it works in, where a person named one.
     #[serde(skip_serializing_if = "is_default")]
     pub workspace: Option<String>,
+    /// The real path of that folder, resolved when the task was made and again when it was assigned.
+    #[serde(skip_serializing_if = "is_default")]
+    pub real_workspace: Option<String>,
+    /// A person lets it work in a folder that another task holds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub share_workspace: bool,
     /// The repository whose worktree the folder is, where it is one.
     #[serde(skip_serializing_if = "is_default")]
     pub repository: Option<String>,
@@ -83,6 +89,15 @@ pub struct About {
     /// Messages written to the present attempt, also those that wait.
     #[serde(skip_serializing_if = "is_default")]
     pub inputs: u64,
+    /// Messages of the present attempt before the first of those, by which its client was greeted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub input_offset: u64,
+    /// Ids of what people said and processes have read, the oldest first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub history: Vec<String>,
+    /// How many there were before those.
+    #[serde(skip_serializing_if = "is_default")]
+    pub history_left_out: u64,
     /// The number of the last order to the present attempt.
     #[serde(skip_serializing_if = "is_default")]
     pub orders: u64,

@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const FOLDER_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 
+const SPEC: &str = "spec.json";
+
 /// The longest id. With what is put around it, it must fit into the name of a file.
 const ID_BYTES_MAX: usize = 100;
 /// The longest spec: a command line can be long.
@@ -101,7 +103,7 @@ struct Intent {
 
 impl Attempt {
     /// Makes the folder of a new attempt, and in it one for the temporary files of a sandboxed agent.
-    pub fn create(folder: &Path, mut spec: Spec) -> Result<Attempt, Error> {
+    pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
         check_id(&spec.attempt)?;
         if let Some(parent) = folder.parent() {
             DirBuilder::new()
@@ -119,6 +121,18 @@ impl Attempt {
             }
             Err(error) => return Err(Error::io("make the folder", folder)(error)),
         }
+        let made = Attempt::fill(folder, spec);
+        if made.is_err() {
+            // Half a folder would stand in the way of another try. File by file: to list a folder takes a descriptor,
+            // and that may be what was lacking.
+            let _ = std::fs::remove_file(folder.join(SPEC));
+            let _ = std::fs::remove_dir(folder.join(TEMPORARY));
+            let _ = std::fs::remove_dir(folder);
+        }
+        made
+    }
+
+    fn fill(folder: &Path, mut spec: Spec) -> Result<Attempt, Error> {
         let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
         if spec.sandbox.is_some() {
             let temporary = folder.join(TEMPORARY);
@@ -134,7 +148,7 @@ impl Attempt {
                 .iter_mut()
                 .for_each(|sandbox| sandbox.write.push(temporary.clone()));
         }
-        let path = folder.join("spec.json");
+        let path = folder.join(SPEC);
         let intent = Intent {
             boot: boot_id(),
             spec,
@@ -373,7 +387,7 @@ fn check_id(id: &str) -> Result<(), Error> {
 }
 
 fn intent(folder: &Path) -> Result<Intent, Error> {
-    let path = folder.join("spec.json");
+    let path = folder.join(SPEC);
     match read_small(&path, SPEC_BYTES_MAX) {
         Ok(text) => {
             let intent: Intent = serde_json::from_slice(&text)

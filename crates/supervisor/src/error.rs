@@ -21,6 +21,8 @@ pub enum Refused {
     NotRunning,
     /// The agent itself asked.
     AgentPeer,
+    /// The shim may open no more files, so that it cannot tell who asks.
+    NoDescriptors,
     /// The request could not be understood.
     BadRequest,
     /// The shim is older than the request.
@@ -38,6 +40,7 @@ impl Refused {
             Refused::InputClosed => "input_closed",
             Refused::NotRunning => "agent_not_running",
             Refused::AgentPeer => "agent_peer",
+            Refused::NoDescriptors => "shim_short_of_files",
             Refused::BadRequest => "bad_request",
             Refused::Unsupported => "unsupported_by_shim",
         }
@@ -50,7 +53,7 @@ impl Refused {
         (known.unwrap_or(Refused::BadRequest), no.message)
     }
 
-    fn all() -> [Refused; 9] {
+    fn all() -> [Refused; 10] {
         [
             Refused::FencedOut,
             Refused::StaleGeneration,
@@ -59,6 +62,7 @@ impl Refused {
             Refused::InputClosed,
             Refused::NotRunning,
             Refused::AgentPeer,
+            Refused::NoDescriptors,
             Refused::BadRequest,
             Refused::Unsupported,
         ]

@@ -34,6 +34,9 @@ pub struct Exit {
     pub err_acked: u64,
     /// Whether everything the agent wrote is in the logs.
     pub complete: bool,
+    /// The last message that the agent has wholly read. Only of shims with the feature `input_read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_read: Option<u64>,
     /// Input that was accepted and never read.
     #[serde(default)]
     pub unread: Option<Unread>,

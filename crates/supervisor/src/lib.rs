@@ -11,6 +11,7 @@ mod cgroup;
 mod client;
 mod error;
 mod exit;
+mod inherited;
 mod process;
 mod protocol;
 pub mod relay;
@@ -24,6 +25,7 @@ pub use cgroup::{CgroupSupport, NoGroup};
 pub use client::{Dialogue, Event, Handle, Sent, Shim, Starter};
 pub use error::{Error, Refused};
 pub use exit::{Exit, Unread};
+pub use inherited::close_inherited;
 pub use protocol::{
     Answer, Blocked, Envelope, FEATURES, Flow, Hello, InputStatus, No, PROTOCOL, Request, State,
     Status, Want,

@@ -10,6 +10,7 @@ use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_de
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
@@ -17,6 +18,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// What this side speaks.
@@ -25,6 +27,8 @@ const VERSION: u32 = 1;
 const REQUEST_BYTES_MAX: u32 = 4 << 20;
 /// How long a request may take to arrive.
 const REQUEST_MS_MAX: u64 = 10_000;
+/// How often a caller is asked whether it still waits.
+const POLL_MS: u64 = 100;
 /// The longest piece of output in one message.
 const PIECE_BYTES_MAX: usize = 64 << 10;
 /// Looks for what is left below, each after a round of ending it: the shim ends what outruns even these, with the agent.
@@ -77,13 +81,51 @@ const CODE: u8 = b'c';
 pub fn ask(
     socket: &Path,
     asked: &Asked,
+    printed: impl FnMut(Printed, &[u8]),
+) -> Result<i32, Error> {
+    ask_on(socket, asked, printed, |_| Ok(()))
+}
+
+/// The same, with `goes_on` called several times a second: once it says no, the connection is closed, which ends the command.
+pub fn ask_while(
+    socket: &Path,
+    asked: &Asked,
+    printed: impl FnMut(Printed, &[u8]),
+    goes_on: impl Fn(Duration) -> bool + Send,
+) -> Result<i32, Error> {
+    std::thread::scope(|scope| {
+        // Dropped at the end of the call, which ends the thread.
+        let (_answered, answered) = std::sync::mpsc::channel::<()>();
+        ask_on(socket, asked, printed, |stream| {
+            let (stream, began) = (stream.try_clone()?, std::time::Instant::now());
+            let watch = move || {
+                let pause = Duration::from_millis(POLL_MS);
+                while answered.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                    if !goes_on(began.elapsed()) {
+                        stream.shutdown(Shutdown::Both).ok();
+                        return;
+                    }
+                }
+            };
+            std::thread::Builder::new()
+                .spawn_scoped(scope, watch)
+                .map(drop)
+        })
+    })
+}
+
+fn ask_on(
+    socket: &Path,
+    asked: &Asked,
     mut printed: impl FnMut(Printed, &[u8]),
+    connected: impl FnOnce(&UnixStream) -> io::Result<()>,
 ) -> Result<i32, Error> {
     let failed = |source: io::Error| Error::Relay {
         path: socket.to_owned(),
         source,
     };
     let mut stream = connect(socket).map_err(failed)?;
+    connected(&stream).map_err(failed)?;
     let request = serde_json::to_vec(asked)
         .map_err(io::Error::from)
         .map_err(failed)?;
@@ -153,16 +195,30 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         clippy::exit,
         reason = "nobody is left to serve, and the child ends with us"
     )]
-    std::thread::spawn(move || {
+    let watched = std::thread::Builder::new().spawn(move || {
         let _ = stream.read(&mut [0]);
         end_below();
         std::process::exit(1);
     });
     let status = std::thread::scope(|scope| {
         let (input, out, err) = pipes(&mut child);
-        scope.spawn(|| input.map(|mut input| input.write_all(asked.input.as_bytes())));
-        scope.spawn(|| out.map(|out| pump(out, &|bytes| tell(OUT, bytes))));
-        scope.spawn(|| err.map(|err| pump(err, &|bytes| tell(ERR, bytes))));
+        let thread = std::thread::Builder::new;
+        let feed = || input.map(|mut input| input.write_all(asked.input.as_bytes()));
+        let started = watched
+            .and_then(|_| thread().spawn_scoped(scope, feed).map(drop))
+            .and_then(|()| {
+                let pump = || out.map(|out| pump(out, &|bytes| tell(OUT, bytes)));
+                thread().spawn_scoped(scope, pump).map(drop)
+            })
+            .and_then(|()| {
+                let pump = || err.map(|err| pump(err, &|bytes| tell(ERR, bytes)));
+                thread().spawn_scoped(scope, pump).map(drop)
+            });
+        if let Err(error) = started {
+            end_below();
+            let _ = child.wait();
+            return Err(error);
+        }
         let status = child.wait();
         // What it left behind may hold the pipes open.
         end_below();

@@ -53,7 +53,9 @@ fn writes(text: &str) -> bool {
     let inside = |deed: &Deed| match deed {
         Deed::Write { path, .. } => path.as_ref().is_none_or(|path| path.starts_with(ROOT)),
         Deed::Hidden { .. } => true,
-        Deed::Touch { .. } | Deed::Finish { .. } | Deed::Person { .. } => false,
+        Deed::Touch { .. } | Deed::Finish { .. } | Deed::Person { .. } | Deed::Setup { .. } => {
+            false
+        }
     };
     // What cannot be read is denied as well.
     let found = deeds(text, Path::new(ROOT), &Nowhere);
@@ -65,7 +67,9 @@ fn finishes(text: &str) -> bool {
         Ok(deeds) => deeds.iter().any(|deed| match deed {
             Deed::Finish { place, .. } => place.as_ref().is_none_or(|it| it.starts_with(ROOT)),
             Deed::Hidden { .. } => true,
-            Deed::Write { .. } | Deed::Touch { .. } | Deed::Person { .. } => false,
+            Deed::Write { .. } | Deed::Touch { .. } | Deed::Person { .. } | Deed::Setup { .. } => {
+                false
+            }
         }),
         // What cannot be read is denied as well.
         Err(_) => true,

@@ -2,7 +2,7 @@
  * Lines of a terminal as coloured runs of plain text. Only colours and weights are believed; everything else an agent may
  * send to a terminal (cursor moves, titles, links, alternate screens) is dropped, and what is invisible is named.
  */
-import { plain } from './text';
+import { plainProse } from './text';
 
 export interface Style {
   fg: string;
@@ -48,7 +48,7 @@ export function runsOf(line: string, begin: Style): { runs: Run[]; end: Style; c
   let style = begin;
   let at = 0;
   const push = (part: string): void => {
-    const clean = plain(part.replace(CONTROL, ''));
+    const clean = plainProse(part.replace(CONTROL, ''));
     if (clean) runs.push({ text: clean, style });
   };
   for (const match of text.matchAll(ESCAPE)) {

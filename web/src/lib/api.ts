@@ -1,16 +1,17 @@
 /** The server's answers, by name. Nothing here decides: it asks, and hands on what it is told. */
 import createClient from 'openapi-fetch';
 import type { paths } from './api.generated';
+import { fetchPatiently } from './patient';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
-import type { EditTask, NewPermissionRule, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
+import type { EditTask, ForkRequest, NewPermissionRule, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
 import type { Move, Said } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
 
 const TASKS_PAGE = 1000;
 
-const client = createClient<paths>();
+const client = createClient<paths>({ fetch: (request) => fetchPatiently(request) });
 client.use({
   onRequest({ request }) {
     request.headers.set('Accept-Language', settings.lang);
@@ -99,6 +100,7 @@ export const api = {
   transitions: (id: string) =>
     listed(client.GET('/api/tasks/{id}/transitions', { params: { path: { id }, query: { limit: 1000 } } })),
   checkpoints: (id: string) => listed(client.GET('/api/tasks/{id}/checkpoints', of(id))),
+  permissions: (id: string) => listed(client.GET('/api/tasks/{id}/permissions', of(id))),
   reviews: (id: string) => listed(client.GET('/api/tasks/{id}/reviews', of(id))),
   verifications: (id: string) => listed(client.GET('/api/tasks/{id}/verifications', of(id))),
   artifacts: (id: string) => listed(client.GET('/api/tasks/{id}/artifacts', of(id))),
@@ -140,7 +142,7 @@ export const api = {
   },
   restore: (id: string, checkpointId: string, version: number) =>
     told(client.POST('/api/tasks/{id}/restore', { params: seen(id, version), body: { checkpointId } })),
-  fork: (checkpoint: string) => told(client.POST('/api/checkpoints/{id}/fork', of(checkpoint))),
+  fork: (checkpoint: string, body: ForkRequest) => told(client.POST('/api/checkpoints/{id}/fork', { ...of(checkpoint), body })),
   say: (id: string, text: string) => told(client.POST('/api/tasks/{id}/say', { ...of(id), body: { text } })),
   approve: (review: string, version: number) =>
     told(client.POST('/api/reviews/{id}/approve', { params: seen(review, version) })),
@@ -196,7 +198,7 @@ export const api = {
 
   async log(path: string, offset: number, limit: number): Promise<{ bytes: ArrayBuffer; next: number } | null> {
     try {
-      const response = await fetch(`${path}${path.includes('?') ? '&' : '?'}offset=${offset}&limit=${limit}`);
+      const response = await fetchPatiently(new Request(`${path}${path.includes('?') ? '&' : '?'}offset=${offset}&limit=${limit}`));
       if (!response.ok) return null;
       const bytes = await response.arrayBuffer();
       return { bytes, next: Number(response.headers.get('X-Next-Offset') ?? offset + bytes.byteLength) };
@@ -210,7 +212,7 @@ export const api = {
 
   async text(path: string): Promise<string | null> {
     try {
-      const response = await fetch(path);
+      const response = await fetchPatiently(new Request(path));
       return response.ok ? await response.text() : null;
     } catch {
       return null;

@@ -6,13 +6,13 @@ import type { Task } from './shapes';
 import { tasks } from './tasks.svelte';
 import { toasts } from './toasts.svelte';
 
-/** Says how it went, and reads the task again either way: a refusal often means that it has changed. */
+/** Says how it went, and reads the task again either way: a refusal often means that it has changed. Ends when that is on the screen. */
 export async function done(asked: Promise<Answer<unknown>>, action: string, taskId: string): Promise<boolean> {
   const answer = await asked;
   if (answer.ok) toasts.good(named('done', action));
   else toasts.bad(answer.trouble);
   if (answer.ok && action === 'delete') tasks.forget(taskId);
-  else tasks.refresh(taskId);
+  else await tasks.refresh(taskId);
   return answer.ok;
 }
 

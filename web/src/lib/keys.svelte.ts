@@ -25,8 +25,12 @@ class Keys {
       else this.#handlers.get('Escape')?.();
       return;
     }
+    // A key that is held moves on, and decides once.
+    if (event.repeat && !['j', 'k'].includes(event.key)) return;
     if (event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
     if (event.target instanceof HTMLElement && typing(event.target)) return;
+    // A button of a decision is pressed by its own keys.
+    if (event.key === 'Enter' && event.target instanceof Element && event.target.matches('[data-decides] :is(button, a, summary)')) return;
     if (event.key === '?') this.help = !this.help;
     else if (event.key === 'n' && !this.#handlers.has('n')) router.go('/new');
     else {

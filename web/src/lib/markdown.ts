@@ -1,7 +1,7 @@
 /** Documents of agents as safe elements: Markdown is rendered, HTML in it is text, nothing is loaded from elsewhere. */
 import DOMPurify from 'dompurify';
 import { Marked, type Tokens } from 'marked';
-import { plain } from './text';
+import { plainProse } from './text';
 
 const marked = new Marked({
   gfm: true,
@@ -26,7 +26,7 @@ const ALLOWED = {
  * said, and not written as a document, a line ends where it ends.
  */
 export function rendered(text: string, files: string, breaks = false): DocumentFragment {
-  const html = marked.parse(plain(text), { async: false, breaks });
+  const html = marked.parse(plainProse(text), { async: false, breaks });
   const fragment = DOMPurify.sanitize(html, { ...ALLOWED, RETURN_DOM_FRAGMENT: true });
   for (const image of fragment.querySelectorAll('img')) {
     const source = image.getAttribute('src') ?? '';

@@ -1,4 +1,5 @@
-/** What a reviewer has written and looked at, kept in this browser until it is sent: a closed tab loses nothing. */
+/** What a reviewer has written and looked at, kept in this browser until it is sent. */
+import { Draft, readDraft, waitingKey, writeDraft } from './drafts.svelte';
 import { t } from './settings.svelte';
 import type { FileComment } from './shapes';
 
@@ -11,34 +12,45 @@ export interface Remark {
 }
 
 interface Kept {
-  feedback: string;
+  text: string;
   remarks: Remark[];
+  writing: Record<string, Remark>;
 }
 
-export class Draft {
-  feedback = $state('');
+export class ReviewDraft extends Draft {
   remarks = $state<Remark[]>([]);
+  /** The remark in the making of each file. */
+  writing = $state<Record<string, Remark>>({});
   viewed = $state<Record<string, string>>({});
-  readonly #key: string;
   readonly #viewedKey: string;
 
-  constructor(reviewId: string, taskId: string) {
-    this.#key = `bowline.review.${reviewId}`;
+  constructor(reviewId: string, taskId: string, title: string) {
+    super(waitingKey(reviewId), title);
     this.#viewedKey = `bowline.viewed.${taskId}`;
-    const kept = JSON.parse(localStorage.getItem(this.#key) ?? 'null') as Kept | null;
-    this.feedback = kept?.feedback ?? '';
+    const kept = readDraft<Kept>(this.key);
     this.remarks = kept?.remarks ?? [];
+    this.writing = kept?.writing ?? {};
     this.viewed = JSON.parse(localStorage.getItem(this.#viewedKey) ?? '{}') as Record<string, string>;
   }
 
-  keep(): void {
-    localStorage.setItem(this.#key, JSON.stringify({ feedback: this.feedback, remarks: this.remarks }));
+  override save(): void {
+    const remarks = [...this.remarks, ...Object.values(this.writing)].filter((one) => one.comment.trim());
+    const words = [this.text, ...remarks.map(({ file, line, comment }) => `${file}:${line}: ${comment}`)];
+    const value = { text: this.text, remarks: this.remarks, writing: this.writing };
+    writeDraft(this.key, value, words.filter((one) => one.trim()).join('\n'), this.about);
   }
 
-  clear(): void {
-    localStorage.removeItem(this.#key);
-    this.feedback = '';
+  override clear(): void {
+    super.clear();
     this.remarks = [];
+    this.writing = {};
+  }
+
+  /** Begins, changes or ends the remark in the making of a file. */
+  write(file: string, remark: Remark | null): void {
+    if (remark) this.writing[file] = remark;
+    else delete this.writing[file];
+    this.save();
   }
 
   /** The remarks as they are sent: an agent is told a line, and of several which. */

@@ -1,4 +1,5 @@
 /** What the reader chose for this browser: language, theme, and whether to be notified. */
+import { plainTitle } from './text';
 import { words, type Parameters, type Word } from './words';
 
 export type Lang = 'en' | 'ko';
@@ -55,5 +56,5 @@ export function named(group: string, value: string | null | undefined): string {
   const camel = value.replace(/[-_ ]+(\w)/g, (_, letter: string) => letter.toUpperCase());
   const key = group + camel.charAt(0).toUpperCase() + camel.slice(1);
   const table: Record<string, string> = words[settings.lang];
-  return table[key] ?? value;
+  return table[key] ?? plainTitle(value);
 }

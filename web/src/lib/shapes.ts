@@ -40,6 +40,7 @@ export type FileTransition = Schemas['FileTransition'];
 export type Rescued = Schemas['Rescued'];
 export type WorkspaceBeginning = Schemas['WorkspaceBeginning'];
 export type WorkspaceAction = Schemas['WorkspaceAction'];
+export type ForkRequest = Schemas['ForkRequest'];
 export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
 

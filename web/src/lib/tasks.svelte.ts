@@ -1,6 +1,7 @@
 /** Every task the board knows, kept up to date by events. */
 import { SvelteMap } from 'svelte/reactivity';
 import { api } from './api';
+import { leftOvers } from './drafts.svelte';
 import { events, isGone } from './events.svelte';
 import type { Task, Waiting } from './shapes';
 
@@ -14,12 +15,14 @@ class Tasks {
   /** Agents that ask whether they may use a tool. */
   #asking = $derived(new Set(this.inbox.filter((item) => item.kind === 'permission').map((item) => item.taskId)));
   #due = new Set<string>();
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #inboxDue = false;
+  #next: Promise<void> | null = null;
+  /** Answers may overtake each other: the one that was asked for last counts. */
+  #inboxAsked = 0;
+  #inboxShown = 0;
 
   constructor() {
     events.listen((event) => {
-      if (event.taskId && event.kind !== 'log') this.refresh(event.taskId);
+      if (event.taskId && event.kind !== 'log') void this.refresh(event.taskId);
       if (event.taskId && isGone(event)) this.forget(event.taskId);
     });
     events.begin = () => this.load();
@@ -32,20 +35,20 @@ class Tasks {
 
   /** Reads everything, and says which event it is true for. */
   async load(): Promise<number | null> {
-    const [listed, inbox] = await Promise.all([api.tasks(), api.inbox()]);
+    const [listed, inbox] = await Promise.all([api.tasks(), this.#readInbox()]);
     if (!listed || !inbox) return null;
     const there = new Set(listed.tasks.map((task) => task.id));
     for (const id of this.all.keys()) if (!there.has(id)) this.all.delete(id);
     for (const task of listed.tasks) this.all.set(task.id, task);
-    this.inbox = inbox;
     this.loaded = true;
     return listed.sequence;
   }
 
-  refresh(id: string): void {
+  /** Reads a task and the inbox again, together with others that are due; ends when what is shown is as new as that. */
+  refresh(id: string): Promise<void> {
     this.#due.add(id);
-    this.#inboxDue = true;
-    this.#timer ??= setTimeout(() => void this.#refreshDue(), TOGETHER_MS);
+    this.#next ??= new Promise((resolve) => setTimeout(() => resolve(this.#refreshDue()), TOGETHER_MS));
+    return this.#next;
   }
 
   forget(id: string): void {
@@ -55,28 +58,32 @@ class Tasks {
 
   put(task: Task): void {
     this.all.set(task.id, task);
-    this.refresh(task.id);
+    void this.refresh(task.id);
   }
 
   async #refreshDue(): Promise<void> {
     const due = [...this.#due];
-    const inboxDue = this.#inboxDue;
     this.#due.clear();
-    this.#inboxDue = false;
-    this.#timer = null;
+    this.#next = null;
     await Promise.all([
       ...due.map(async (id) => {
         const answer = await api.task(id);
+        if (answer.ok && answer.value.version < (this.all.get(id)?.version ?? 0)) return;
         if (answer.ok && !answer.value.archived) this.all.set(id, answer.value);
         else if (answer.ok || answer.trouble.status === 404) this.all.delete(id);
       }),
-      inboxDue ? this.#readInbox() : null,
+      this.#readInbox(),
     ]);
   }
 
-  async #readInbox(): Promise<void> {
+  async #readInbox(): Promise<boolean> {
+    const asked = ++this.#inboxAsked;
     const inbox = await api.inbox();
-    if (inbox) this.inbox = inbox;
+    if (!inbox || asked < this.#inboxShown) return !!inbox;
+    this.#inboxShown = asked;
+    this.inbox = inbox;
+    leftOvers.sweep(new Set(inbox.map((item) => item.id)));
+    return true;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Things that wait for a person: where they are decided, and how they look. */
 import type { Waiting } from './shapes';
-import { aboutTool } from './tools';
+import { excerptOf, plainName, plainTitle, type Excerpt } from './text';
+import { aboutTool, fieldsOf, type Field } from './tools';
 
 export const ICONS: Record<string, 'eye' | 'question' | 'key' | 'alert' | 'check'> = {
   review: 'eye',
@@ -15,10 +16,44 @@ export function pathOf(item: Waiting): string {
   return item.kind === 'review' ? `${task}/review` : task;
 }
 
-/** What is asked for, in one line. */
-export function askedFor(item: Waiting): string {
-  if (item.permission) return `${item.permission.tool}: ${aboutTool(item.permission.input)}`;
-  return item.question?.question ?? item.dependency?.name ?? item.reason ?? '';
+/** What is decided about, as it is on the screen: a review also by the version of its task. */
+export function decisionKey(item: Waiting): string {
+  return item.kind === 'review' ? `${item.id} ${item.version}` : item.id;
+}
+
+/** What is asked for, in one line in which nothing is invisible, and how much it leaves out. */
+export function askedFor(item: Waiting): Excerpt {
+  if (item.permission) {
+    const about = aboutTool(item.permission.input);
+    return { ...about, text: `${plainName(item.permission.tool)}: ${plainName(about.text)}` };
+  }
+  if (item.dependency) {
+    const { name, description } = item.dependency;
+    const about = excerptOf(name);
+    return { ...about, text: plainName(about.text), characters: about.characters + description.length };
+  }
+  const about = excerptOf(item.question?.question ?? item.reason ?? '');
+  return { ...about, text: plainTitle(about.text) };
+}
+
+/** What a batch shows of one thing at the most. What is longer is decided by itself. */
+const BATCH_CHARACTERS_MAX = 1_000;
+const BATCH_LINES_MAX = 20;
+
+/** All the words of an agent that a decision is about, as a batch shows them. */
+export function wordsOf(item: Waiting): Field[] {
+  if (item.permission) return fieldsOf(item.permission.input);
+  if (item.question) return [item.question.question, ...item.question.options].map((text) => ({ name: '', text }));
+  if (item.dependency) return [{ name: item.dependency.name, text: item.dependency.description }];
+  return [];
+}
+
+/** Whether a batch can show all that the decision is about. */
+export function isShownWhole(item: Waiting): boolean {
+  const words = wordsOf(item);
+  const lines = words.reduce((sum, { text }) => sum + text.split('\n').length, 0);
+  const characters = words.reduce((sum, { name, text }) => sum + name.length + text.length, 0);
+  return lines <= BATCH_LINES_MAX && characters <= BATCH_CHARACTERS_MAX;
 }
 
 /** The answers that all of the questions allow; any answer where none of them has a list. */

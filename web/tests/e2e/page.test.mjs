@@ -176,8 +176,26 @@ test('a key decides on nothing that a filter took off the board', { timeout: 60_
   // Seen again, it is decided on.
   await page.getByLabel('Search tasks').fill('');
   await page.locator(`#card-${unseen.id}`).focus();
-  await page.keyboard.press('a');
-  await until('it is approved', async () => (await server.task(unseen.id)).status !== 'review');
+  await until('it is approved', async () => {
+    // A key pressed right after the card came back decides nothing.
+    await page.keyboard.press('a');
+    return (await server.task(unseen.id)).status !== 'review';
+  });
   fine();
+  await context.close();
+});
+
+test('a banner says that nothing can be changed, and why, until it can', { timeout: 60_000 }, async () => {
+  const { page, context } = await visit(chromium, server, { width: 900 });
+  const told = 'Nothing can be changed now; the server goes on by itself.';
+  const reason = 'no space is left on the disk for /data/store.sqlite';
+  await page.getByRole('heading', { name: 'Board' }).waitFor();
+  assert.equal(await page.getByText(told).count(), 0);
+  const body = JSON.stringify({ status: 'failing', reason });
+  await page.route('**/readyz', (route) => route.fulfill({ status: 503, contentType: 'application/json', body }));
+  await page.getByText(told).waitFor();
+  await page.getByText(reason).waitFor();
+  await page.unroute('**/readyz');
+  await page.getByText(told).waitFor({ state: 'hidden' });
   await context.close();
 });

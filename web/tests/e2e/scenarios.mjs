@@ -210,3 +210,27 @@ limit = { retry_after = 900 }
 [[step]]
 wait = ""
 `;
+
+/** A file with more lines than three digits count. */
+export const long = `
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n" }
+[[step]]
+write = { path = "docs/long.txt", text = "${Array.from({ length: 2100 }, (_, at) => `line ${at + 1}`).join('\\n')}\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md", "docs/long.txt"] }
+[[step]]
+wait = ""
+`;
+
+/** Asks what is answered in one's own words, then needs a secret. */
+export const wondering = `
+[[step]]
+ask = { question = "What is the path called?", category = "clarification" }
+[[step]]
+wait = "question_answer"
+[[step]]
+need = { type = "api_key", name = "MAP_KEY", description = "Key of the map" }
+[[step]]
+wait = ""
+`;

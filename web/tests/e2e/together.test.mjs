@@ -278,9 +278,10 @@ test('a checkpoint is forked into a task of its own', { timeout: 60_000 }, async
   const { page, context, fine } = await visit(chromium, server);
   await page.goto(`${server.url}/tasks/${task.id}/checkpoints`);
   await page.getByRole('button', { name: 'Fork' }).first().click();
+  await page.locator('[data-confirm="fork"]').click();
   await page.waitForURL((url) => /^\/tasks\/task_\w+$/.test(url.pathname) && !url.pathname.includes(task.id));
   const fork = await server.task(new URL(page.url()).pathname.split('/')[2]);
-  assert.match(fork.title, /Tried two ways/);
+  assert.equal(fork.title, 'Tried two ways (fork of phase 1)');
   assert.equal((await server.task(task.id)).status, 'review', 'what was forked goes on as it was');
   fine();
   await context.close();
@@ -303,7 +304,7 @@ test('whoever looks elsewhere is notified of what newly waits, once', { timeout:
   await page.evaluate(() => (window.away = true));
   await server.newTask('Asks from afar', 'asking');
   await until('it is told', () => page.evaluate(() => window.notes.length > 0));
-  assert.deepEqual(await page.evaluate(() => window.notes), ['Question: Asks from afar / Where does the path begin?']);
+  assert.deepEqual(await page.evaluate(() => window.notes), ['Question: Asks from afar / “Where does the path begin?”']);
   fine();
   await context.close();
 });

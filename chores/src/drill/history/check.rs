@@ -35,13 +35,16 @@ pub(super) struct Story<'f> {
     history: History,
     lines: BTreeMap<u64, Told>,
     void: BTreeSet<u64>,
-    /// Edits that put an older version back as it was.
-    put_back: BTreeSet<u64>,
+    /// The older versions that edits put back as they were, by the line of the edit.
+    put_back: BTreeMap<u64, u64>,
     /// The tokens of every version that counts, by its line.
     versions: BTreeMap<u64, Vec<bool>>,
     last: Option<String>,
     broken: Vec<String>,
 }
+
+/// Where a token went without a reason, and what became of it in the last version.
+type Followed = (Vec<(u64, String)>, Option<(u64, Gone)>);
 
 /// Why a token is not in the document.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,13 +84,7 @@ impl<'f> Story<'f> {
         }
         let written = history.written().iter();
         let void: BTreeSet<u64> = written.filter_map(|line| line.voids).collect();
-        let (mut seen, mut put_back) = (Vec::new(), BTreeSet::new());
-        for line in history.lines().filter(|line| line.after.is_some()) {
-            if line.kind == kind::OUTSIDE && seen.contains(&line.after) {
-                put_back.insert(line.seq);
-            }
-            seen.push(line.after);
-        }
+        let (mut seen, mut put_back) = (BTreeMap::new(), BTreeMap::new());
         let (mut versions, mut last) = (BTreeMap::new(), None);
         history.walk_versions(0, |line, _, after| {
             if after.is_none() && !line.gone {
@@ -96,6 +93,12 @@ impl<'f> Story<'f> {
             last = after.map(str::to_owned);
             // Half of a write is no version: what stands around it is compared with each other.
             if after.is_none_or(is_whole) {
+                let older = line.after.and_then(|after| seen.insert(after, line.seq));
+                put_back.extend(
+                    older
+                        .filter(|_| line.kind == kind::OUTSIDE)
+                        .map(|older| (line.seq, older)),
+                );
                 versions.insert(line.seq, tokens(after.unwrap_or_default(), count));
             }
         });
@@ -162,13 +165,51 @@ impl<'f> Story<'f> {
             .is_some_and(|version| version[number])
     }
 
-    /// Everything that is wrong with this file. `past` is the history of the tasks that are over; `findings` is what the
-    /// doctor said last.
-    pub(super) fn violations(
+    /// Acknowledged transitions that are missing, by an edit that nobody settled, and are not named in what the doctor
+    /// found in this file before any repair.
+    pub(super) fn unnamed(
         &self,
         done: &[Done],
         past: Option<&Story<'_>>,
         findings: &str,
+    ) -> Outcome<Vec<String>> {
+        // An edit that the journal does not know yet may have brought back anything.
+        if std::fs::read_to_string(self.path).ok() != self.last {
+            return Ok(Vec::new());
+        }
+        let mut unnamed = Vec::new();
+        for one in done.iter().filter(|one| one.marked) {
+            let Answer::Acknowledged { file, sequence, .. } = &one.answer else {
+                continue;
+            };
+            if *file == self.name
+                && let (_, Some((by, Gone::Outside))) = self.follow(one, *sequence, past)?
+                && !findings.contains(&format!("#{sequence} "))
+            {
+                let words = &one.words;
+                unnamed.push(format!(
+                    "{file}: #{sequence} `{words}` was lost by the edit #{by}, and doctor does not name it: {findings}"
+                ));
+            }
+        }
+        Ok(unnamed)
+    }
+
+    /// Appended values that are in the document more than once.
+    fn doubled(&self, one: &Done) -> Option<(u64, String)> {
+        let text = self
+            .last
+            .as_deref()
+            .filter(|_| one.words.contains(" append "))?;
+        let count = text.matches(&token(one.number)).count();
+        (count > 1).then(|| (0, format!("is there {count} times")))
+    }
+
+    /// Everything that is wrong with this file after the last repair. `past` is the history of the tasks that are over.
+    pub(super) fn violations(
+        &self,
+        done: &[Done],
+        past: Option<&Story<'_>>,
     ) -> Outcome<Vec<String>> {
         let mut wrong = self.broken.clone();
         wrong.extend(self.undone_unnamed());
@@ -190,9 +231,15 @@ impl<'f> Story<'f> {
             let mut told = Vec::new();
             if *file == self.name {
                 told.extend(self.unlogged(one, *sequence, to));
+                told.extend(self.doubled(one));
             }
             if one.marked {
-                told.extend(self.lost(one, *sequence, past, findings)?);
+                let (wrong, gone) = self.follow(one, *sequence, past)?;
+                told.extend(wrong);
+                if let Some((by, Gone::Outside)) = gone {
+                    let what = format!("lost by the edit #{by}, and never brought back");
+                    told.push((by, what));
+                }
             }
             for why in told {
                 let (number, words, manner) = (one.number, &one.words, one.manner);
@@ -230,14 +277,9 @@ impl<'f> Story<'f> {
         Some((sequence, what))
     }
 
-    /// Follows the token of an operation through all versions; tells where it went without a reason.
-    fn lost(
-        &self,
-        one: &Done,
-        sequence: u64,
-        past: Option<&Story<'_>>,
-        findings: &str,
-    ) -> Outcome<Vec<(u64, String)>> {
+    /// Follows the token of an operation through all versions. Returns where it went without a reason, and what became of
+    /// it in the last version.
+    fn follow(&self, one: &Done, sequence: u64, past: Option<&Story<'_>>) -> Outcome<Followed> {
         let number = one.number;
         let start = if self.name == TASK_HISTORY {
             0
@@ -247,6 +289,8 @@ impl<'f> Story<'f> {
         let mut wrong = Vec::new();
         let mut there = false;
         let mut gone: Option<(u64, Gone)> = None;
+        let mut gone_at: BTreeMap<u64, Option<(u64, Gone)>> = BTreeMap::new();
+        let mut named_once = false;
         for (&seq, version) in self.versions.range(start..) {
             let Some(told) = self.lines.get(&seq) else {
                 continue;
@@ -254,60 +298,63 @@ impl<'f> Story<'f> {
             let was = std::mem::replace(&mut there, version[number]);
             if there {
                 gone = None;
-                continue;
-            }
-            if was {
-                match self.reason(one, seq, told, past)? {
+            } else if let Some(older) = self.put_back.get(&seq) {
+                // A whole version put back is somebody's way back: it lacks what it lacked then.
+                let then = gone_at.get(older).copied().flatten();
+                gone = Some(then.unwrap_or((seq, Gone::Named)));
+            } else if was {
+                match self.reason(one, told, past)? {
                     Ok(why) => gone = Some((seq, why)),
                     Err(what) => {
                         wrong.push((seq, format!("lost by #{seq} {}, {what}", told.what())));
                         gone = None;
                     }
                 }
-                continue;
-            }
-            let Some((by, Gone::Outside)) = gone else {
-                continue;
-            };
-            match told.trigger.as_str() {
-                "UNDO" | "RESTORE" => gone = Some((by, Gone::Named)),
-                _ if self.put_back.contains(&seq) => gone = Some((by, Gone::Named)),
-                "REPAIR" => {
-                    wrong.push((
-                        seq,
-                        format!("lost by the edit #{by}, and the repair #{seq} leaves it lost"),
-                    ));
-                    gone = None;
+            } else if let Some((by, Gone::Outside)) = gone {
+                match told.trigger.as_str() {
+                    "RESTORE" => gone = Some((by, Gone::Named)),
+                    "UNDO" if self.settles(told, number) => gone = Some((by, Gone::Named)),
+                    "REPAIR" => {
+                        wrong.push((
+                            seq,
+                            format!("lost by the edit #{by}, and the repair #{seq} leaves it lost"),
+                        ));
+                        gone = None;
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
+            // A way back that an edit took away again is not applied to another task than the one it was about.
+            if self.name == TASK_STATE && named_once {
+                gone = gone.map(|(by, _)| (by, Gone::Named));
+            }
+            named_once |= matches!(gone, Some((_, Gone::Named)));
+            gone_at.insert(seq, gone);
         }
-        if let Some((by, Gone::Outside)) = gone
-            && !findings.contains(&format!("#{sequence} "))
-        {
-            wrong.push((
-                by,
-                format!("lost by the edit #{by}, and never brought back"),
-            ));
-        }
-        Ok(wrong)
+        Ok((wrong, gone))
+    }
+
+    /// Whether an undo takes back a repair, or the transition that brought a token.
+    fn settles(&self, undo: &Told, number: usize) -> bool {
+        undo.metadata["undone"].as_u64().is_some_and(|target| {
+            let repair = self
+                .lines
+                .get(&target)
+                .is_some_and(|told| told.trigger == "REPAIR");
+            repair || self.has_after(target, number) && !self.had_before(target, number)
+        })
     }
 
     /// Why a token that was there is not there after a line; an error where the line does not say so.
     fn reason(
         &self,
         one: &Done,
-        seq: u64,
         told: &Told,
         past: Option<&Story<'_>>,
     ) -> Outcome<Result<Gone, String>> {
         let number = one.number;
         if told.kind == kind::OUTSIDE {
-            // A whole version put back is somebody's way back, and stays.
-            return Ok(Ok(match self.put_back.contains(&seq) {
-                true => Gone::Named,
-                false => Gone::Outside,
-            }));
+            return Ok(Ok(Gone::Outside));
         }
         let named = match told.trigger.as_str() {
             // An undo takes back what the transition it names brought, and nothing else.

@@ -22,7 +22,7 @@ pub(super) fn edit(
     random: &mut Random,
 ) -> io::Result<bool> {
     let source = match edit {
-        Edit::Move | Edit::Torn => path,
+        Edit::Move | Edit::Torn | Edit::Truncate => path,
         Edit::Backup => backup,
     };
     let text = match std::fs::read_to_string(source) {
@@ -33,7 +33,7 @@ pub(super) fn edit(
     let think = Duration::from_micros(random.below(THINKS_MICROS_MAX));
     let next = match edit {
         Edit::Backup => text,
-        Edit::Move | Edit::Torn => match marked(&text, number) {
+        Edit::Move | Edit::Torn | Edit::Truncate => match marked(&text, number) {
             Some(next) => next,
             // Another editor is in the middle of it.
             None => return Ok(false),
@@ -54,6 +54,15 @@ pub(super) fn edit(
             if random.below(3) > 0 {
                 pause(Duration::from_micros(random.below(TORN_MICROS_MAX)));
                 file.write_all(second)?;
+            }
+        }
+        Edit::Truncate => {
+            pause(think);
+            let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+            // Some end before they write.
+            if random.below(3) > 0 {
+                pause(Duration::from_micros(random.below(TORN_MICROS_MAX)));
+                file.write_all(next.as_bytes())?;
             }
         }
         Edit::Backup => {

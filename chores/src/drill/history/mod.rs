@@ -438,13 +438,6 @@ impl Round {
                 wrong.push(format!("operation {number} `{words}` ({manner}): {answer}"));
             }
         }
-        let report = self.output(&["doctor", "--repair"])?;
-        let findings = String::from_utf8_lossy(&report.stdout).into_owned();
-        let after = self.output(&["doctor"])?;
-        if !after.status.success() {
-            let after = String::from_utf8_lossy(&after.stdout);
-            wrong.push(format!("doctor after doctor --repair: {after}"));
-        }
         let places: Vec<(PathBuf, StateFile)> = FILES
             .iter()
             .map(|name| {
@@ -453,15 +446,33 @@ impl Round {
                 (path, StateFile::new(layout))
             })
             .collect();
-        let stories: Vec<Story<'_>> = FILES
-            .iter()
-            .zip(&places)
-            .map(|(name, (path, file))| Story::read(name, path, file, self.operations))
-            .collect::<Outcome<_>>()?;
-        let past = FILES.iter().position(|name| *name == TASK_HISTORY);
-        let past = past.and_then(|at| stories.get(at));
+        let read = || {
+            let all = FILES.iter().zip(&places);
+            let all =
+                all.map(|(name, (path, file))| Story::read(name, path, file, self.operations));
+            all.collect::<Outcome<Vec<Story<'_>>>>()
+        };
+        let task_history = FILES.iter().position(|name| *name == TASK_HISTORY);
+        // Where the doctor is silent, nothing is missing.
+        let report = self.output(&["doctor"])?;
+        let report: Value =
+            serde_json::from_slice(&report.stdout).map_err(|error| error.to_string())?;
+        let before = read()?;
+        let past = task_history.and_then(|at| before.get(at));
+        for story in &before {
+            let named = findings_of(&report, story.name());
+            wrong.extend(story.unnamed(done, past, &named)?);
+        }
+        self.output(&["doctor", "--repair"])?;
+        let after = self.output(&["doctor"])?;
+        if !after.status.success() {
+            let after = String::from_utf8_lossy(&after.stdout);
+            wrong.push(format!("doctor after doctor --repair: {after}"));
+        }
+        let stories = read()?;
+        let past = task_history.and_then(|at| stories.get(at));
         for story in &stories {
-            wrong.extend(story.violations(done, past, &findings)?);
+            wrong.extend(story.violations(done, past)?);
             let listed = self.output(&["history", story.name()])?;
             wrong.extend(story.unlisted(done, &String::from_utf8_lossy(&listed.stdout)));
             for (what, line) in [
@@ -476,6 +487,19 @@ impl Round {
         }
         Ok(wrong)
     }
+}
+
+/// What a report of the doctor says of a file.
+fn findings_of(report: &Value, file: &str) -> String {
+    let mut all = report["files"].as_array().into_iter().flatten();
+    let found = all.find(|one| {
+        one["path"]
+            .as_str()
+            .is_some_and(|path| path.ends_with(file))
+    });
+    found.map_or_else(String::new, |one| {
+        format!("{}{}", one["findings"], one["error"])
+    })
 }
 
 /// What becomes of a process.

@@ -45,6 +45,8 @@ pub(super) enum Edit {
     Move,
     /// Truncated, and written in two halves.
     Torn,
+    /// Read, truncated, and written some time later from what was read.
+    Truncate,
     /// `cp F.bak F`
     Backup,
 }
@@ -191,10 +193,19 @@ pub(super) fn choose(number: usize, random: &mut Random) -> Operation {
             file: file(random),
             back: random.below(6),
         },
-        84..92 => verb(&format!("doctor --repair {}", file(random)), false),
+        84..90 => verb(&format!("doctor --repair {}", file(random)), false),
         _ => Operation::Edit {
             file: file(random),
-            edit: pick(random, &[Edit::Move, Edit::Torn, Edit::Backup]),
+            edit: pick(
+                random,
+                &[
+                    Edit::Move,
+                    Edit::Torn,
+                    Edit::Truncate,
+                    Edit::Truncate,
+                    Edit::Backup,
+                ],
+            ),
         },
     }
 }

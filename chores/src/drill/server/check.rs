@@ -1,9 +1,11 @@
 //! What came of it, held against what was acknowledged.
 
-use super::super::serving::Serving;
+use super::super::serving::{Serving, told};
+use super::PROCESS;
 use super::person::{Known, Person};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use xtask::Outcome;
 
 /// Everything that is not as it should be.
@@ -83,11 +85,18 @@ fn of_task(
     for verb in [
         "create", "pause", "resume", "answer", "provide", "approve", "changes", "cancel",
     ] {
-        let told = person.acknowledged.get(&(id.to_owned(), verb.to_owned()));
-        let (told, found) = (
-            told.copied().unwrap_or(0),
-            found.get(verb).copied().unwrap_or(0),
-        );
+        let times = |verb: &str| {
+            let told = person.acknowledged.get(&(id.to_owned(), verb.to_owned()));
+            told.copied().unwrap_or(0)
+        };
+        // A dependency that is refused moves the agent as one that is provided.
+        let told = times(verb)
+            + if verb == "provide" {
+                times("reject")
+            } else {
+                0
+            };
+        let found = found.get(verb).copied().unwrap_or(0);
         if told != found {
             wrong.push(format!(
                 "{told} times {verb} acknowledged, {found} times in the history"
@@ -111,14 +120,41 @@ fn of_task(
     }
     let finished = serving.noted(&format!("{id}.finished"));
     let latest = starts.last().and_then(|it| it.split(' ').next());
-    if end == "completed" && finished.last().map(String::as_str) != latest {
+    if end == "completed"
+        && known.agent != "listener"
+        && finished.last().map(String::as_str) != latest
+    {
         wrong.push(format!("done by {latest:?}, finished by {finished:?}"));
     }
-    let heard = serving.noted(&format!("{id}.heard"));
-    let words: Vec<&String> = heard.iter().filter(|it| known.said.contains(it)).collect();
-    let once = known.said.iter().eq(words.iter().copied());
-    if (lost == 0 && !once) || words.len() > known.said.len() * (1 + lost) {
-        wrong.push(format!("said {:?}, heard {words:?}", known.said));
-    }
+    wrong.extend(of_words(&read_by_processes(serving, id, known)?, known));
     Ok(wrong)
+}
+
+/// What each process of a task has read, its prompt included.
+fn read_by_processes(serving: &Serving, id: &str, known: &Known) -> Outcome<Vec<String>> {
+    if known.agent == "listener" {
+        let file = serving.data().join("workspaces").join(id).join("read.txt");
+        let text = fs::read_to_string(file).map_err(told)?;
+        return Ok(text.split(PROCESS).map(str::to_owned).collect());
+    }
+    let mut read: BTreeMap<String, String> = BTreeMap::new();
+    for line in serving.noted(&format!("{id}.read")) {
+        if let Some((process, text)) = line.split_once(' ') {
+            let all = read.entry(process.to_owned()).or_default();
+            all.push_str(text);
+            all.push('\n');
+        }
+    }
+    Ok(read.into_values().collect())
+}
+
+/// Every word that was acknowledged was read by a process, and no process read it twice.
+fn of_words(read: &[String], known: &Known) -> Vec<String> {
+    let of = |word: &String| {
+        let times: Vec<usize> = read.iter().map(|it| it.matches(word).count()).collect();
+        let is_lost = times.iter().all(|it| *it == 0);
+        let is_doubled = times.iter().any(|it| *it > 1);
+        (is_lost || is_doubled).then(|| format!("{word} was read {times:?} times"))
+    };
+    known.words.iter().filter_map(of).collect()
 }

@@ -1,7 +1,8 @@
 //! The task server under a hail of kills: a person works with it over REST, agents of every kind work, and the server is
 //! killed with -9 at random moments and started again; now and then a shim is killed too.
 //!
-//! The promises: every acknowledged command took effect once, every task ends as it should, no attempt starts while an earlier
+//! The promises: every acknowledged command took effect once, every acknowledged word was read by a process of its agent (and
+//! by none twice), every task ends as it should, no attempt starts while an earlier
 //! one may live, nothing of a lost attempt counts as done, an agent that nobody killed is never started anew, one that a
 //! person stopped stays stopped, and no process is left over.
 
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use xtask::Outcome;
+use xtask::shell::bowline;
 
 /// How often it is killed, and how many tasks there are at once.
 pub(crate) struct Plan {
@@ -41,6 +43,8 @@ command = ["sh", "{dir}/agent.sh", "need"]
 command = ["sh", "{dir}/agent.sh", "leaver"]
 [agent.crash]
 command = ["sh", "{dir}/agent.sh", "crash"]
+[agent.listener]
+command = ["sh", "{dir}/agent.sh", "listener"]
 [agent.endless]
 command = ["sh", "{dir}/agent.sh", "endless"]
 [agent.checked]
@@ -75,16 +79,20 @@ fi
 exec 9>> "$notes/$id.lock"
 flock -n 9 || echo "$me began while an earlier one may live" >> "$notes/wrong"
 echo "$me $$" >> "$notes/$id.starts"
+# It plays a scenario and notes what it reads in its workspace.
+if [ "$1" = listener ]; then exec "{bowline}" scripted "{dir}/listener.toml"; fi
 heard() { grep -q "$1" "$notes/$id.heard" 2> /dev/null; }
 wait_for() {
   while IFS= read -r line; do
     echo "$line" >> "$notes/$id.heard"
+    printf '%s %s\n' "$me" "$line" >> "$notes/$id.read"
     case "$line" in *"$1"*) return;; esac
   done
   exit 9
 }
 work() { i=0; while [ $i -lt "$1" ]; do i=$((i+1)); echo "tick $i"; sleep {pace}; done; }
-ask() { printf '[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n'; wait_for question_answer; }
+# Each process has a question of its own: an answer that it reads twice was told twice.
+ask() { printf '[USER_QUESTION]\ncategory: clarification\nquestion: Which tea for %s?\nrequired: true\n[/USER_QUESTION]\n' "$me"; wait_for "tea-for-$me."; }
 finished() { echo "$me" >> "$notes/$id.finished"; }
 rest() { while :; do wait_for NEVER; done; }
 wait_for '[/PHASE_START]'
@@ -115,8 +123,9 @@ limit)
   work 15; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
 need)
   work 3
-  printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: tea\nrequired: true\n[/DEPENDENCY_REQUEST]\n'
-  wait_for '[/DEPENDENCY_PROVIDED]'
+  name=TEA_KEY_${me##*-}
+  printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: %s\ndescription: tea\nrequired: false\n[/DEPENDENCY_REQUEST]\n' "$name"
+  wait_for "name: $name"; wait_for '[/DEPENDENCY_'
   work 3; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
 leaver) work 30; finished; exit 0;;
 crash)
@@ -131,8 +140,26 @@ endless) (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &) ; while :; d
 esac
 "#;
 
+/// What the listener plays: it reads whatever comes until it is told to finish.
+const LISTENER: &str = r#"
+protocol = "markers"
+[[step]]
+write = { path = "read.txt", append = true, text = "{process}\n" }
+[[step]]
+loop = { on = ["PHASE_START", ""], until = "finish", step = [{ write = { path = "read.txt", append = true, text = "{input}\n" } }] }
+[[step]]
+write = { path = "read.txt", append = true, text = "{input}\n" }
+[[step]]
+done = {}
+[[step]]
+wait = "NEVER"
+"#;
+
+/// What the listener writes when it begins.
+const PROCESS: &str = "=== process";
+
 /// Kinds of tasks: agent and type.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("worker", "custom"),
     ("phases", "two"),
     ("limit", "custom"),
@@ -140,6 +167,7 @@ const KINDS: [(&str, &str); 8] = [
     ("leaver", "leaving"),
     ("crash", "custom"),
     ("checked", "looked"),
+    ("listener", "custom"),
     ("endless", "custom"),
 ];
 
@@ -156,7 +184,11 @@ fn drill(plan: &Plan) -> Outcome {
     let begun = Instant::now();
     // Agents of a long drill take their time, so that not too many are needed.
     let pace = if plan.kills > 50 { "1" } else { "0.05" };
-    let serving = Serving::new("drill-server", SETTINGS, &AGENT.replace("{pace}", pace))?;
+    let program = bowline()?.display().to_string();
+    let agent = AGENT.replace("{pace}", pace).replace("{bowline}", &program);
+    let serving = Serving::new("drill-server", SETTINGS, &agent)?;
+    let scenario = LISTENER.replace("{process}", PROCESS);
+    std::fs::write(serving.dir().join("listener.toml"), scenario).map_err(told)?;
     let slots = plan.agents.div_ceil(2).max(2);
     let (kills, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut shims: BTreeMap<String, usize> = BTreeMap::new();
@@ -200,6 +232,8 @@ fn drill(plan: &Plan) -> Outcome {
                         let task = of.rsplit_once('-').map_or(of.as_str(), |it| it.0);
                         *shims.entry(task.to_owned()).or_default() += 1;
                         shim.kill();
+                        // Commands are accepted before anybody notices.
+                        pause(Duration::from_millis(dice.below(250)));
                     }
                 }
                 if let Some(status) = child.try_wait().map_err(told)? {
@@ -226,18 +260,23 @@ fn drill(plan: &Plan) -> Outcome {
         verbs.map(|(_, count)| count).sum()
     };
     let verbs = [
-        "answer", "provide", "approve", "changes", "pause", "resume", "say", "cancel",
+        "answer", "provide", "reject", "approve", "changes", "pause", "resume", "say", "cancel",
     ];
     let verbs: Vec<String> = verbs.iter().map(|it| format!("{it} {}", of(it))).collect();
     println!(
         "server: killed with -9 {} times, and {} shims; {} tasks ended as they should; every acknowledged command counts once ({}), {} of them asked twice, {} \
-         refused; {} agents stopped by a person stayed stopped; nobody was started anew, nothing is left; {:.1} s",
+         refused; {} words were read by an agent, 0 lost, 0 doubled; {} agents stopped by a person stayed stopped; nobody was started anew, nothing is left; {:.1} s",
         plan.kills,
         shims.values().sum::<usize>(),
         person.tasks.len(),
         verbs.join(", "),
         person.repeated,
         person.refused,
+        person
+            .tasks
+            .values()
+            .map(|it| it.words.len())
+            .sum::<usize>(),
         person.pauses_seen,
         begun.elapsed().as_secs_f64()
     );

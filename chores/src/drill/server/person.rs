@@ -14,7 +14,10 @@ use xtask::Outcome;
 const STILL_TIME: Duration = Duration::from_secs(120);
 /// One page lists them all.
 const TASKS_MAX: usize = 950;
-/// Sayings to a worker before it is told to finish.
+/// Agents that a person talks to, and the last phase of a type with reviews.
+const TALKED_TO: [&str; 2] = ["worker", "listener"];
+const LAST_PHASE: u64 = 2;
+/// Sayings to each before it is told to finish.
 const SAYINGS: usize = 3;
 
 /// What the person knows of a task.
@@ -23,7 +26,9 @@ pub(super) struct Known {
     pub(super) agent: &'static str,
     pub(super) status: String,
     pub(super) over: bool,
-    pub(super) said: Vec<String>,
+    pub(super) said: usize,
+    /// What was acknowledged and has to be read by a process of the agent.
+    pub(super) words: Vec<String>,
     pub(super) changes: bool,
     pub(super) pauses: usize,
     /// Stopped until so many kills; whether its process was seen to stand still.
@@ -200,17 +205,23 @@ impl Person<'_> {
                 &format!("/api/tasks/{id}/cancel"),
                 &json!({}),
             )?;
-        } else if known.agent == "worker" && !known.over && status == "in_progress" {
+        } else if TALKED_TO.contains(&known.agent) && !known.over && status == "in_progress" {
             let answered = self
                 .acknowledged
-                .contains_key(&(id.clone(), "answer".into()));
-            let last = known.said.len() >= SAYINGS;
-            if known.said.len() > SAYINGS || (last && !answered) || (!last && chance > 200) {
+                .contains_key(&(id.clone(), "answer".into()))
+                || known.agent == "listener";
+            let last = known.said >= SAYINGS;
+            if known.said > SAYINGS || (last && !answered) || (!last && chance > 200) {
                 return Ok(());
             }
-            let text = match last {
-                true => "finish-it".to_owned(),
-                false => format!("word-{}-of-{id}", known.said.len()),
+            let word = match last {
+                true => format!("finish-it-{id}."),
+                false => format!("word-{}-of-{id}.", known.said),
+            };
+            // The listener ends by a message with a name.
+            let text = match last && known.agent == "listener" {
+                true => json!({ "type": "finish", "answer": word }).to_string(),
+                false => word.clone(),
             };
             let body = json!({ "text": text });
             if self
@@ -218,7 +229,8 @@ impl Person<'_> {
                 .is_some()
                 && let Some(known) = self.tasks.get_mut(&id)
             {
-                known.said.push(text);
+                known.said += 1;
+                known.words.push(word);
             }
         }
         Ok(())
@@ -231,11 +243,24 @@ impl Person<'_> {
             return Ok(());
         }
         let first = self.tasks.get(&task).is_some_and(|it| !it.changes);
+        // With the last phase the task is completed, and nobody is left to read the comment.
+        let phase = item["review"]["phase"].as_u64();
+        let mut word = format!("word-for-{id}.");
         let (verb, path, body) = match text("kind").as_str() {
-            "question" => (
-                "answer",
-                format!("/api/questions/{id}/answer"),
-                json!({ "answer": "green" }),
+            "question" => {
+                let asked = item["question"]["question"].as_str().unwrap_or_default();
+                let process = asked.trim_start_matches("Which tea for ");
+                word = format!("tea-for-{}.", process.trim_end_matches('?'));
+                (
+                    "answer",
+                    format!("/api/questions/{id}/answer"),
+                    json!({ "answer": word }),
+                )
+            }
+            "dependency" if self.dice.below(2) == 0 => (
+                "reject",
+                format!("/api/dependencies/{id}/reject"),
+                json!({ "reason": word }),
             ),
             "dependency" => (
                 "provide",
@@ -245,12 +270,12 @@ impl Person<'_> {
             "review" if first && self.dice.below(2) == 0 => (
                 "changes",
                 format!("/api/reviews/{id}/request-changes"),
-                json!({ "feedback": "more tea" }),
+                json!({ "feedback": word }),
             ),
             "review" => (
                 "approve",
                 format!("/api/reviews/{id}/approve"),
-                json!({ "comment": "good" }),
+                json!({ "comment": word }),
             ),
             _ => return Ok(()),
         };
@@ -258,6 +283,9 @@ impl Person<'_> {
             self.settled.insert(id);
             if let Some(known) = self.tasks.get_mut(&task) {
                 known.changes |= verb == "changes";
+                if verb != "provide" && !(verb == "approve" && phase == Some(LAST_PHASE)) {
+                    known.words.push(word);
+                }
             }
         }
         Ok(())

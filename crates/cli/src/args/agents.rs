@@ -96,7 +96,6 @@ pub(crate) struct RunAgentArgs {
     /// The program and its arguments
     #[arg(
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         value_name = "CMD",
         required_unless_present = "sandbox_report"
     )]

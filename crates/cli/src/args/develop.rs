@@ -111,6 +111,9 @@ pub(crate) enum GateVerb {
         /// A person's reason to open it without a command
         #[arg(long, value_name = "REASON", conflicts_with = "run")]
         by_hand: Option<String>,
+        /// Sign evidence of a command that no sandbox keeps from the signing key
+        #[arg(long, conflicts_with = "by_hand")]
+        unsandboxed_signing: bool,
     },
     /// Close the gate, and those after it
     Reset {
@@ -137,6 +140,9 @@ pub(crate) enum CheckpointVerb {
         /// A command that must end with 0
         #[arg(long, value_name = "CMD")]
         run: Option<String>,
+        /// Sign evidence of a command that no sandbox keeps from the signing key
+        #[arg(long)]
+        unsandboxed_signing: bool,
     },
     /// End an attempt badly
     Fail {

@@ -101,6 +101,9 @@ pub(crate) enum Command {
     Task(Deferred<task::TaskArgs>),
     /// Serve tasks: queue, agents, reviews, the web page
     Serve(Deferred<serve::ServeArgs>),
+    /// The store of the server: copies of it
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Store(Deferred<serve::StoreArgs>),
     /// Serve with scripted agents: everything to see, no key, no network
     Demo(Deferred<serve::DemoArgs>),
     /// Write all that happened to a task into one file, without secrets

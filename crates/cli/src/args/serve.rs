@@ -1,6 +1,6 @@
 //! Arguments of `serve` and `demo`.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// How the log is written.
@@ -43,16 +43,40 @@ pub(crate) struct ServeArgs {
     /// Find tasks again that the store has lost, from what their workspaces tell, and then serve
     #[arg(long)]
     pub(crate) rebuild: bool,
+    /// Start with an empty store even where folders have tasks that it does not know
+    #[arg(long)]
+    pub(crate) start_empty: bool,
     /// How the log is written, to standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) log: LogForm,
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub(crate) verb: StoreVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreVerb {
+    /// Write a whole copy of the store to a new file, while the server runs or not
+    Backup {
+        /// The file to write; it must not be there
+        file: PathBuf,
+        /// The data folder (default: bowline in the folder of state)
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Where jobs are kept: sqlite:PATH (default: in the data folder)
+        #[arg(long, value_name = "URL")]
+        store: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where to listen
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
-    pub(crate) listen: String,
+    /// Where to listen (default: where it did before in this folder, else port 7421, else a free one)
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
     /// Keep everything in this folder (default: a temporary one)
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

@@ -71,6 +71,9 @@ pub(crate) struct NewArgs {
     /// An existing folder to work in (default: a new one)
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Work in that folder even while another task holds it
+    #[arg(long, requires = "workspace")]
+    pub(crate) share_workspace: bool,
     /// Not before, for instance 2026-11-16T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
@@ -224,6 +227,9 @@ pub(crate) enum TaskVerb {
         /// Only the last N bytes
         #[arg(long, value_name = "N")]
         last: Option<u32>,
+        /// Print the bytes as they are, with whatever a terminal obeys
+        #[arg(long)]
+        raw: bool,
     },
     /// Show all tasks, and redraw when something happens
     Watch,
@@ -244,6 +250,15 @@ pub(crate) enum TaskVerb {
     Fork {
         /// The checkpoint
         checkpoint: String,
+        /// Title of the new task [default: that of the task and the phase]
+        #[arg(long)]
+        title: Option<String>,
+        /// Tell the agent what to do differently
+        #[arg(long, value_name = "TEXT")]
+        message: Option<String>,
+        /// Make a draft and start no agent
+        #[arg(long)]
+        draft: bool,
     },
     /// List the files it has made, or get them
     Artifacts {

@@ -88,6 +88,9 @@ pub(crate) fn run_agent(
     if output.json {
         output.line(&json!({ "attempt": id, "event": "started" }).to_string());
     } else {
+        if let Some(grant) = &grant {
+            report_missing(output, grant);
+        }
         let client = grant.and_then(|grant| grant.client);
         let granted = client.map(|client| Did::ClientGranted {
             client: client.to_string(),
@@ -411,7 +414,7 @@ fn listed_json(one: &Listed) -> Value {
 fn report_grant(output: &Output, grant: &Grant) {
     let sandbox = &grant.sandbox;
     if output.json {
-        let body = json!({ "client": grant.client, "read": sandbox.read, "write": sandbox.write });
+        let body = json!({ "client": grant.client, "read": sandbox.read, "write": sandbox.write, "missing": grant.missing });
         output.line(&body.to_string());
         return;
     }
@@ -424,6 +427,17 @@ fn report_grant(output: &Output, grant: &Grant) {
         for root in roots {
             output.line(&format!("  {}", root.display()));
         }
+    }
+    report_missing(output, grant);
+}
+
+/// Names the toolchains that are not granted, with the options that grant them.
+fn report_missing(output: &Output, grant: &Grant) {
+    let roots = grant.missing.iter();
+    let flags: Vec<String> = roots.map(|it| format!("--read {}", it.display())).collect();
+    if !flags.is_empty() {
+        let flags = flags.join(" ");
+        output.remark(Label::Note, &Told::ToolsNotGranted { flags });
     }
 }
 

@@ -4,6 +4,7 @@ use super::remote::{Remote, Told, find, text, write_new};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::time::{parse, utc};
+use bowline_engine::formats::visible;
 use bowline_engine::post::encoded;
 use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
@@ -229,7 +230,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             "{}  {}  {}",
             word("id"),
             word("status"),
-            word("title")
+            visible::title(word("title"))
         ));
         let of = Desk::CapsuleOf {
             version: text(&capsule["program"], "version").to_owned(),
@@ -239,7 +240,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
         let first = told.first().and_then(|it| at(it, "at"));
         for it in &told {
             let since = at(it, "at").zip(first).map_or(0, |(at, first)| at - first);
-            let what = it["what"].as_str().unwrap_or_default();
+            let what = visible::title(it["what"].as_str().unwrap_or_default());
             output.line(&format!("{:>8}  {what}", format!("+{since}s")));
         }
         if args.output {

@@ -5,31 +5,50 @@ use super::remote::{items, tell, text};
 use super::serve::serve;
 use crate::args::serve::DemoArgs;
 use crate::output::Output;
-use bowline_engine::formats::agents::Protocol;
 use bowline_engine::formats::settings::{Agent, Settings};
 use bowline_engine::{Context, Error};
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::Client;
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{Asked, Wish};
-use bowline_server::{Options, Stopper};
+use bowline_server::{ADDRESS_FILE, Options, Stopper};
 use bowline_words::message::{Cause, Desk, ServeTrouble};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// The port of the demo, where it is free.
+const PORT: u16 = 7421;
+/// How long it waits for the address it had before.
+const ADDRESS_TIME: Duration = Duration::from_secs(3);
 /// How long `--check` waits for what should come next.
 const NEXT_TIME: Duration = Duration::from_secs(60);
 /// How often it looks.
 const LOOK_TIME: Duration = Duration::from_millis(100);
 
-/// What an agent of the demo does: a question, a limit, a phase that is not finished at first, a value, four phases.
+/// What the shop's agent writes what a review asked for into, by phase.
+fn reworked() -> [String; 4] {
+    let last = |folder: &str, names: &[&str]| {
+        let name = names.last().copied().unwrap_or_default();
+        format!("docs/{folder}/{name}.md")
+    };
+    [
+        last("planning", &PLANNING),
+        last("design", &DESIGN),
+        "src/main.txt".to_owned(),
+        "docs/testing.md".to_owned(),
+    ]
+}
+
+/// What an agent of the demo does: a question, a limit, a phase that is not finished at first, a value, four phases. What a review
+/// asks for is done, as often as it is asked.
 fn shop() -> String {
     let mut text = String::new();
     let mut step = |line: &str| {
@@ -41,6 +60,17 @@ fn shop() -> String {
         let body = line.repeat(10);
         format!(
             "write = {{ path = \"docs/{folder}/{name}.md\", text = \"\"\"# {name}\n\n{body}\n\"\"\" }}"
+        )
+    };
+    let files = reworked();
+    let reviewed = |number: usize, name: &str, until: &str| {
+        let phase = format!("phase = {{ number = {number}, name = \"{name}\" }}");
+        let path = &files[number - 1];
+        format!(
+            "{phase}\n\n[[step]]\nloop = {{ on = [\"REVIEW_REJECTED\", \"REWORK\"], until = \"{until}\", step = [\n\
+             {{ say = \"I do what the review asks for.\" }},\n{{ sleep_ms = 500 }},\n\
+             {{ write = {{ path = \"{path}\", append = true, text = \"\"\"\n## Asked for in review\n\n```\n{{input}}\n```\n\"\"\" }} }},\n\
+             {{ {phase} }},\n] }}"
         )
     };
     step("say = \"I look at what is wanted.\"");
@@ -64,8 +94,7 @@ fn shop() -> String {
     step("phase = { number = 1, name = \"Planning\" }");
     step("wait = \"REWORK\"");
     step(&page("planning", PLANNING[8]));
-    step("phase = { number = 1, name = \"Planning\" }");
-    step("wait = \"PHASE_START\"");
+    step(&reviewed(1, "Planning", "PHASE_START"));
     for (index, name) in DESIGN.iter().enumerate() {
         step(&format!(
             "progress = {{ step = {}, of = 5, name = \"{name}\" }}",
@@ -74,18 +103,16 @@ fn shop() -> String {
         step(&page("design", name));
         step("sleep_ms = 60");
     }
-    step("phase = { number = 2, name = \"Design\" }");
-    step("wait = \"PHASE_START\"");
+    step(&reviewed(2, "Design", "PHASE_START"));
     step(
         "need = { type = \"api_key\", name = \"PAYMENT_KEY\", description = \"the payment service\" }",
     );
     step("wait = \"DEPENDENCY_PROVIDED\"");
     step("write = { path = \"src/main.txt\", text = \"a shop\\n\" }");
-    step("phase = { number = 3, name = \"Development\" }");
-    step("wait = \"PHASE_START\"");
+    step(&reviewed(3, "Development", "PHASE_START"));
     step("say = \"All tests pass.\"");
-    step("phase = { number = 4, name = \"Testing\" }");
-    step("wait = \"NEVER\"");
+    step("write = { path = \"docs/testing.md\", text = \"# Testing\\n\\nAll tests pass.\\n\" }");
+    step(&reviewed(4, "Testing", "NEVER"));
     text
 }
 
@@ -128,7 +155,7 @@ pub(crate) fn run(
                 });
                 if !check && told.is_ok() {
                     let place = data.parent().unwrap_or(&data).to_owned();
-                    offer_to_die(&talk, &place, url.trim_start_matches("http://"));
+                    offer_to_die(&talk, &place);
                     return;
                 }
                 if check || told.is_err() {
@@ -154,7 +181,7 @@ pub(crate) fn run(
 
 /// Dies at this very instruction when somebody wants to see it, and the same command takes up what is there: nothing of this
 /// process has a last word, as with `kill -9`.
-fn offer_to_die(output: &Output, place: &Path, listen: &str) {
+fn offer_to_die(output: &Output, place: &Path) {
     if !std::io::stdin().is_terminal() {
         return;
     }
@@ -165,7 +192,7 @@ fn offer_to_die(output: &Output, place: &Path, listen: &str) {
         .is_ok_and(|read| read > 0)
     {
         if line.trim() == "k" {
-            let words = ["demo", "--again", "--listen", listen, "--dir"].map(OsString::from);
+            let words = ["demo", "--again", "--dir"].map(OsString::from);
             let words = words.into_iter().chain([place.as_os_str().to_owned()]);
             let error = super::scripted::become_this_again(words);
             output.talk(&error.to_string());
@@ -191,31 +218,47 @@ fn end_all(jobs: &Jobs) {
             wish,
         });
     };
-    let open = || jobs.store().open_jobs().unwrap_or_default();
-    for row in open() {
-        if let Some(review) = row.job.open_review() {
-            let (review, feedback) = (review.id.clone(), "the demo ends".to_owned());
-            let comments = Vec::new();
-            ask(Wish::RequestChanges {
-                review,
-                feedback,
-                comments,
-            });
-        }
-        ask(Wish::Cancel(row.id.clone()));
-    }
-    let began = Instant::now();
     let all = jobs.store().jobs(&JobQuery::default()).unwrap_or_default();
-    while all.iter().any(|row| jobs.alive(row)) && began.elapsed() < NEXT_TIME {
+    let began = Instant::now();
+    loop {
+        for row in jobs.store().open_jobs().unwrap_or_default() {
+            if let Some(review) = row.job.open_review() {
+                let (review, feedback) = (review.id.clone(), "the demo ends".to_owned());
+                let comments = Vec::new();
+                ask(Wish::RequestChanges {
+                    review,
+                    feedback,
+                    comments,
+                });
+            }
+            ask(Wish::Cancel(row.id.clone()));
+        }
+        // An agent may have handed in once more between the two.
+        if !all.iter().any(|row| jobs.alive(row)) || began.elapsed() > NEXT_TIME {
+            return;
+        }
         std::thread::sleep(LOOK_TIME);
     }
 }
 
+/// Where the demo listens unless it is told: where this data folder was served before, so that open pages go on after a kill, else
+/// on its own port. If that is taken, the system chooses one.
+fn usual_address(data: &Path) -> SocketAddr {
+    let recorded = std::fs::read_to_string(data.join(ADDRESS_FILE)).unwrap_or_default();
+    let recorded = recorded.trim().trim_start_matches("http://").parse().ok();
+    let usual: SocketAddr = recorded.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
+    let began = Instant::now();
+    while TcpListener::bind(usual).is_err() {
+        // A process that was just killed, or a connection that passes by, may still have the recorded one.
+        if recorded.is_none() || began.elapsed() > ADDRESS_TIME {
+            return SocketAddr::new(usual.ip(), 0);
+        }
+        std::thread::sleep(LOOK_TIME);
+    }
+    usual
+}
+
 fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTrouble> {
-    let bad = || ServeTrouble::BadAddress {
-        address: args.listen.clone(),
-    };
-    let listen = args.listen.parse().map_err(|_| bad())?;
     let place = match &args.dir {
         Some(dir) => folder.join(dir),
         None => std::env::temp_dir().join(format!("bowline-demo-{}", std::process::id())),
@@ -241,8 +284,7 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
             "scripted".into(),
             file.display().to_string(),
         ],
-        protocol: Protocol::Markers,
-        env: Vec::new(),
+        ..Agent::default()
     };
     let mut more = Settings::default();
     more.agent
@@ -250,10 +292,17 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
     more.agent
         .insert("clerk".into(), agent(write("note.toml", NOTE)?));
     let data = place.join("data");
+    let listen = match &args.listen {
+        Some(address) => address.parse().map_err(|_| ServeTrouble::BadAddress {
+            address: address.clone(),
+        })?,
+        None => usual_address(&data),
+    };
     let options = Options {
         listen,
         data: data.clone(),
         hosts: Vec::new(),
+        public_url: None,
         workspaces: vec![
             demo_garden::lay_out(&place).map_err(|error| ServeTrouble::File {
                 path: place.display().to_string(),
@@ -268,6 +317,7 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
         key: None,
         slots: None,
         more,
+        start_empty: false,
     };
     Ok((options, setup))
 }
@@ -344,6 +394,8 @@ fn walk(
     let began = Instant::now();
     let mut last = Instant::now();
     let (mut answers, mut values, mut approvals) = (0, 0, 0);
+    let mut changes = 0;
+    let wanted = |number: usize| format!("Say it in {number} words");
     loop {
         let inbox = ask("GET", "/api/inbox", None)?;
         for item in items(&inbox) {
@@ -363,6 +415,14 @@ fn walk(
                         json!({ "value": "tea-payment-key-1" }),
                     ),
                     &mut values,
+                ),
+                // The first phase is sent back twice, every other once.
+                "review" if changes < approvals + 2 => (
+                    told(
+                        format!("/api/reviews/{id}/request-changes"),
+                        json!({ "feedback": wanted(changes) }),
+                    ),
+                    &mut changes,
                 ),
                 "review" => (
                     told(
@@ -395,12 +455,26 @@ fn walk(
             ));
         }
         if shop["status"] == "completed" && note["status"] == "completed" {
-            if (answers, values, approvals) != (1, 1, 4) {
+            if (answers, values, approvals, changes) != (1, 1, 4, 5) {
                 return Err(format!(
-                    "{answers} answers, {values} values and {approvals} approvals; 1, 1 and 4 were expected"
+                    "{answers} answers, {values} values, {approvals} approvals and {changes} requests for changes; \
+                     1, 1, 4 and 5 were expected"
                 ));
             }
             let id = text(&shop, "id");
+            for number in 0..changes {
+                let path = &reworked()[number.saturating_sub(1)];
+                let answer = client.ask(
+                    "GET",
+                    &format!("/api/tasks/{id}/artifacts/{path}"),
+                    None,
+                    &[],
+                );
+                let file = answer.map_err(|trouble| trouble.say(output.lang).0)?.body;
+                if !String::from_utf8_lossy(&file).contains(&wanted(number)) {
+                    return Err(format!("{path} does not have {:?}", wanted(number)));
+                }
+            }
             let lines = ask(
                 "GET",
                 &format!("/api/tasks/{id}/transitions?limit=1000"),
@@ -418,6 +492,7 @@ fn walk(
                 "PHASE_COMPLETE",
                 "DEPENDENCY_REQUEST",
                 "DEPENDENCY_PROVIDED",
+                "REQUEST_CHANGES",
                 "APPROVE",
             ] {
                 if !has(trigger) {

@@ -191,7 +191,9 @@ fn gate(
             name,
             run: command,
             by_hand,
+            unsandboxed_signing,
         } => {
+            let context = &signing(context, *unsandboxed_signing);
             let proof = Proof {
                 run: command.as_deref(),
                 by_hand: by_hand.as_deref(),
@@ -204,6 +206,14 @@ fn gate(
             let changed = run.gate_reset(context, *name)?;
             Ok(output.changed(context, &changed, &is(name, false)))
         }
+    }
+}
+
+/// The context of a command whose evidence a person may have signed outside of a sandbox.
+fn signing(context: &Context, unsandboxed_signing: bool) -> Context {
+    Context {
+        unsandboxed_signing,
+        ..context.clone()
     }
 }
 
@@ -228,7 +238,12 @@ fn checkpoint(
             let changed = run.checkpoint_start(context, id, override_reason.as_deref())?;
             Ok(told(&changed, id))
         }
-        CheckpointVerb::Pass { id, run: command } => {
+        CheckpointVerb::Pass {
+            id,
+            run: command,
+            unsandboxed_signing,
+        } => {
+            let context = &signing(context, *unsandboxed_signing);
             let passed = run.checkpoint_pass(context, id, command.as_deref(), &Shown(output))?;
             would_run(output, passed.would_run.as_deref());
             told(&passed.changed, id);

@@ -4,7 +4,7 @@ use crate::output::Output;
 use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
 use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Advice, Did, Why};
+use bowline_words::message::{Advice, Did, Label, Why};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -44,7 +44,9 @@ pub(crate) fn verify(
         return Ok(ExitCode::SUCCESS);
     }
     for one in &gates {
-        output.line(&line(one));
+        let mark = one.evidence.unsandboxed.then_some(Label::Unsandboxed);
+        let mark = mark.map(|mark| format!("  ({})", output.label(mark)));
+        output.line(&(line(one) + &mark.unwrap_or_default()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,14 +17,21 @@ pub(crate) fn list(
     last: Option<usize>,
 ) -> Result<ExitCode, Error> {
     let file = named(context, folder, what)?;
-    let transitions = history::transitions(&file)?;
-    if transitions.is_empty() {
+    let recent = history::last_transitions(&file, last)?;
+    let transitions = recent.transitions;
+    if transitions.is_empty() && last != Some(0) {
         // No journal: either nobody has changed the file through Bowline yet, or there is no file.
         file.view(context)?;
         output.talk(&Told::NoTransitions.say(output.lang));
     }
-    let skip = last.map_or(0, |last| transitions.len().saturating_sub(last));
-    for one in transitions.iter().skip(skip) {
+    if let Some(first) = recent.begins {
+        let begins = Told::HistoryBegins {
+            first: first.sequence,
+            at: first.at,
+        };
+        output.talk(&begins.say(output.lang));
+    }
+    for one in &transitions {
         if output.json {
             output.line(&serde_json::to_string(one).unwrap_or_default());
             continue;

@@ -24,7 +24,7 @@ pub(crate) fn run(
     let clients: Vec<Client> = clients.iter().map(|name| client(*name)).collect();
     let plan = match uninstall {
         true => install::plan_removal(context, folder)?,
-        false => install::plan(folder, &clients, &install::shim()?)?,
+        false => install::plan(context, folder, &clients, &install::shim()?)?,
     };
     install::carry_out(context, &plan)?;
     let files: Vec<_> = plan

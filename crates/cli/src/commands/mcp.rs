@@ -5,7 +5,7 @@ use crate::args::mcp::{McpArgs, RoleName};
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::{Context, Error};
-use bowline_mcp::{Desk, Refused, Role, Tasks};
+use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks};
 use bowline_server::client::Client;
 use bowline_server::code_of;
 use bowline_words::Lang;
@@ -41,6 +41,7 @@ pub(crate) fn run(
             RoleName::Person => Role::Person,
         },
         tasks: Arc::new(server),
+        call: CallControl::default(),
     };
     match bowline_mcp::serve(desk) {
         Ok(()) => Ok(ExitCode::SUCCESS),

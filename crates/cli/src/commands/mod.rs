@@ -33,9 +33,12 @@ mod runs;
 pub(crate) mod scripted;
 mod serve;
 mod signals;
+mod store;
 mod task;
 mod task_permits;
+mod task_review;
 mod task_view;
+mod task_words;
 mod thinking;
 mod thinking_board;
 
@@ -81,6 +84,7 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
     }
     let context = Context {
         dry_run: cli.common.dry_run,
+        lang: output.lang,
         ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
     verb(&context, cli, output, &folder).map_err(|error| context.explained(error))
@@ -97,6 +101,7 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         }
         Some(Command::Task(Deferred(args))) => task::run(context, output, folder, args),
         Some(Command::Serve(Deferred(args))) => serve::run(context, output, folder, args),
+        Some(Command::Store(Deferred(args))) => Ok(store::run(context, output, folder, args)),
         Some(Command::Demo(Deferred(args))) => demo::run(context, output, folder, args),
         Some(Command::Agent {
             verb: Deferred(verb),

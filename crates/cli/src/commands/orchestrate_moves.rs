@@ -9,6 +9,7 @@ use bowline_engine::operations::orchestrate::{
 };
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, ExitClass};
+use bowline_runner::orchestrate::by_hand::landings_gone;
 use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -119,16 +120,23 @@ pub(crate) fn verify(
     run: &Orchestration,
 ) -> Result<ExitCode, Error> {
     let found = run.compare(context)?;
-    let same = found.phases.is_empty();
+    let gone = landings_gone(context, run)?;
+    let same = found.phases.is_empty() && gone.is_none();
     if output.json {
-        output.line(&comparison_json(context, output, &found).to_string());
+        let mut body = comparison_json(context, output, &found);
+        body["same"] = json!(same);
+        body["landingsGone"] = json!(gone.map(|why| why.line(output.lang)));
+        output.line(&body.to_string());
     } else {
         output.notices(&found.view.notices);
-        let did = match same {
+        let did = match found.phases.is_empty() {
             true => Did::PlanAgrees,
             false => Did::PlanDiffers,
         };
         output.line(&did.say(output.lang));
+        if let Some(why) = gone {
+            output.line(&format!("  {}", why.say(output.lang)));
+        }
         let head = output.label(Label::Phase);
         for phase in &found.phases {
             for (list, word) in [

@@ -4,6 +4,7 @@ use crate::commands::here::{cut, duration, one_line};
 use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
+use bowline_engine::formats::visible;
 use bowline_engine::operations::orchestrate::{Announced, Plan};
 use bowline_runner::core::why::Why;
 use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View, announcement};
@@ -142,12 +143,21 @@ impl Screen for Watcher<'_> {
                 },
             ),
             Told::Short(shortage) => (Tone::Busy, short(*shortage)),
+            Told::NothingValid { id, seconds } => {
+                let (id, seconds) = (id.to_string(), *seconds);
+                (Tone::Busy, Said::RunNothingValid { id, seconds })
+            }
             Told::Overlap { id, overlap } => (
                 Tone::Busy,
                 Said::RunOverlap {
                     id: id.to_string(),
                     other: overlap.with.to_string(),
-                    paths: overlap.paths.join(", "),
+                    paths: overlap
+                        .paths
+                        .iter()
+                        .map(|path| visible::name(path))
+                        .collect::<Vec<_>>()
+                        .join(", "),
                 },
             ),
             Told::Recalled { id, on } => (

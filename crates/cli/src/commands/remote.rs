@@ -126,7 +126,10 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
         | ServeTrouble::BadConfig { .. }
         | ServeTrouble::BadStore { .. } => 2,
         ServeTrouble::AlreadyServing { .. } => 5,
-        ServeTrouble::OpenToOthers { .. } => 1,
+        ServeTrouble::OpenToOthers { .. }
+        | ServeTrouble::StoreLost { .. }
+        | ServeTrouble::FileThere { .. } => 1,
+        ServeTrouble::StoreDamaged { .. } => 4,
         ServeTrouble::CannotListen { .. } | ServeTrouble::Store { .. } => 70,
     };
     output.told(code_of(trouble), &message, &hint, exit)

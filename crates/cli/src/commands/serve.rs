@@ -5,7 +5,8 @@ use crate::args::serve::{LogForm, ServeArgs};
 use crate::output::Output;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::{Context, Error};
-use bowline_server::jobs::{How, Rebuilt, Setup, begin, config_file, rebuild_store};
+use bowline_server::jobs::{Health, How, Rebuilt, Setup, begin, config_file, settings};
+use bowline_server::keep::{leave_store, outage_trouble, rebuild_store};
 use bowline_server::{Options, Server, data_folder, log_to_stderr};
 use bowline_words::message::{Desk, ServeTrouble};
 use std::io::Write as _;
@@ -106,9 +107,30 @@ pub(crate) fn serve(
     // Only after the last answer: what was acknowledged is durable, and agents go on.
     if let Some(jobs) = held {
         last(&jobs);
+        let health = jobs.health();
         jobs.stop();
+        if let Health::Failed(outage) = health {
+            return Err(outage_trouble(setup, &outage));
+        }
+        leave_store(&jobs);
     }
     ended
+}
+
+/// The file that the address of a store names.
+pub(super) fn store_path(
+    folder: &Path,
+    url: Option<&str>,
+) -> Result<Option<PathBuf>, ServeTrouble> {
+    let Some(url) = url else {
+        return Ok(None);
+    };
+    match url.strip_prefix("sqlite:") {
+        Some(path) => Ok(Some(folder.join(path.trim_start_matches("//")))),
+        None => Err(ServeTrouble::BadStore {
+            url: url.to_owned(),
+        }),
+    }
 }
 
 fn prepared(
@@ -135,30 +157,24 @@ fn prepared(
             path: path.display().to_string(),
         })?);
     }
-    let store = match args.store.as_deref() {
-        None => None,
-        Some(url) => match url.strip_prefix("sqlite:") {
-            Some(path) => Some(folder.join(path.trim_start_matches("//"))),
-            None => {
-                return Err(ServeTrouble::BadStore {
-                    url: url.to_owned(),
-                });
-            }
-        },
-    };
+    let store = store_path(folder, args.store.as_deref())?;
+    let config = config_file(context, folder, args.config.as_deref());
     let options = Options {
         listen,
         data: data.clone(),
         hosts: args.hosts.clone(),
         workspaces,
+        public_url: settings(config.as_deref())?.server.public_url,
     };
     let setup = Setup {
         data,
-        config: config_file(context, folder, args.config.as_deref()),
+        config,
         store,
         key: args.secret_key_file.as_ref().map(|it| folder.join(it)),
         slots: args.slots,
         more: Settings::default(),
+        // What cannot be found again is decided about with it.
+        start_empty: args.start_empty || args.rebuild,
     };
     Ok((options, setup))
 }

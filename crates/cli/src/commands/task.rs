@@ -4,6 +4,7 @@ use super::remote::{Remote, Told, find, tell, text, write_new};
 use super::{task_permits, task_view};
 use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
+use bowline_engine::formats::terminal::TerminalFilter;
 use bowline_engine::post::encoded;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Desk;
@@ -74,7 +75,7 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         TaskVerb::Deny { ids, .. } => (&ids.join(" "), "deny"),
         TaskVerb::Rule(RuleVerb::Remove { id }) => (id, "rule remove"),
         TaskVerb::Unsay { id } => (id, "unsay"),
-        TaskVerb::Fork { checkpoint } => (checkpoint, "fork"),
+        TaskVerb::Fork { checkpoint, .. } => (checkpoint, "fork"),
         TaskVerb::New(_)
         | TaskVerb::List { .. }
         | TaskVerb::Show(_)
@@ -134,7 +135,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         }
         TaskVerb::Show(one) => task_view::show(remote, &remote.task(&one.task)?),
         TaskVerb::Inbox => {
-            task_view::inbox(remote.output, &remote.get("/api/inbox")?);
+            task_view::inbox(remote, &remote.get("/api/inbox")?);
             Ok(ExitCode::SUCCESS)
         }
         TaskVerb::Submit(one) => simple(&one.task, "submit"),
@@ -190,7 +191,19 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Permit { ids } => task_permits::decide(remote, ids, None),
         TaskVerb::Deny { ids, reason } => task_permits::decide(remote, ids, Some(reason)),
         TaskVerb::Rule(verb) => task_permits::rule(remote, verb),
-        TaskVerb::Logs { task, follow, last } => logs(remote, task, *follow, *last),
+        TaskVerb::Logs {
+            task,
+            follow,
+            last,
+            raw,
+        } => {
+            let mut filter = (!raw).then(TerminalFilter::default);
+            let done = logs(remote, task, *follow, *last, &mut filter);
+            if let Some(filter) = &mut filter {
+                remote.output.raw(&filter.finish());
+            }
+            done
+        }
         TaskVerb::Watch => task_view::watch(remote),
         TaskVerb::Transitions(one) => {
             let task = remote.task(&one.task)?;
@@ -217,9 +230,15 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             "restore",
             &json!({ "checkpointId": checkpoint }),
         ),
-        TaskVerb::Fork { checkpoint } => {
+        TaskVerb::Fork {
+            checkpoint,
+            title,
+            message,
+            draft,
+        } => {
             let path = format!("/api/checkpoints/{}/fork", encoded(checkpoint));
-            made(remote, &path, &json!({}))
+            let body = json!({ "title": title, "instructions": message, "submit": !draft });
+            made(remote, &path, &body)
         }
         TaskVerb::Artifacts { task, zip } => artifacts(remote, folder, task, zip.as_deref()),
         TaskVerb::Say { task, text } => {
@@ -268,6 +287,9 @@ fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<Value> {
     }
     if let Some(workspace) = &new.workspace {
         put("workspace", folder.join(workspace).to_string_lossy().into());
+    }
+    if new.share_workspace {
+        put("shareWorkspace", true.into());
     }
     let mut before = Vec::new();
     for given in &new.depends_on {
@@ -392,14 +414,20 @@ impl Drop for Hidden {
     }
 }
 
-fn logs(remote: &Remote<'_>, given: &str, follow: bool, last: Option<u32>) -> Told<ExitCode> {
+fn logs(
+    remote: &Remote<'_>,
+    given: &str,
+    follow: bool,
+    last: Option<u32>,
+    filter: &mut Option<TerminalFilter>,
+) -> Told<ExitCode> {
     let task = remote.task(given)?;
     let mut offset = last.map_or(0, |last| -i64::from(last));
     loop {
-        offset = print_from(remote, &task, offset)?;
+        offset = print_from(remote, &task, offset, filter)?;
         if !follow || is_over(remote, &task)? {
             // What it printed between the last look and its end.
-            print_from(remote, &task, offset)?;
+            print_from(remote, &task, offset, filter)?;
             return Ok(ExitCode::SUCCESS);
         }
         // Something happens, or nothing for a while: look again.
@@ -415,8 +443,13 @@ fn logs(remote: &Remote<'_>, given: &str, follow: bool, last: Option<u32>) -> To
     }
 }
 
-/// Prints all output from a byte on; where it ends.
-fn print_from(remote: &Remote<'_>, task: &str, mut offset: i64) -> Told<i64> {
+/// Prints all output from a byte on, through a filter where there is one; where it ends.
+fn print_from(
+    remote: &Remote<'_>,
+    task: &str,
+    mut offset: i64,
+    filter: &mut Option<TerminalFilter>,
+) -> Told<i64> {
     loop {
         let path = format!(
             "/api/tasks/{}/logs?offset={offset}&limit={LOG_BYTES}",
@@ -437,7 +470,11 @@ fn print_from(remote: &Remote<'_>, task: &str, mut offset: i64) -> Told<i64> {
                 .output
                 .line(&json!({ "offset": from, "text": text }).to_string());
         } else {
-            crate::output::printed(std::io::stdout().write_all(&answer.body));
+            let shown = match filter {
+                Some(filter) => filter.filter(&answer.body).into_bytes(),
+                None => answer.body,
+            };
+            crate::output::printed(std::io::stdout().write_all(&shown));
             crate::output::printed(std::io::stdout().flush());
         }
         offset = next;

@@ -2,6 +2,7 @@
 
 use super::remote::{Remote, Told, items, text};
 use crate::args::task::RuleVerb;
+use bowline_engine::formats::visible;
 use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ pub(super) fn decide(
             "✓ {}: {} {}",
             text(it, "id"),
             text(it, "status"),
-            text(it, "tool")
+            visible::name(text(it, "tool"))
         )
     };
     let lines: Vec<String> = items(&page).map(line).collect();
@@ -94,8 +95,9 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             if output.dry_run {
                 let mut lines = vec![past];
                 lines.extend(items(&trial).map(|it| {
-                    let (id, status, tool) = (text(it, "id"), text(it, "status"), text(it, "tool"));
-                    format!("  {id}  {status:<9}  {tool} {}", it["input"])
+                    let (id, status) = (text(it, "id"), text(it, "status"));
+                    let call = format!("{} {}", text(it, "tool"), it["input"]);
+                    format!("  {id}  {status:<9}  {}", visible::name(&call))
                 }));
                 output.done(trial.clone(), &lines);
                 return Ok(ExitCode::SUCCESS);
@@ -125,8 +127,8 @@ fn line(rule: &Value) -> String {
     let parts = [
         text(rule, "id").to_owned(),
         text(rule, "decision").to_owned(),
-        text(rule, "tool").to_owned(),
-        fields.join(" "),
+        visible::name(text(rule, "tool")),
+        visible::name(&fields.join(" ")),
         text(rule, "taskId").to_owned(),
         format!("({})", rule["uses"]),
     ];

@@ -1,7 +1,10 @@
 //! Tasks as people read them.
 
 use super::remote::{Remote, Told, items, tell, text};
+use super::task_review::{NamedFiles, change_lines};
+use super::task_words::{barred, barred_for_list, input_lines, prose_lines};
 use crate::output::{Output, Tone};
+use bowline_engine::formats::visible;
 use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::{Value, json};
@@ -38,19 +41,24 @@ fn paged_or(output: &Output, page: &Value, nothing: Desk, line: impl Fn(&Value) 
     }
 }
 
-/// A text cut and filled to a width.
+/// A text filled to a width, or cut to it with a mark.
 fn fitted(text: &str, width: usize) -> String {
+    let (mark, room) = match text.width() > width {
+        true => ("…", width - 1),
+        false => ("", width),
+    };
     let mut out = String::new();
     let mut used = 0;
     for letter in text.chars() {
         let wide = letter.width().unwrap_or(0);
-        if used + wide > width {
+        if used + wide > room {
             break;
         }
         out.push(letter);
         used += wide;
     }
-    out.push_str(&" ".repeat(width - used));
+    out.push_str(mark);
+    out.push_str(&" ".repeat(room - used));
     out
 }
 
@@ -67,7 +75,9 @@ fn tone(task: &Value) -> Tone {
 fn line(output: &Output, task: &Value) -> String {
     let agent = &task["agentState"];
     let mut note = match (text(agent, "status"), text(agent, "pausedBy")) {
-        ("idle" | "running" | "completed" | "failed", _) => text(agent, "currentStep").to_owned(),
+        ("idle" | "running" | "completed" | "failed", _) => {
+            visible::title(text(agent, "currentStep"))
+        }
         (status, "") => status.to_owned(),
         (status, by) => format!("{status} ({by} {})", text(agent, "resumeAt")),
     };
@@ -84,7 +94,7 @@ fn line(output: &Output, task: &Value) -> String {
         output.tone(tone(task), &fitted(text(task, "status"), 11)),
         phase,
         task["progress"],
-        fitted(text(task, "title"), TITLE_WIDTH),
+        fitted(&visible::title(text(task, "title")), TITLE_WIDTH),
         note.trim_end(),
     )
     .trim_end()
@@ -95,37 +105,66 @@ pub(super) fn list(output: &Output, page: &Value) {
     paged_or(output, page, Desk::NoTasks, |task| line(output, task));
 }
 
-pub(super) fn inbox(output: &Output, page: &Value) {
+/// A question with the answers it allows.
+fn question_lines(question: &Value) -> Vec<String> {
+    let mut lines = prose_lines(text(question, "question"));
+    let options = question["options"].as_array().into_iter().flatten();
+    let options = options.filter_map(Value::as_str);
+    lines.extend(options.map(|option| format!("- {}", visible::title(option))));
+    lines
+}
+
+pub(super) fn inbox(remote: &Remote<'_>, page: &Value) {
+    let output = remote.output;
     paged_or(output, page, Desk::NothingWaits, |item| {
         let task = text(item, "taskId");
-        let (what, next) = match text(item, "kind") {
+        let (what, words, next) = match text(item, "kind") {
             "review" => {
-                let phase = &item["review"]["phase"];
-                let next = format!("bowline task approve {task}");
-                (format!("phase {phase}"), next)
+                let phase = format!("phase {}", item["review"]["phase"]);
+                (phase, Vec::new(), format!("bowline task approve {task}"))
             }
             "question" => {
-                let question = text(&item["question"], "question").to_owned();
-                (question, format!("bowline task answer {task} TEXT"))
+                let lines = question_lines(&item["question"]);
+                let next = format!("bowline task answer {task} TEXT");
+                (Desk::Asks.say(output.lang), lines, next)
             }
             "dependency" => {
-                let name = text(&item["dependency"], "name").to_owned();
-                (name, format!("bowline task provide {task}"))
+                let needed = &item["dependency"];
+                let mut lines = vec![visible::name(text(needed, "name"))];
+                lines.extend(prose_lines(text(needed, "description")));
+                let next = format!("bowline task provide {task}");
+                (Desk::Needs.say(output.lang), lines, next)
             }
             "permission" => {
                 let wanted = &item["permission"];
-                let what = format!("{} {}", text(wanted, "tool"), wanted["input"]);
-                (what, format!("bowline task permit {}", text(item, "id")))
+                let tool = visible::name(text(wanted, "tool"));
+                let what = format!("{} {tool}", Desk::WantsLeave.say(output.lang));
+                let next = format!("bowline task permit {}", text(item, "id"));
+                (what, input_lines(&wanted["input"]), next)
             }
             _ => (
-                text(item, "reason").to_owned(),
+                visible::title(text(item, "reason")),
+                Vec::new(),
                 format!("bowline task show {task}"),
             ),
         };
-        let next = output.tone(Tone::Faint, &format!("    {next}"));
-        let (kind, title) = (text(item, "kind"), text(item, "title"));
-        format!("{kind}  {title}: {what}\n{next}")
+        let (kind, title) = (text(item, "kind"), visible::title(text(item, "title")));
+        let agent = visible::name(text(item, "agent"));
+        let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
+        lines.extend(barred_for_list(&words, output.lang, task));
+        if kind == "review" {
+            let changes = change_lines(remote, text(item, "id"), NamedFiles::Deleted);
+            lines.extend(changes.iter().map(|line| format!("    {line}")));
+        }
+        lines.push(output.tone(Tone::Faint, &format!("    {next}")));
+        lines.join("\n")
     });
+}
+
+fn ids(list: &serde_json::Value) -> String {
+    let ids = list.as_array().into_iter().flatten();
+    let ids: Vec<&str> = ids.filter_map(|it| it.as_str()).collect();
+    ids.join(", ")
 }
 
 pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
@@ -145,10 +184,15 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
             output.line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
-    put(Desk::Type, text(&task, "type"));
-    put(Desk::Folder, text(&task, "workspace"));
-    let step = text(&agent, "currentStep");
-    put(Desk::Step, step);
+    put(Desk::Type, &visible::name(text(&task, "type")));
+    put(Desk::Folder, &visible::name(text(&task, "workspace")));
+    let waits_for = ids(&task["waitingFor"]);
+    let waits_for = match text(&task, "waitReason") == "workspace_busy" {
+        true => Desk::HoldsWorkspace { task: waits_for }.say(output.lang),
+        false => waits_for,
+    };
+    put(Desk::WaitsFor, &waits_for);
+    put(Desk::Step, &visible::title(text(&agent, "currentStep")));
     put(Desk::Checkpoint, text(&agent["checkpoint"], "lastSaved"));
     put(Desk::LastOutput, text(&agent, "lastOutput"));
     let usd = agent["costUsd"].as_f64();
@@ -160,23 +204,33 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     let failure = &task["failure"];
     put(
         Desk::Failed,
-        format!("{} {}", text(failure, "code"), text(failure, "message")).trim(),
+        visible::title(&format!(
+            "{} {}",
+            text(failure, "code"),
+            text(failure, "message")
+        ))
+        .trim(),
     );
+    let quote = |lines: &[String]| barred(lines).iter().for_each(|line| output.line(line));
     for question in remote.pending(id, "questions")? {
-        let options = joined(&question["options"], " | ");
-        let asked = format!("{} {options}", text(&question, "question"));
-        put(Desk::Asks, &asked);
+        put(Desk::Asks, text(&question, "id"));
+        quote(&question_lines(&question));
     }
     for needed in remote.pending(id, "dependencies")? {
-        let (name, what) = (text(&needed, "name"), text(&needed, "description"));
-        put(Desk::Needs, &format!("{name} ({what})"));
+        put(Desk::Needs, &visible::name(text(&needed, "name")));
+        quote(&prose_lines(text(&needed, "description")));
     }
     for wanted in remote.pending(id, "permissions")? {
-        let call = format!("{} {}", text(&wanted, "tool"), wanted["input"]);
-        put(Desk::WantsLeave, &call);
+        put(Desk::WantsLeave, &visible::name(text(&wanted, "tool")));
+        quote(&input_lines(&wanted["input"]));
     }
     for review in remote.pending(id, "reviews")? {
-        put(Desk::InReview, &joined(&review["deliverables"], ", "));
+        let files = joined(&review["deliverables"], ", ");
+        put(Desk::InReview, &visible::name(&files));
+        let changes = change_lines(remote, text(&review, "id"), NamedFiles::All);
+        changes
+            .iter()
+            .for_each(|line| output.line(&format!("    {line}")));
     }
     put(Desk::AllowedNow, &joined(&task["allowedActions"], ", "));
     Ok(ExitCode::SUCCESS)
@@ -195,7 +249,7 @@ pub(super) fn transitions(output: &Output, page: &Value) {
             text(it, "entity"),
             text(it, "from"),
             text(it, "to"),
-            text(it, "trigger"),
+            visible::name(text(it, "trigger")),
         ));
     }
 }
@@ -206,7 +260,7 @@ pub(super) fn checkpoints(output: &Output, page: &Value) {
             "{}  {}  {}  {} {}%",
             text(it, "id"),
             text(it, "createdAt"),
-            text(it, "reason"),
+            visible::name(text(it, "reason")),
             Desk::Phase.say(output.lang),
             it["progress"],
         )
@@ -220,7 +274,7 @@ pub(super) fn sayings(output: &Output, page: &Value) {
             text(it, "id"),
             text(it, "createdAt"),
             text(it, "status"),
-            text(it, "text"),
+            visible::title(text(it, "text")),
         )
     });
 }
@@ -231,7 +285,8 @@ pub(super) fn artifacts(output: &Output, page: &Value) {
             true => Desk::HoldsSecret.say(output.lang),
             false => String::new(),
         };
-        format!("{:>10}  {}{warn}", it["bytes"], text(it, "path"))
+        let path = visible::name(text(it, "path"));
+        format!("{:>10}  {path}{warn}", it["bytes"])
     });
 }
 
@@ -274,7 +329,7 @@ pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
                         text(&body, "timestamp"),
                         text(&body, "taskId"),
                         name,
-                        text(moved, "trigger")
+                        visible::name(text(moved, "trigger"))
                     ));
                 }
                 true

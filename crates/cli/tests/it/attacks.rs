@@ -108,6 +108,7 @@ fn an_honest_run_ends_with_a_commit() {
     gated.held();
     gated.0.write("code.ok", "");
     gated.0.quietly("develop gate pass re_review_clean", 0);
+    gated.git(&["add", "-A"], true);
     gated.git(&["commit", "-qm", "work"], true);
     assert_eq!(gated.git(&["show", "HEAD:src.txt"], true), "work");
 }
@@ -456,6 +457,7 @@ fn hooks_that_were_there_before_still_run_and_come_back() {
     assert!(again.contains("installed already"), "{again}");
     gated.0.write("code.ok", "");
     gated.0.quietly("develop gate pass re_review_clean", 0);
+    gated.git(&["add", "-A"], true);
     gated.git(&["commit", "-qm", "work"], true);
     assert_eq!(gated.0.read("ran.log"), "ran\n");
     assert!(gated.0.read("moves.log").contains("refs/heads/"));

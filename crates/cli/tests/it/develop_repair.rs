@@ -1,6 +1,7 @@
 //! What a repair of a develop run takes back, and that it says so; names nobody could type are not let in.
 
 use crate::environment::TestEnvironment;
+use std::os::unix::fs::PermissionsExt as _;
 
 const STATE: &str = ".develop-workflow/state.json";
 
@@ -122,4 +123,43 @@ fn a_run_that_was_thrown_away_comes_back_with_its_seal_and_closed_gates() {
     ]));
     let agent = world.with("CLAUDECODE", "1");
     agent.quietly("undo develop", 1);
+}
+
+#[test]
+fn status_and_doctor_tell_that_gits_hooks_are_off() {
+    let world = TestEnvironment::implementing();
+    let told = |line: &str| {
+        let output = world.quietly(line, 0);
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let off = |words: &str| {
+        for line in ["status", "develop status", "doctor", "status --json"] {
+            let told = told(line);
+            assert!(told.contains(words), "{line}: no {words:?} in\n{told}");
+        }
+        assert!(told("status --lang ko").contains("git 훅이 꺼져"));
+    };
+    let on = || {
+        for line in ["status", "doctor"] {
+            let told = told(line);
+            assert!(!told.contains("git's hooks are off"), "{told}");
+        }
+    };
+    // Without `init` there are none to miss.
+    on();
+    world.quietly("init", 0);
+    on();
+    world.git(&["config", "core.hooksPath", "/dev/null"]);
+    off("core.hooksPath is /dev/null");
+    world.git(&["config", "--unset", "core.hooksPath"]);
+    on();
+    let hook = world.path(".git/hooks/pre-commit");
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o644)).unwrap();
+    off("pre-commit is not executable");
+    std::fs::write(&hook, "#!/bin/sh\n").unwrap();
+    off("pre-commit is not Bowline's any more");
+    std::fs::remove_file(&hook).unwrap();
+    off("pre-commit is not Bowline's any more");
+    world.quietly("init", 0);
+    on();
 }

@@ -103,7 +103,7 @@ fn odd_names_links_and_modes_are_in_the_tree() {
 fn a_command_that_changes_the_tree_is_no_evidence() {
     let world = run("echo more >> code.txt");
     let told = world.talk(PASS, 1);
-    assert!(told.contains("error[tree_changed]"), "{told}");
+    assert!(told.contains("error[changed_while_running]"), "{told}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_sealed_script_that_is_exchanged_and_put_back_is_noticed() {
         "cp check.sh ../kept; echo true > ../fake; mv ../fake check.sh; sh check.sh; mv ../kept check.sh",
     );
     let told = world.talk(PASS, 1);
-    assert!(told.contains("error[tree_changed]"), "{told}");
+    assert!(told.contains("error[changed_while_running]"), "{told}");
 }
 
 #[test]
@@ -188,13 +188,14 @@ fn a_git_that_somebody_put_into_the_path_is_not_asked_for_the_tree() {
 /// nobody has taken it away.
 #[test]
 fn whoever_comes_second_leaves_the_checkout_of_the_first_alone() {
-    let meet = tempfile::tempdir().unwrap();
-    let (begun, go) = (meet.path().join("begun"), meet.path().join("go"));
-    let world = run(&format!(
-        "echo here >> {}; while [ ! -e {} ]; do sleep 0.02; done; ! grep -q good code.txt",
-        begun.display(),
-        go.display()
-    ));
+    let world = run(
+        "cd ~/.cache; echo here >> begun; while [ ! -e go ]; do sleep 0.02; done; cd \"$OLDPWD\"; \
+         ! grep -q good code.txt",
+    );
+    // What is signed may write there.
+    let meet = world.root().join("home/.cache");
+    std::fs::create_dir(&meet).unwrap();
+    let (begun, go) = (meet.join("begun"), meet.join("go"));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| with_key(&world, "a key of ours, long enough"));
         let so_many = |count: usize| {
@@ -205,17 +206,16 @@ fn whoever_comes_second_leaves_the_checkout_of_the_first_alone() {
             }
         };
         so_many(1);
+        // Another tree: of the same one there is a single run, and the second would wait for it.
+        world.write("other.txt", "");
         let second = scope.spawn(|| world.bowline(PASS).output().unwrap());
         so_many(2);
         std::fs::write(&go, "").unwrap();
         for (who, caller) in [("first", first), ("second", second)] {
             let output = caller.join().unwrap();
-            assert_eq!(
-                output.status.code(),
-                Some(1),
-                "{who}: {}",
-                text(&output.stderr)
-            );
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{who}: {told}");
+            assert!(!told.contains("changed_while_running"), "{who}: {told}");
         }
     });
 }
@@ -227,6 +227,60 @@ fn a_checkout_that_was_taken_away_proves_nothing() {
         let output = with_key(&world, "a key of ours, long enough");
         assert_eq!(output.status.code(), Some(1));
         let told = text(&output.stderr);
-        assert!(told.contains("changed while"), "{told}");
+        assert!(told.contains("files changed while"), "{told}");
+    }
+}
+
+/// A tree has the commit of a submodule, and a command reads its files.
+#[test]
+fn a_dirty_submodule_is_no_evidence() {
+    let world = run("sh check.sh && grep -q good lib/code.txt");
+    let lib = world.path("lib");
+    std::fs::create_dir(&lib).unwrap();
+    world.git_in(&lib, &["init", "-q"]);
+    std::fs::write(lib.join("code.txt"), "bad\n").unwrap();
+    world.git_in(&lib, &["add", "-A"]);
+    world.git_in(&lib, &["commit", "-qm", "lib"]);
+    let refused = || {
+        let told = world.talk(PASS, 1);
+        assert!(told.contains("error[outside_tree]"), "{told}");
+        assert!(told.contains("lib (not committed)"), "{told}");
+    };
+    std::fs::write(lib.join("code.txt"), "good\n").unwrap();
+    refused();
+    world.git_in(&lib, &["update-index", "--skip-worktree", "code.txt"]);
+    refused();
+    world.git_in(&lib, &["update-index", "--no-skip-worktree", "code.txt"]);
+    world.git_in(&lib, &["commit", "-qam", "good"]);
+    world.quietly(PASS, 0);
+}
+
+/// A submodule that is bad before and after, and good while the command looks.
+#[test]
+fn a_submodule_that_changes_while_the_command_runs_is_no_evidence() {
+    let world = run("echo good > lib/code.txt; grep -q good lib/code.txt; echo bad > lib/code.txt");
+    let lib = world.path("lib");
+    std::fs::create_dir(&lib).unwrap();
+    world.git_in(&lib, &["init", "-q"]);
+    std::fs::write(lib.join("code.txt"), "bad\n").unwrap();
+    world.git_in(&lib, &["add", "-A"]);
+    world.git_in(&lib, &["commit", "-qm", "lib"]);
+    let told = world.talk(PASS, 1);
+    assert!(told.contains("error[changed_while_running]"), "{told}");
+    assert!(told.contains("lib/code.txt"), "{told}");
+}
+
+#[test]
+fn a_link_out_of_the_tree_is_no_evidence() {
+    for target in ["../elsewhere.txt", "../not-there-yet"] {
+        let world = run("sh check.sh");
+        std::fs::write(world.root().join("elsewhere.txt"), "good\n").unwrap();
+        std::os::unix::fs::symlink("code.txt", world.path("inside")).unwrap();
+        world.quietly(PASS, 0);
+        world.quietly("develop gate reset review_clean_pass", 0);
+        std::os::unix::fs::symlink(target, world.path("out")).unwrap();
+        let told = world.talk(PASS, 1);
+        assert!(told.contains("error[outside_tree]"), "{told}");
+        assert!(told.contains("out (link out of the tree)"), "{told}");
     }
 }

@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// How long an answer may take.
-const BOUND: Duration = Duration::from_secs(30);
+pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
-struct Client {
+pub(crate) struct Client {
     child: Child,
     to: Option<ChildStdin>,
-    from: Receiver<String>,
+    pub(crate) from: Receiver<String>,
     number: u64,
 }
 
 impl Client {
-    fn start(world: &TestEnvironment, line: &str) -> Client {
+    pub(crate) fn start(world: &TestEnvironment, line: &str) -> Client {
         let mut command = world.bowline(line);
         let mut child = command
             .stdin(Stdio::piped())
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         let to = self.to.as_mut().unwrap();
         to.write_all(format!("{line}\n").as_bytes()).unwrap();
         to.flush().unwrap();
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    fn greet(&mut self) {
+    pub(crate) fn greet(&mut self) {
         let hello = self.ask(
             "initialize",
             json!({
@@ -80,7 +80,7 @@ impl Client {
         self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let told = self.ask(
             "tools/call",
             json!({ "name": tool, "arguments": arguments }),
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// The input ends: so does the server, and well.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.to.take());
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status:?}");

@@ -175,3 +175,51 @@ fn a_damaged_context_is_repaired_by_the_verb_that_writes_it() {
         .stdout;
     assert_eq!(String::from_utf8(notes).unwrap(), "[\"one\",\"two\"]\n");
 }
+
+#[test]
+fn files_of_other_programs_are_left_alone_by_every_kind() {
+    for (path, text, verb) in [
+        (
+            "thinking_state.json",
+            r#"{"cluster_id": "c1", "cluster_name": "research", "current_stage": "reasoning", "agents": []}"#,
+            "thinking start planning",
+        ),
+        (
+            "thinking_state.json",
+            r#"{"stages": ["build", "test"], "pipeline": 7}"#,
+            "thinking status",
+        ),
+        (
+            ".claude/memory/shared-context.json",
+            r#"{"session": "abc", "messages": [{"role": "user"}]}"#,
+            "memory context append shared_data.notes one",
+        ),
+        (
+            ".claude/memory/task-state.json",
+            r#"{"current_task": "ship it", "progress": 40, "todo": ["a"]}"#,
+            "memory status",
+        ),
+        (
+            ".claude/memory/task-state.json",
+            r#"{"tasks": [{"name": "a", "state": "open"}]}"#,
+            "memory task new two",
+        ),
+        (
+            ".claude/memory/task-history.json",
+            r#"{"entries": [1, 2], "owner": "x"}"#,
+            "memory history",
+        ),
+    ] {
+        let world = TestEnvironment::new();
+        world.write(path, text);
+        let told = |verb: &str| {
+            let told = world.run(verb);
+            assert!(!told.contains("damaged"), "{verb} on {path}: {told}");
+            told
+        };
+        told(verb);
+        assert!(told("doctor").contains("another_programs_file"));
+        assert!(told("doctor --repair").contains("was written by another program"));
+        assert_eq!(world.read(path), text, "{path} was touched");
+    }
+}

@@ -13,7 +13,7 @@ enum Answer {
 use Answer::{Told, Works};
 
 /// In a folder with a thinking run at its beginning, a memory with a task of two steps, and a develop run.
-const MISTAKES: [(&str, Answer); 65] = [
+const MISTAKES: [(&str, Answer); 68] = [
     // A verb without its noun.
     ("start planning", Told(2, "bowline thinking start planning")),
     (
@@ -133,6 +133,10 @@ const MISTAKES: [(&str, Answer); 65] = [
         Told(2, "bowline thinking complete STAGE"),
     ),
     ("run-agent true", Works),
+    ("run-agent sh -c true", Works),
+    // An option that there is not is no program.
+    ("run-agent --tcp 443 -- true", Told(2, "--tcp")),
+    ("run-agent --sandbox --reed /x -- true", Told(2, "--read")),
     ("attach x --kill", Told(3, "bowline attach")),
     ("thinking start", Told(2, "bowline thinking start --help")),
 ];

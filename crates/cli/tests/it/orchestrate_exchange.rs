@@ -142,6 +142,20 @@ fn an_import_is_shown_told_and_never_put_over_another_plan() {
 }
 
 #[test]
+fn front_matter_and_folders_in_folders_are_read() {
+    let world = TestEnvironment::new();
+    let front = "---\ndescription: \"Task list\"\n---\n\n";
+    world.write("specs/001-ferry/tasks.md", format!("{front}{SPEC_KIT}"));
+    let told = world.run("orchestrate import specs/001-ferry/tasks.md --output spec.md");
+    assert!(told.contains("tasks of spec-kit"), "{told}");
+    let page = |id: &str| format!("---\nid: {id}\ntitle: a\nstatus: To Do\n---\n");
+    world.write("backlog/tasks/task-1.md", page("task-1"));
+    world.write("backlog/tasks/later/deep/task-2.md", page("task-2"));
+    let told = world.run("orchestrate import backlog/tasks --output backlog.md");
+    assert!(told.contains("2 tasks of backlog"), "{told}");
+}
+
+#[test]
 fn a_run_is_handed_on_with_its_ticks() {
     let world = TestEnvironment::new();
     let text = "# TASKS: Ferry\n\n## Phase 0: 부두\n- [ ] T0.1: 저장소\n- [x] T0.2: Icons ✅\n## Phase 1\n### [ ] T1.1: Sell\n의존: T0.1\n";

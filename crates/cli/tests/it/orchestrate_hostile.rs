@@ -380,6 +380,30 @@ fn a_run_whose_state_file_is_taken_away_writes_it_again_and_a_dry_run_stops_nobo
 }
 
 #[test]
+fn a_run_whose_folder_is_taken_away_writes_it_again() {
+    let plan =
+        "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n### [ ] T1.2: Two\n- depends on: T1.1\n";
+    let agent = "touch $HOME/there; until [ -e $HOME/go ]; do sleep 0.05; done; echo a > $BOWLINE_TASK_ID.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(plan, agent, "");
+    let home = world.root().join("home");
+    let mut child = begun(&world);
+    assert!(wait_until(BOUND, || home.join("there").exists()));
+    std::fs::remove_dir_all(world.path(".claude")).unwrap();
+    std::fs::write(home.join("go"), "").unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let state = world.read_json(".claude/orchestrate-state.json");
+    assert_eq!(
+        state["tasks"]["completed"],
+        serde_json::json!(["T1.1", "T1.2"])
+    );
+    done(&world);
+    assert_eq!(world.read("T1.1.txt") + &world.read("T1.2.txt"), "a\na\n");
+    let told = ran(&world, "doctor");
+    assert!(told.status.success(), "{told:?}");
+}
+
+#[test]
 fn a_person_who_fails_a_task_for_good_is_not_asked_again_and_one_called_done_is_ticked() {
     let plan = "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n### [ ] T1.2: Two\n";
     let agent = "[ $BOWLINE_TASK_ID = T1.1 ] && echo a > a.txt && echo DONE:T1.1 && exit\n\

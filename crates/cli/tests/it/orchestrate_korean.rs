@@ -68,3 +68,18 @@ fn why_a_phase_did_not_land_is_told_in_korean() {
     assert_eq!(said.matches(why).count(), 2, "{said}");
     assert!(!said.contains("did not land"), "{said}");
 }
+
+#[test]
+fn merge_commits_are_in_the_language_of_the_session() {
+    let plan = "# TASKS: P\n## Phase 1: 나루\n### [ ] T1.1: 배\n";
+    for (line, subject) in [
+        ("--lang ko orchestrate run", "Phase 1 완료: 나루"),
+        ("--lang en orchestrate run", "Phase 1 complete: 나루"),
+    ] {
+        let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+        let world = project(plan, agent, "");
+        let output = ran(&world, line);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(world.git(&["log", "-1", "--format=%s"]), subject);
+    }
+}

@@ -105,6 +105,10 @@ echo "try $BOWLINE_TRY" > quay.txt; echo "DONE:$BOWLINE_TASK_ID"
         log.contains("PROPOSED:T1.1:http://localhost/pull/1") || home("seen").lines().count() == 4
     );
     nothing_left(&world);
+    // What the host merged is looked for like any other landing.
+    world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    let told = world.talk("orchestrate verify", 1);
+    assert!(told.contains("T1.1"), "{told}");
 }
 
 #[test]

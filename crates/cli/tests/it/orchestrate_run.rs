@@ -106,7 +106,7 @@ fn a_plan_is_worked_off_landed_ticked_and_merged() {
     assert_eq!(
         subjects,
         [
-            "Phase 1 완료: 시간표",
+            "Phase 1 complete: 시간표",
             "T0.1: 저장소",
             "T0.2: Readme",
             "begin"

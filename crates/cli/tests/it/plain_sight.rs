@@ -147,17 +147,12 @@ fn a_committed_hook_holds_where_bowline_is() {
         let command = command(world, file, event);
         let message = json!({"hook_event_name": event, "cwd": root, "tool_name": "Bash", "tool_input": {"command": "git commit -m x"}});
         let code = |path: &str| asked(world, &root, &command, path, &message).status.code();
-        // A person's own settings ask in Claude Code, and once is enough.
-        let personal = file.starts_with(".claude");
-        assert_eq!(
-            code("/usr/bin:/bin"),
-            Some(if personal { 0 } else { 2 }),
-            "{file}"
-        );
-        if personal {
-            std::fs::remove_file(world.path(".claude/settings.local.json")).unwrap();
-            assert_eq!(code("/usr/bin:/bin"), Some(2));
-        }
+        assert_eq!(code("/usr/bin:/bin"), Some(2), "{file}");
+        // What is said comes once: in Claude Code by a person's own settings.
+        let start = self::command(world, file, "SessionStart");
+        let message = json!({"hook_event_name": "SessionStart", "cwd": root});
+        let said = asked(world, &root, &start, "/usr/bin:/bin", &message).stdout;
+        assert_eq!(said.is_empty(), file.starts_with(".claude"), "{file}");
         // In another worktree there is no launcher, but the name.
         std::fs::rename(world.path(".git/bowline-shim"), world.root().join("aside")).unwrap();
         assert_eq!(code(&named), Some(2), "{file}");

@@ -75,6 +75,34 @@ fn from_a_folder_that_was_removed_nothing_is_started() {
     }
 }
 
+/// The prompt of a task of the server is not in a folder that a person named; its agent reads it all the same, and no other's.
+#[test]
+fn the_agent_of_a_task_reads_its_own_prompt_outside_of_its_folder() {
+    if !enforced() {
+        return;
+    }
+    let world = TestEnvironment::new();
+    let tasks = world.root().join("data/tasks");
+    for task in ["task_1", "task_2"] {
+        let folder = tasks.join(task).join(".metadata");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("prompt-1.md"), format!("Work on {task}\n")).unwrap();
+    }
+    let prompt = tasks.join("task_1/.metadata/prompt-1.md");
+    let other = tasks.join("task_2/.metadata/prompt-1.md");
+    let world = world
+        .with("BOWLINE_TASK_ID", "task_1")
+        .with("BOWLINE_PROMPT_FILE", prompt.to_str().unwrap());
+    let script = format!(
+        "cat {}; cat {} || echo closed; touch {}/x || echo kept",
+        prompt.display(),
+        other.display(),
+        tasks.join("task_1").display(),
+    );
+    let output = sandboxed(&world, "", &script);
+    assert_eq!(text(&output.stdout), "Work on task_1\nclosed\nkept\n");
+}
+
 /// What an earlier agent left in its folder does not say what the next one is granted.
 #[test]
 fn a_root_that_is_a_planted_link_is_refused() {
@@ -497,4 +525,94 @@ fn what_a_client_would_be_granted_is_told_and_nothing_is_made() {
     world.quietly(&format!("--dry-run run-agent --sandbox -- {codex}"), 0);
     assert_eq!(std::fs::read_dir(&home).unwrap().count(), before);
     assert!(!home.join(".codex/sessions").exists());
+}
+
+/// Git reads the settings of its user before anything else, and ends with 128 where they cannot be read.
+#[test]
+fn in_a_sandbox_git_works_for_a_user_who_has_settings_of_git() {
+    if !enforced() {
+        return;
+    }
+    let world = working();
+    let home = world.root().join("home");
+    std::fs::create_dir_all(home.join("config/git")).unwrap();
+    std::fs::create_dir_all(home.join("dotfiles")).unwrap();
+    let written = [
+        (
+            "dotfiles/gitconfig",
+            "[user]\n name = Ann\n email = ann@localhost\n[include]\n path = ~/work.inc\n",
+        ),
+        ("work.inc", "[core]\n excludesFile = ~/ignored\n"),
+        ("ignored", "*.secret\n"),
+        (
+            "config/git/config",
+            "[alias]\n here = rev-parse --show-toplevel\n",
+        ),
+        ("config/git/credentials", "https://ann:token@host\n"),
+        (".git-credentials", "https://ann:token@host\n"),
+    ];
+    for (name, content) in written {
+        std::fs::write(home.join(name), content).unwrap();
+    }
+    // As programs that manage such files leave it.
+    symlink("dotfiles/gitconfig", home.join(".gitconfig")).unwrap();
+    world.write("build.ok", "");
+    world.write("x.secret", "");
+    let script = "\
+        git config user.name; git here >/dev/null && git status --short | grep -c secret\n\
+        bowline develop checkpoint pass cp-1 --run true >/dev/null; echo \"pass $?\"\n\
+        bowline develop checkpoint start cp-2 >/dev/null; echo \"start $?\"\n\
+        cat ../home/.git-credentials ../home/config/git/credentials || echo closed\n\
+        echo x >> ../home/.gitconfig || echo kept\n";
+    let output = sandboxed(&world, "", script);
+    let told = text(&output.stderr);
+    assert_eq!(
+        text(&output.stdout),
+        "Ann\n0\npass 0\nstart 0\nclosed\nkept\n",
+        "{told}"
+    );
+}
+
+/// Settings that an agent may write do not say what the next one may read.
+#[test]
+fn settings_of_git_in_a_folder_of_the_agent_grant_nothing_further() {
+    let world = with_programs(TestEnvironment::repository());
+    let home = world.root().join("home");
+    std::fs::write(home.join("secret"), "x").unwrap();
+    let include = format!("[include]\n path = {}\n", world.path("inc").display());
+    std::fs::write(home.join(".gitconfig"), include).unwrap();
+    world.write("inc", "[core]\n excludesFile = ~/secret\n");
+    let report = world.data("run-agent --sandbox-report --json -- true", 0);
+    assert!(report.contains("home/.gitconfig"), "{report}");
+    assert!(!report.contains("home/secret"), "{report}");
+}
+
+/// A toolchain in the home is not granted by itself; what is missing is named with the option that grants it.
+#[test]
+fn a_toolchain_in_the_home_is_named_with_the_option_that_grants_it() {
+    if !enforced() {
+        return;
+    }
+    let world = TestEnvironment::new();
+    let home = world.root().join("home");
+    let bin = home.join(".tools/v1/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    world.write("tool", "#!/bin/sh\ncat \"${0%/bin/*}/lib\"\n");
+    std::fs::write(home.join(".tools/v1/lib"), "works\n").unwrap();
+    let install = ["-m", "755", "tool", bin.to_str().unwrap()];
+    let installed = world.program("install").args(install).status();
+    assert!(installed.unwrap().success());
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let world = world.with("PATH", &path);
+    let output = sandboxed(&world, "", "tool");
+    let told = text(&output.stderr);
+    let flag = format!("--read {}", home.join(".tools/v1").display());
+    assert!(!output.status.success(), "{told}");
+    assert!(told.contains(&flag), "{told}");
+    let report = world.json("run-agent --sandbox-report --json -- true", 0);
+    assert_eq!(report["missing"], json!([home.join(".tools/v1")]));
+    let output = sandboxed(&world, &flag, "tool");
+    let told = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "works\n", "{told}");
+    assert!(!told.contains("--read"), "{told}");
 }

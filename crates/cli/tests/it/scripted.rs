@@ -232,6 +232,39 @@ fn files_floods_codes_crashes_and_other_programs() {
     assert_eq!(world.quietly("scripted", 0).stdout, b"another\n");
 }
 
+#[test]
+fn a_loop_answers_until_its_message_comes() {
+    let world = scenario(
+        "",
+        r#"
+[[step]]
+loop = { on = ["REVIEW_REJECTED", "REWORK"], until = "PHASE_START", step = [
+    { write = { path = "docs/a.md", text = "{input}\n", append = true } },
+    { phase = { number = 1 } },
+] }
+[[step]]
+say = "So on with {input}"
+"#,
+    );
+    let mut child = start(&world, "scripted");
+    let mut told = child.stdin.take().unwrap();
+    told.write_all(
+        b"[REVIEW_REJECTED]\nreason: one\n[/REVIEW_REJECTED]\nhello\n[REWORK]\ntwo\n[/REWORK]\n",
+    )
+    .unwrap();
+    told.write_all(b"[PHASE_START]\nphase: 2\n[/PHASE_START]\n")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(
+        said.matches("=== PHASE 1 COMPLETE ===").count(),
+        2,
+        "{said}"
+    );
+    assert!(said.ends_with("So on with phase: 2\n"), "{said}");
+    assert_eq!(world.read("docs/a.md"), "reason: one\ntwo\n");
+}
+
 /// Its output ends, and it goes on.
 #[test]
 fn streams_are_closed_before_the_end() {

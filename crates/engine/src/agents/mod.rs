@@ -6,6 +6,7 @@ mod presets;
 mod roots;
 mod run;
 mod shown;
+mod toolchains;
 mod watch;
 
 pub use group::{GroupMode, GroupWish};

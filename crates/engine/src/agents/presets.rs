@@ -231,7 +231,7 @@ pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
 }
 
 /// The program by its name, as a shell finds it.
-fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
+pub(super) fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());

@@ -3,6 +3,7 @@
 
 use super::presets;
 use super::run::Run;
+use super::toolchains;
 use crate::context::Context;
 use crate::error::Error;
 use crate::words::{shown, system};
@@ -45,6 +46,8 @@ pub struct Grant {
     pub sandbox: Sandbox,
     /// The client whose roots are among them.
     pub client: Option<&'static str>,
+    /// Folders of programs that its `PATH` leads to and that are not granted.
+    pub missing: Vec<PathBuf>,
     /// Folders that have to be there to be granted, and are made when the agent is started.
     pub(super) make: Vec<PathBuf>,
     /// A folder of its own for the client's things, where it needs one.
@@ -109,6 +112,7 @@ impl Grant {
             read.push(resolved(root, &places)?);
         }
         read.extend(preset.read);
+        read.extend(task_records(context));
         let mut relay = Relay {
             program: program.clone(),
             words: vec![RELAY_WORD.into()],
@@ -119,6 +123,8 @@ impl Grant {
         read.extend(run.side.iter().chain(&run.read).cloned());
         relay.write = run.side.into_iter().chain(run.write).collect();
         relay.read.extend(context.evidence_key.clone());
+        let settings = toolchains::git_settings(&context.variables, &folder, &write);
+        read.extend(settings);
         let mut sandbox = Sandbox::around(write);
         sandbox.read.extend(real(read, &make));
         sandbox.connect.clone_from(&wish.connect);
@@ -126,15 +132,26 @@ impl Grant {
         sandbox.best_effort = wish.best_effort;
         relay.read = real(relay.read, &make);
         relay.write = real(relay.write, &make);
+        let missing = toolchains::missing_tools(&context.variables, &sandbox, command);
         Ok(Grant {
             folder,
             sandbox,
             client: preset.client,
+            missing,
             make,
             home: preset.home,
             relay: relayed.then_some(relay),
         })
     }
+}
+
+/// The folder that has the prompt of a task of the server, where that is not in the workspace: `tasks/ID` of its data folder.
+fn task_records(context: &Context) -> Option<PathBuf> {
+    let prompt = Path::new(context.variables.get("BOWLINE_PROMPT_FILE")?);
+    let task = context.variables.get("BOWLINE_TASK_ID")?;
+    let records = prompt.parent()?.parent()?;
+    let is_tasks = records.parent()?.file_name()? == "tasks";
+    (is_tasks && records.file_name()? == task && prompt.is_absolute()).then(|| records.to_owned())
 }
 
 /// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.

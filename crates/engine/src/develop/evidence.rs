@@ -1,22 +1,24 @@
 //! Gathering evidence: the command is run, and what came of it is on the disk before anybody relies on it.
 
+use super::run_lock::RunLock;
 use super::{RunFolder, seal};
 use crate::context::{Context, EVIDENCE_KEY_VARIABLE};
 use crate::error::Error;
 use crate::process::{self, Place};
-use crate::relayed;
-use crate::tree::{self, Checkout};
-use crate::words::{cannot_be_read, shown};
+use crate::signing::{self, Confinement};
+use crate::tree::{self, Checkout, HashedTree, TreeInPlace};
+use crate::words::{cannot_be_read, shown, system};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::develop::seal::Seal;
+use bowline_formats::develop::tested;
 use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, append_line};
 use bowline_words::message::{Advice, Change, Why, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What the key is for: another use of the same file must not give the same signatures.
@@ -27,6 +29,9 @@ const PASSED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR",
 ];
 
+/// How often a caller is told that a command still runs.
+const TICK_MS: u64 = 1_000;
+
 /// A key of fewer bytes is guessed sooner than it is stolen.
 const KEY_BYTES_MIN: usize = 16;
 
@@ -36,8 +41,12 @@ pub trait Watch {
     fn started(&self, command: &str);
     /// It still runs.
     fn tick(&self, command: &str, elapsed: Duration);
-    /// It has ended, and its evidence is kept.
+    /// It has ended. Its evidence is kept, unless the tree changed meanwhile.
     fn ended(&self, evidence: &Evidence);
+    /// Whether the caller has taken its call back: the command is ended then, and nothing is kept or changed.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody watches.
@@ -54,19 +63,28 @@ pub(crate) enum For<'n> {
     Checkpoint(&'n str),
 }
 
-/// The sealed files as the file system knows them: a file that was swapped and put back is not what it was.
-#[derive(PartialEq, Eq)]
-struct Sealed(Vec<Option<(u64, u64, i64, i64)>>);
+/// What a command runs on.
+enum TestedTree {
+    InPlace(TreeInPlace),
+    Checkout(Checkout),
+}
 
-impl Sealed {
-    fn look(root: &Path, seal: Option<&Seal>) -> Sealed {
-        let files = seal.into_iter().flat_map(|seal| seal.files.keys());
-        let look = |path: &String| {
-            let it = std::fs::symlink_metadata(root.join(path)).ok()?;
-            Some((it.dev(), it.ino(), it.ctime(), it.ctime_nsec()))
-        };
-        Sealed(files.map(look).collect())
+impl TestedTree {
+    fn tree(&self) -> &HashedTree {
+        match self {
+            TestedTree::InPlace(it) => &it.tree,
+            TestedTree::Checkout(it) => &it.tree,
+        }
     }
+}
+
+/// Evidence, and the lock of its run: held until the gate has moved, so that whoever waits finds it open.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    pub(crate) evidence: Evidence,
+    /// Whether it is that of a run which another caller had started.
+    pub(crate) shared: bool,
+    _lock: Option<RunLock>,
 }
 
 /// Where and under which rules evidence is gathered.
@@ -105,43 +123,89 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// Runs a command and keeps what came of it.
+    /// Runs a command and keeps what came of it. Where another caller has just run it for the same gate on the same tree,
+    /// that evidence is the result.
     pub(crate) fn gather(
         &self,
         what: For<'_>,
         source: Source,
         command: &str,
-    ) -> Result<Evidence, Error> {
+    ) -> Result<Gathered, Error> {
         let root = locate::root_of(self.file);
-        let checkout = self.checkout()?;
-        let before = match &checkout {
-            Some(checkout) => checkout.tree.clone(),
-            None => self.tree()?,
+        let outside = tree::outside_of_hash(root)?;
+        if !outside.is_empty() {
+            return Err(Error::OutsideTree { changes: outside });
+        }
+        let known = self.kept_since(0)?.1;
+        let (tested, lock) = loop {
+            let mut tested = self.tested_tree(root)?;
+            let For::Gate(gate) = what else {
+                break (tested, None);
+            };
+            let name = run_name(gate, source, command, &tested.tree().id);
+            let mut poll = self.poll(command);
+            let lock = RunLock::acquire(&self.run.folder, &name, &mut poll)?;
+            if lock.waited {
+                let before = tested.tree().id.clone();
+                tested = self.tested_tree(root)?;
+                if tested.tree().id != before {
+                    continue;
+                }
+            }
+            let wanted = self.blank(what, source, tested.tree().id.clone());
+            let key = self.context.evidence_key.as_deref().map(read_key);
+            let key = key.transpose()?;
+            let is_same = |one: &Evidence| {
+                one.command.as_deref() == Some(command)
+                    && (&one.gate, one.source) == (&wanted.gate, source)
+                    && (&one.tree, &one.policy) == (&wanted.tree, &wanted.policy)
+                    && key.as_ref().is_none_or(|key| is_signed(key, one))
+            };
+            if let Some(evidence) = self.kept_since(known)?.0.into_iter().rev().find(is_same) {
+                self.watch.ended(&evidence);
+                return Ok(Gathered {
+                    evidence,
+                    shared: true,
+                    _lock: Some(lock),
+                });
+            }
+            break (tested, Some(lock));
         };
-        let sealed = Sealed::look(root, self.seal);
+        let confinement = self.confinement(root, &tested)?;
         self.watch.started(command);
-        let mut tick = |elapsed| self.watch.tick(command, elapsed);
+        let (folder, ours) = match &tested {
+            TestedTree::Checkout(it) => (it.root.as_path(), Some(it.folder.as_path())),
+            TestedTree::InPlace(_) => (root, None),
+        };
+        let tree = tested.tree().clone();
+        let temporary = match (&confinement, &tested) {
+            (Some(Confinement::Sandbox(sandbox)), TestedTree::Checkout(it)) => {
+                (!signing::may_use_temporary(&self.context.variables, sandbox))
+                    .then_some(&it.temporary)
+            }
+            _ => None,
+        };
         let place = Place {
-            folder: checkout.as_ref().map_or(root, |it| &it.root),
-            ours: checkout.as_ref().map(|it| it.folder.as_path()),
-            environment: self.environment(),
+            folder,
+            ours,
+            sandbox: match &confinement {
+                Some(Confinement::Sandbox(sandbox)) => Some(sandbox),
+                Some(Confinement::Agent | Confinement::Unsandboxed) | None => None,
+            },
+            environment: self.environment(temporary),
             limit: self.limit,
         };
-        let ran = process::run(command, &place, &mut tick)?;
-        // In place, somebody may have changed what the command saw while it ran. In a checkout of ours nobody could, but whoever
-        // takes it away makes red green and green red.
-        let believed = match &checkout {
-            Some(checkout) => checkout.stands(),
-            None if ran.exit_code != 0 => true,
-            None => self.tree()? == before && sealed == Sealed::look(root, self.seal),
+        let ran = process::run(command, &place, &mut self.poll(command))?;
+        check_not_cancelled(self.watch, command)?;
+        let changes = match tested {
+            TestedTree::InPlace(it) => it.changes()?,
+            TestedTree::Checkout(it) if it.stands() => Vec::new(),
+            // Whoever takes it away makes red green and green red.
+            TestedTree::Checkout(it) => vec![Change::Removed {
+                path: shown(&it.root),
+            }],
         };
-        if !believed {
-            return Err(Error::TreeChanged {
-                command: command.to_owned(),
-            });
-        }
-        let tree = before;
-        let blank = self.blank(what, source, tree);
+        let blank = self.blank(what, source, tree.id.clone());
         let evidence = Evidence {
             command: Some(command.to_owned()),
             exit_code: ran.exit_code,
@@ -149,20 +213,86 @@ impl<'s> Scene<'s> {
             output_hash: Some(ran.output_hash),
             output_bytes: ran.output_bytes,
             output_tail: ran.output_tail,
+            unsandboxed: matches!(confinement, Some(Confinement::Unsandboxed)),
             ..blank
         };
-        let kept = self.keep(evidence)?;
-        self.watch.ended(&kept);
-        Ok(kept)
+        if !changes.is_empty() {
+            // No evidence of anything, but what a red command said helps to mend it.
+            self.watch.ended(&evidence);
+            return Err(Error::ChangedWhileRunning {
+                command: command.to_owned(),
+                changes,
+            });
+        }
+        self.keep_tree(what, &tree)?;
+        let evidence = self.keep(evidence)?;
+        self.watch.ended(&evidence);
+        Ok(Gathered {
+            evidence,
+            shared: false,
+            _lock: lock,
+        })
+    }
+
+    /// Looks after a wait: a tick about once a second, and the end where the call was taken back.
+    fn poll(&self, command: &str) -> impl FnMut(Duration) -> Result<(), Error> {
+        let mut told = Duration::ZERO;
+        move |elapsed| {
+            if elapsed.saturating_sub(told) >= Duration::from_millis(TICK_MS) {
+                told = elapsed;
+                self.watch.tick(command, elapsed);
+            }
+            check_not_cancelled(self.watch, command)
+        }
+    }
+
+    /// Evidence of the run behind so many pieces, and how many there are.
+    fn kept_since(&self, known: usize) -> Result<(Vec<Evidence>, usize), Error> {
+        let mut kept = all(self.run)?;
+        let count = kept.len();
+        Ok((kept.split_off(known.min(count)), count))
     }
 
     /// Keeps a person's word.
-    pub(crate) fn word(&self, what: For<'_>, reason: &str) -> Result<Evidence, Error> {
-        let blank = self.blank(what, Source::ByHand, self.tree()?);
-        self.keep(Evidence {
+    pub(crate) fn word(&self, what: For<'_>, reason: &str) -> Result<Gathered, Error> {
+        let root = locate::root_of(self.file);
+        let tree = tree::hash_listed(self.context, root, &locate::side_folder(self.file))?;
+        self.keep_tree(what, &tree)?;
+        let blank = self.blank(what, Source::ByHand, tree.id);
+        let evidence = self.keep(Evidence {
             reason: Some(reason.to_owned()),
             ..blank
+        })?;
+        Ok(Gathered {
+            evidence,
+            shared: false,
+            _lock: None,
         })
+    }
+
+    /// The tree in place, observed while the command runs; a checkout of it for evidence that is signed.
+    fn tested_tree(&self, root: &Path) -> Result<TestedTree, Error> {
+        if let Some(checkout) = self.checkout()? {
+            return Ok(TestedTree::Checkout(checkout));
+        }
+        let sealed = self.seal.into_iter().flat_map(|seal| seal.files.keys());
+        let sealed = sealed.map(|path| root.join(path)).collect();
+        let side = locate::side_folder(self.file);
+        let observed = TreeInPlace::observe(self.context, root, &side, sealed)?;
+        Ok(TestedTree::InPlace(observed))
+    }
+
+    /// Decides how a command is kept from the key, where its evidence is signed. It writes its checkout, and what is shared
+    /// with that.
+    fn confinement(&self, root: &Path, tested: &TestedTree) -> Result<Option<Confinement>, Error> {
+        let (Some(key), TestedTree::Checkout(checkout)) = (&self.context.evidence_key, tested)
+        else {
+            return Ok(None);
+        };
+        let share = self.seal.map_or(&[][..], |seal| &seal.rules.share);
+        let mut write: Vec<_> = share.iter().map(|path| root.join(path)).collect();
+        write.extend(checkout.folder.parent().map(Path::to_owned));
+        Confinement::decide(self.context, key, write).map(Some)
     }
 
     /// A copy of the tree, for evidence that is signed: a signature says that this very tree was tested, and nothing beside it.
@@ -193,8 +323,8 @@ impl<'s> Scene<'s> {
     }
 
     /// The variables of a command that decides something: what is sealed, what every program expects, and what the policy
-    /// names. Neither keys nor whatever else the caller has set.
-    fn environment(&self) -> Vec<(OsString, OsString)> {
+    /// names. Neither keys nor whatever else the caller has set. Temporary files go to `temporary` where it is given.
+    fn environment(&self, temporary: Option<&PathBuf>) -> Vec<(OsString, OsString)> {
         let named = self.seal.map_or(&[][..], |seal| &seal.rules.environment);
         let passed = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
@@ -211,12 +341,28 @@ impl<'s> Scene<'s> {
         for (name, value) in sealed.into_iter().flatten() {
             all.insert(name.into(), value.into());
         }
+        all.extend(temporary.map(|folder| ("TMPDIR".into(), folder.into())));
         all.into_iter().collect()
     }
 
-    fn tree(&self) -> Result<String, Error> {
-        let root = locate::root_of(self.file);
-        tree::hash(self.context, root, &locate::side_folder(self.file))
+    /// Keeps what is in the tree that a gate is passed on, so that files can be named which differ from it.
+    fn keep_tree(&self, what: For<'_>, tree: &HashedTree) -> Result<(), Error> {
+        let For::Gate(gate) = what else {
+            return Ok(());
+        };
+        let path = self.run.path(&tested::file_name(gate));
+        let disk = &self.context.disk;
+        let written = disk
+            .create_folders(&self.run.folder)
+            .and_then(|()| match disk.unlink(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => disk.create_new(&path),
+            })
+            .and_then(|file| disk.write(&file, &tested::write(&tree.id, &tree.listing)));
+        written.map_err(|error| {
+            let cause = system(&error);
+            Error::bad_file(&path, Why::CannotBeWritten { cause }, Advice::WritableFile)
+        })
     }
 
     fn blank(&self, what: For<'_>, source: Source, tree: String) -> Evidence {
@@ -238,6 +384,7 @@ impl<'s> Scene<'s> {
             output_hash: None,
             output_bytes: 0,
             output_tail: String::new(),
+            unsandboxed: false,
             tree: Some(tree),
             policy: self.seal.map(|seal| seal.policy.clone()),
             at: time::utc(self.context.now()),
@@ -260,6 +407,22 @@ impl<'s> Scene<'s> {
         append_line(&*self.context.disk, &path, &evidence.line())?;
         Ok(evidence)
     }
+}
+
+/// Fails once the caller has taken its call back.
+pub(crate) fn check_not_cancelled(watch: &dyn Watch, command: &str) -> Result<(), Error> {
+    match watch.is_cancelled() {
+        true => Err(Error::CallCancelled {
+            what: command.to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
+/// The name of a run's lock.
+fn run_name(gate: &str, source: Source, command: &str, tree: &str) -> String {
+    let seed = format!("{gate} {} {tree} {command}", source.name());
+    ContentHash::of(seed.as_bytes()).to_string()
 }
 
 /// All evidence of a run that can be read.
@@ -285,7 +448,7 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
         },
         hint: Advice::MakeKey,
     };
-    let bytes = relayed::read_key(path).map_err(|error| bad(cannot_be_read(&error)))?;
+    let bytes = signing::read_key(path).map_err(|error| bad(cannot_be_read(&error)))?;
     let key = bytes.trim_ascii();
     if key.is_empty() {
         return Err(bad(Why::IsEmpty));

@@ -7,6 +7,7 @@
 
 pub mod evidence;
 mod files;
+mod run_lock;
 pub mod seal;
 
 use crate::context::Context;
@@ -29,6 +30,10 @@ use std::sync::Arc;
 
 /// The trigger of the transition that begins a run.
 pub(crate) const START: &str = "START";
+/// The trigger of the transition that ends a run.
+pub(crate) const DONE: &str = "DONE";
+/// The trigger of the transition that goes back to an earlier phase.
+pub(crate) const BACK: &str = "BACK";
 /// The trigger of the transition that takes a run over.
 pub(crate) const ADOPT: &str = "ADOPT";
 
@@ -66,6 +71,8 @@ pub(crate) struct Ledger {
     pub(crate) seal: Option<String>,
     /// Bowline began it, or took it over.
     pub(crate) adopted: bool,
+    /// The tree that was there when the run was done.
+    pub(crate) done_tree: Option<String>,
     /// For each gate that was ever passed, the evidence of the last time.
     pub(crate) passed: Vec<(String, String)>,
 }
@@ -99,6 +106,11 @@ impl Ledger {
                 };
             }
             ledger.adopted |= [START, ADOPT].contains(&moved.trigger.as_str());
+            match moved.trigger.as_str() {
+                DONE => ledger.done_tree = fact("tree").map(str::to_owned),
+                BACK => ledger.done_tree = None,
+                _ => {}
+            }
             if let Some(seal) = fact("seal") {
                 ledger.seal = Some(seal.to_owned());
             }

@@ -5,17 +5,22 @@ use super::{KnownFile, Notice, View};
 use crate::context::Context;
 use crate::develop::Known;
 use crate::error::Error;
-use crate::kinds::{self, FileKind};
+use crate::install;
+use crate::kinds::{self, Examined, FileKind};
+use crate::operations::orchestrate::{own_plan, total_by_plan};
 use crate::past;
 use crate::rebuild;
 use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::Finding;
-use bowline_formats::json::JsonDocument;
+use bowline_formats::json::{JsonDocument, lookup};
 use bowline_formats::orchestrate;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::Run;
+use bowline_machines::develop::{Phase, Run};
 use bowline_statefiles::{Situation, Snapshot, Source, StateFile};
+use bowline_words::message as words;
+use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A document as far as it is believed, and the names of what is not.
@@ -73,6 +78,11 @@ pub(crate) trait Beyond: Sync {
         false
     }
 
+    /// What was found in a document, held against what else is known.
+    fn examined(&self, _: &KnownFile, _: &JsonDocument, found: Examined) -> Examined {
+        found
+    }
+
     /// A document rebuilt from what else is known.
     fn rebuilt(&self, _: &KnownFile, _: Timestamp) -> Option<JsonDocument> {
         None
@@ -84,8 +94,8 @@ pub(crate) trait Beyond: Sync {
     }
 
     /// What a reader is told that needs more than the document.
-    fn told(&self, _: &Context, _: &KnownFile, _: &View) -> Option<Notice> {
-        None
+    fn told(&self, _: &Context, _: &KnownFile, _: &View) -> Vec<Notice> {
+        Vec::new()
     }
 }
 
@@ -130,8 +140,8 @@ impl Beyond for CurrentTask {
         OfMemory.is_missing(file, snapshot)
     }
 
-    fn told(&self, context: &Context, file: &KnownFile, view: &View) -> Option<Notice> {
-        past::finished_notice(context, file, view)
+    fn told(&self, context: &Context, file: &KnownFile, view: &View) -> Vec<Notice> {
+        Vec::from_iter(past::finished_notice(context, file, view))
     }
 }
 
@@ -191,6 +201,22 @@ impl Beyond for GuardedRun {
         view.examined.next = known.next(context, view.run(), None)?;
         Ok(())
     }
+
+    fn told(&self, context: &Context, file: &KnownFile, view: &View) -> Vec<Notice> {
+        if view.run().is_none_or(|run| run.phase == Phase::Done) {
+            return Vec::new();
+        }
+        let off = install::git_hooks_off(&file.path);
+        let off = off.map(|words| Notice::Keeper {
+            code: "git_hooks_off",
+            words,
+        });
+        let known = Known::at(context, file, view.history.as_ref()).ok();
+        let seal = known.and_then(|known| known.seal(context).ok()?);
+        let skips = seal.is_some_and(|seal| seal.rules.tree == Some(false));
+        let skips = skips.then_some(Notice::TreeNotCompared);
+        off.into_iter().chain(skips).collect()
+    }
 }
 
 /// A run of a plan, which says much of it again.
@@ -203,6 +229,35 @@ impl Beyond for Planned {
 
     fn can_be_read(&self, document: &JsonDocument) -> bool {
         orchestrate::known(document).is_ok()
+    }
+
+    fn examined(&self, file: &KnownFile, document: &JsonDocument, mut found: Examined) -> Examined {
+        let place = "/metrics/total_tasks";
+        let at = found.findings.iter().position(|one| one.pointer == place);
+        let Some((at, total)) = at.zip(total_by_plan(file, document)) else {
+            return found;
+        };
+        let told = lookup(document.value(), place).and_then(Value::as_u64);
+        let makes = total.to_string();
+        match told {
+            Some(told) if Ok(told) == u64::try_from(total) => {
+                found.findings.remove(at);
+            }
+            Some(told) => {
+                let is = told.to_string();
+                found.findings[at].message = words::Found::Derived { is, makes };
+            }
+            None => found.findings[at].message = words::Found::DerivedMissing { makes },
+        }
+        if let Some(value) = found.fixed.pointer_mut(place) {
+            *value = total.into();
+        }
+        found
+    }
+
+    fn told(&self, _: &Context, file: &KnownFile, view: &View) -> Vec<Notice> {
+        let root = file.path.parent().and_then(Path::parent);
+        root.map_or_else(Vec::new, |root| own_plan::notices(root, &view.document))
     }
 
     fn rebuilt(&self, file: &KnownFile, now: Timestamp) -> Option<JsonDocument> {

@@ -9,6 +9,7 @@ use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::path::DOCUMENT_BYTES_MAX;
+use bowline_formats::merge::{distance, merge};
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
@@ -42,6 +43,28 @@ struct Decided {
     found: Vec<Finding>,
     /// What the next document says, where whoever decided knows it already.
     examined: Option<Examined>,
+}
+
+/// A change that somebody else's write took back before it was acknowledged.
+struct TakenBack {
+    before: JsonDocument,
+    next: JsonDocument,
+    moved: Moved,
+}
+
+impl TakenBack {
+    /// The decision to leave a document as it is, because it has the appended value already: its editor read the file in
+    /// the moment in which the change was in place. Other changes may be made twice, and a value may not be appended twice.
+    fn decide_again(&self, document: &JsonDocument) -> Option<Decided> {
+        let now = document.value();
+        let merged = merge(self.before.value(), self.next.value(), now);
+        (self.moved.trigger == "APPEND" && distance(&merged, now) == 0).then(|| Decided {
+            next: Some(document.clone()),
+            moved: self.moved.clone(),
+            found: Vec::new(),
+            examined: None,
+        })
+    }
 }
 
 /// Holds the tasks of a memory to the size of its other files. One that is too large already may become smaller.
@@ -109,6 +132,7 @@ impl KnownFile {
             notices: Vec::new(),
             sequence,
             version: sequence,
+            edited: None,
             history: updated.snapshot.history,
         };
         Ok(Changed {
@@ -271,9 +295,10 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         let mut rereads = REREADS_MAX;
+        let mut taken_back = None;
         let may_restore = !context.dry_run && self.kind.beyond().comes_back_unasked();
         loop {
-            match self.change(context, &mut decide) {
+            match self.change(context, &mut taken_back, &mut decide) {
                 Ok(changed) => {
                     return Ok(changed.map(|mut changed| {
                         changed.view.notices.splice(0..0, restored);
@@ -314,6 +339,7 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
+        taken_back: &mut Option<TakenBack>,
         mut decide: impl FnMut(Option<&JsonDocument>, &Snapshot) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
@@ -333,9 +359,20 @@ impl KnownFile {
                         .map_err(Stop::Damaged)?,
                 ),
             };
-            let Some(decided) = decide(document.as_ref(), snapshot)? else {
+            let again = taken_back.as_ref().zip(document.as_ref());
+            let decided = match again.and_then(|(earlier, now)| earlier.decide_again(now)) {
+                Some(decided) => Some(decided),
+                None => decide(document.as_ref(), snapshot)?,
+            };
+            let Some(decided) = decided else {
                 return Ok(None);
             };
+            let both = document.clone().zip(decided.next.clone());
+            *taken_back = both.map(|(before, next)| TakenBack {
+                before,
+                next,
+                moved: decided.moved.clone(),
+            });
             if let (Some(next), FileKind::TaskState) = (&decided.next, self.kind) {
                 may_grow(document.as_ref(), next)?;
             }
@@ -389,6 +426,7 @@ impl KnownFile {
             notices,
             sequence,
             version: sequence,
+            edited: None,
             history: updated.snapshot.history,
         };
         Ok(Some(Changed {
@@ -483,9 +521,9 @@ impl KnownFile {
         context: &Context,
         decide: impl Fn(&JsonDocument, &Snapshot) -> Result<Option<(JsonDocument, Moved)>, Error>,
     ) -> Result<Option<Changed>, Error> {
-        let outcome = self.change(context, |document, snapshot| {
+        let outcome = self.change(context, &mut None, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let found = kinds::examine(self.kind, document).map_err(Stop::Damaged)?;
+            let found = self.examine(document).map_err(Stop::Damaged)?;
             self.writable(&found.findings)?;
             let decided = decide(document, snapshot)?;
             Ok(decided.map(|(next, moved)| Decided {

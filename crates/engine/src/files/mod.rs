@@ -12,6 +12,7 @@ pub use crate::notice::{Notice, Origin};
 use crate::relayed;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
+use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_formats::json::{JsonDocument, ParseError};
 use bowline_formats::orchestrate::{FOREIGN, masked};
 use bowline_formats::thinking::Sheet;
@@ -52,6 +53,8 @@ pub struct View {
     /// Which version of the document it is, for whoever decides on what they saw: the last journal line, or one more where
     /// somebody else's edit is not noted yet.
     pub version: u64,
+    /// The hash of the document where it is an outside edit that the journal does not know yet.
+    pub(crate) edited: Option<ContentHash>,
     /// What the journal knew up to that line, for a kind that is not believed without it.
     pub(crate) history: Option<Arc<History>>,
 }
@@ -138,6 +141,12 @@ impl Moved {
     pub fn with(self, metadata: Value) -> Self {
         Moved { metadata, ..self }
     }
+}
+
+/// The code of the finding that says that another program wrote the file.
+fn foreign_code(findings: &[Finding]) -> Option<&'static str> {
+    let foreign = |code: &&str| [FOREIGN, OTHER_PROGRAM].contains(code);
+    findings.iter().map(|finding| finding.code).find(foreign)
 }
 
 /// What became of a damaged file.
@@ -228,6 +237,7 @@ impl KnownFile {
                     notices: Vec::new(),
                     sequence: 0,
                     version: 0,
+                    edited: None,
                     history: None,
                 })
             }
@@ -246,7 +256,7 @@ impl KnownFile {
         let (document, examined) = Self::parse(bytes)
             .and_then(|document| self.believed(snapshot, document, &mut notices))
             .and_then(|document| {
-                let examined = kinds::examine(self.kind, &document)?;
+                let examined = self.examine(&document)?;
                 Ok((document, examined))
             })
             .map_err(|findings| self.damaged(findings))?;
@@ -259,8 +269,15 @@ impl KnownFile {
             notices,
             sequence: snapshot.seq,
             version: version_of(snapshot),
+            edited: unnoted_edit(snapshot),
             history: snapshot.history.clone(),
         })
+    }
+
+    /// What is found in a document of this file.
+    pub(crate) fn examine(&self, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
+        let found = kinds::examine(self.kind, document)?;
+        Ok(self.kind.beyond().examined(self, document, found))
     }
 
     fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
@@ -284,9 +301,9 @@ impl KnownFile {
 
     pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
         let path = self.path.clone();
-        match findings.iter().any(|finding| finding.code == FOREIGN) {
-            true => Error::Foreign { path },
-            false => Error::Damaged { path, findings },
+        match foreign_code(&findings) {
+            Some(code) => Error::Foreign { path, code },
+            None => Error::Damaged { path, findings },
         }
     }
 
@@ -337,8 +354,7 @@ impl KnownFile {
 
     /// Whether a text can be read as this kind.
     pub(crate) fn is_good(&self, text: &str) -> bool {
-        let read = Self::parse(text.as_bytes());
-        read.is_ok_and(|document| kinds::examine(self.kind, &document).is_ok())
+        kinds::is_document(self.kind, text)
     }
 
     /// Keeps a dated copy. Only of a document that can be read: one that cannot is restored first, as by every change.
@@ -388,7 +404,7 @@ impl KnownFile {
         context: &Context,
         findings: &[Finding],
     ) -> Result<Option<Recovery>, Error> {
-        if findings.iter().any(|finding| finding.code == FOREIGN) {
+        if foreign_code(findings).is_some() {
             return Err(self.damaged(findings.to_vec()));
         }
         let reason = findings.last().map_or_else(
@@ -455,8 +471,19 @@ impl KnownFile {
 }
 
 fn version_of(snapshot: &Snapshot) -> u64 {
-    let edited = matches!(snapshot.situation, Situation::Outside { .. }) && snapshot.unnoted;
-    snapshot.seq + u64::from(edited)
+    snapshot.seq + u64::from(is_unnoted_edit(snapshot))
+}
+
+fn is_unnoted_edit(snapshot: &Snapshot) -> bool {
+    matches!(snapshot.situation, Situation::Outside { .. }) && snapshot.unnoted
+}
+
+/// The hash of a document that is an outside edit which the journal does not know yet.
+pub(crate) fn unnoted_edit(snapshot: &Snapshot) -> Option<ContentHash> {
+    let bytes = snapshot.bytes.as_ref();
+    bytes
+        .filter(|_| is_unnoted_edit(snapshot))
+        .map(|bytes| ContentHash::of(bytes))
 }
 
 fn unparsable(error: &ParseError) -> Finding {

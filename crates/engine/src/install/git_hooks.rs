@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::words::shown;
 use bowline_formats::client_hooks::quoted;
 use bowline_gate::git_hook::GitHook;
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, Notice as Told, Wrong};
 use std::path::{Path, PathBuf};
 
 /// The first line after the interpreter: by it our scripts are known.
@@ -56,6 +56,19 @@ pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
         }
     }
     Ok(edits)
+}
+
+/// The first of our scripts in a folder that git would not run.
+pub(super) fn first_off(folder: &Path) -> Option<Told> {
+    GitHook::ALL.into_iter().find_map(|hook| {
+        let (path, _) = places(folder, hook);
+        let ours = read(&path).ok().flatten().is_some_and(|it| is_ours(&it));
+        match (ours, is_executable(&path)) {
+            (true, true) => None,
+            (true, false) => Some(Told::GitHookNotExecutable { path: shown(&path) }),
+            (false, _) => Some(Told::GitHookMissing { path: shown(&path) }),
+        }
+    })
 }
 
 fn places(folder: &Path, hook: GitHook) -> (PathBuf, PathBuf) {

@@ -10,9 +10,10 @@ use crate::words::{shown, system};
 use crate::{history, process};
 use bowline_formats::client_hooks::{self, Dialect, LAUNCHER, PROGRAM, Reach};
 use bowline_formats::json::JsonDocument;
-use bowline_gate::locate;
+use bowline_gate::verdict::has_closed_gate;
+use bowline_gate::{belief, locate};
 use bowline_statefiles::write_whole;
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::message::{Advice, Notice as Told, Why, Wrong};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,16 @@ impl Client {
         Client::Opencode,
     ];
 
+    /// The client's name on our command line and in its hooks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Client::Claude => "claude",
+            Client::Codex => "codex",
+            Client::Gemini => "gemini",
+            Client::Opencode => "opencode",
+        }
+    }
+
     /// The file of the project that names our hooks, below the root of a workspace.
     pub const fn settings(self) -> &'static str {
         match self {
@@ -73,7 +84,7 @@ impl Client {
     /// Those files with our hooks in or out; none where there is nothing to take out.
     fn edits(self, root: &Path, program: Option<&str>) -> Result<Vec<Edit>, Error> {
         let path = root.join(self.settings());
-        let anywhere = program.map(|_| Reach::Anywhere);
+        let anywhere = program.map(|_| Reach::Anywhere(self.name()));
         let shared = match self {
             Client::Claude | Client::Codex => settings(&path, anywhere, Dialect::Claude)?,
             Client::Gemini => settings(&path, anywhere, Dialect::Gemini)?,
@@ -144,9 +155,18 @@ pub struct Plan {
     pub kept: Vec<PathBuf>,
 }
 
-/// Plans to put everything in. Without clients those that are used here are taken, and Claude Code when none is.
-pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error> {
+/// Plans to put everything in. Without clients those that are used here are taken, and Claude Code when none is. A person's
+/// move while a gate is closed: it changes which hooks ask the gate.
+pub fn plan(
+    context: &Context,
+    start: &Path,
+    clients: &[Client],
+    shim: &Path,
+) -> Result<Plan, Error> {
     let root = root_of(start);
+    if !context.dry_run && has_closed_gate(&belief::of_folder(&root)) {
+        history::person(context, "init")?;
+    }
     let mut clients = clients.to_vec();
     if clients.is_empty() {
         clients.extend(Client::ALL.into_iter().filter(|one| one.is_used(&root)));
@@ -179,6 +199,25 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits,
         kept,
     })
+}
+
+/// Why git does not ask the gates of the run whose file is at a path, though `bowline init` was run there. Reads only.
+pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
+    let top = locate::git_top(locate::root_of(run_file))?;
+    let common = locate::git_common_dir(&top)?;
+    // Where nobody ran it nothing is missed.
+    if !common.join(LAUNCHER).exists() {
+        return None;
+    }
+    let folder = match hooks_folder(&top) {
+        Ok(folder) => folder,
+        Err(Error::BadInput {
+            message: Wrong::SharedHooks { path },
+            ..
+        }) => return Some(Told::GitHooksElsewhere { path }),
+        Err(_) => return None,
+    };
+    git_hooks::first_off(&folder)
 }
 
 /// Plans to take everything out again. A person's move: these are the gates.

@@ -12,6 +12,8 @@ use crate::git::GIT_MIN;
 use crate::kinds::FileKind;
 use crate::lost::Lost;
 use crate::notice::{Notice, Origin};
+use crate::relayed;
+use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::Lang;
@@ -131,7 +133,10 @@ impl Error {
                 }
             }
             Error::UnknownKind { path } => Trouble::UnknownKind { path: shown(path) },
-            Error::Foreign { path } => Trouble::Foreign { path: shown(path) },
+            Error::Foreign { path, code } => match *code == OTHER_PROGRAM {
+                true => Trouble::AnotherProgramsFile { path: shown(path) },
+                false => Trouble::Foreign { path: shown(path) },
+            },
             Error::NoPlan { path } => Trouble::NoPlan { path: shown(path) },
             Error::AlreadyExists { path }
                 if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
@@ -151,6 +156,10 @@ impl Error {
             },
             Error::NobodyRuns { path } => Trouble::NobodyRuns { path: shown(path) },
             Error::NoAgent { name } => Trouble::NoAgent { name: name.clone() },
+            Error::AgentNotInstalled { name, program } => Trouble::AgentNotInstalled {
+                name: name.clone(),
+                program: program.clone(),
+            },
             Error::Breaker { id, why } => Trouble::Breaker {
                 id: id.clone(),
                 why: why.clone(),
@@ -211,9 +220,21 @@ impl Error {
             }
             Error::RunChanged => Trouble::RunChanged,
             Error::MovedOn { path } => Trouble::MovedOn { path: shown(path) },
-            Error::NoSuchTransition { path, sequence } => Trouble::NoSuchTransition {
-                path: shown(path),
-                sequence: *sequence,
+            Error::NoSuchTransition {
+                path,
+                sequence,
+                begins,
+            } => match begins {
+                None => Trouble::NoSuchTransition {
+                    path: shown(path),
+                    sequence: *sequence,
+                },
+                Some(first) => Trouble::TransitionNotKept {
+                    path: shown(path),
+                    sequence: *sequence,
+                    first: first.sequence,
+                    at: first.at.clone(),
+                },
             },
             Error::NothingToUndo { path } => Trouble::NothingToUndo { path: shown(path) },
             Error::EffectsLeft { sequence, trigger } => Trouble::EffectsLeft {
@@ -234,10 +255,17 @@ impl Error {
             Error::NotVerified { reasons } => Trouble::NotVerified {
                 reasons: reasons.clone(),
             },
-            Error::ProgramFailed { program, message } => Trouble::ProgramFailed {
-                program: program.clone(),
-                said: message.clone(),
-            },
+            Error::ProgramFailed { program, message } => {
+                let (program, said) = (program.clone(), message.clone());
+                match relayed::denied_path(message) {
+                    Some(path) => Trouble::DeniedBySandbox {
+                        program,
+                        said,
+                        path,
+                    },
+                    None => Trouble::ProgramFailed { program, said },
+                }
+            }
             Error::GitTooOld { found } => Trouble::GitTooOld {
                 found: found.clone(),
                 needed: format!("{}.{}", GIT_MIN.0, GIT_MIN.1),
@@ -257,9 +285,11 @@ impl Error {
                     (None, stopped) => Trouble::ShimSilentSomewhere { id, stopped },
                 }
             }
-            Error::TreeChanged { command } => Trouble::TreeChanged {
+            Error::ChangedWhileRunning { command, changes } => Trouble::ChangedWhileRunning {
                 command: command.clone(),
+                changes: changes.clone(),
             },
+            Error::CallCancelled { what } => Trouble::CallCancelled { what: what.clone() },
             Error::NotYet { id, want, seconds } => {
                 let (id, seconds) = (id.clone(), *seconds);
                 match want {
@@ -279,6 +309,12 @@ impl Error {
             Error::StateInSandbox { root, folder } => Trouble::StateInSandbox {
                 root: shown(root),
                 folder: shown(folder),
+            },
+            Error::OutsideTree { changes } => Trouble::OutsideTree {
+                changes: changes.clone(),
+            },
+            Error::NoSigningSandbox { message } => Trouble::NoSigningSandbox {
+                why: message.clone(),
             },
             Error::RootThroughLink { link, target } => Trouble::RootThroughLink {
                 link: shown(link),
@@ -456,6 +492,7 @@ fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
                 Refused::InputClosed => AgentTrouble::InputClosed { said },
                 Refused::NotRunning => AgentTrouble::NotRunning { said },
                 Refused::AgentPeer => AgentTrouble::AgentPeer { said },
+                Refused::NoDescriptors => AgentTrouble::NoDescriptors { said },
                 Refused::BadRequest => AgentTrouble::BadRequest { said },
                 Refused::Unsupported => AgentTrouble::Unsupported { said },
             }
@@ -492,6 +529,7 @@ impl Notice {
                 places: places.join(", "),
             },
             Notice::NotIgnored => NoticeWords::NotIgnored,
+            Notice::TreeNotCompared => NoticeWords::TreeNotCompared,
             Notice::Mended(finding) => {
                 let (pointer, found) = (finding.pointer.clone(), finding.message.clone());
                 match &finding.repair {

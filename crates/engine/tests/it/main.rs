@@ -8,6 +8,7 @@
 mod damage;
 mod gates;
 mod guarded;
+mod lookback;
 mod memory;
 mod outside;
 mod steps;
@@ -41,8 +42,10 @@ fn context() -> Context {
         what: "test".into(),
         disk: std::sync::Arc::new(bowline_engine::statefiles::RealDisk),
         evidence_key: None,
+        unsandboxed_signing: false,
         here: "/".into(),
         variables: bowline_engine::context::Variables::default(),
+        lang: bowline_words::Lang::En,
         seen: bowline_engine::context::Seen::default(),
     }
 }

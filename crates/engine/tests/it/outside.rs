@@ -1,7 +1,8 @@
 //! Edits around the lock: adopted, told, and never silently losing what was acknowledged.
 
-use crate::{Essay, codes, context, outputs};
-use bowline_engine::doctor;
+use crate::{Essay, codes, context, meddled, output, outputs};
+use bowline_engine::{doctor, history};
+use std::fs;
 
 #[test]
 fn an_edit_of_the_last_version_is_adopted_and_kept() {
@@ -122,4 +123,90 @@ fn an_editor_that_held_the_file_open_for_long_loses_nothing() {
     let view = essay.view();
     let outputs = &view.document.value()["stages"]["planning"]["outputs"];
     assert_eq!(outputs.as_array().unwrap().len(), 152);
+}
+
+/// Records an output while an editor truncates the file in the moment of the exchange, and never writes again.
+fn output_while_truncated(essay: &Essay, name: &str) {
+    let path = essay.path();
+    let truncated = meddled("exchange", move |before| {
+        if before == 0 {
+            fs::write(&path, "").unwrap();
+        }
+    });
+    output(&truncated, essay.folder(), name);
+}
+
+fn findings(essay: &Essay) -> Vec<String> {
+    let diagnosis = doctor::examine(&context(), essay.file()).unwrap();
+    let findings = diagnosis.findings.iter();
+    findings
+        .map(|one| format!("{} {}", one.code, one.message))
+        .collect()
+}
+
+#[test]
+fn an_empty_file_seen_again_is_not_an_older_version_put_back() {
+    let essay = Essay::begun();
+    let stale = essay.text();
+    essay.output("c.md");
+    essay.write(stale.replace("에세이", "수필"));
+    output_while_truncated(&essay, "d.md");
+    output_while_truncated(&essay, "e.md");
+    output_while_truncated(&essay, "f.md");
+
+    let found = findings(&essay);
+    assert!(found[0].contains("#4 OUTPUT"), "{found:?}");
+    for one in history::transitions(essay.file()).unwrap() {
+        assert!(one.metadata.get("putBack").is_none(), "{one:?}");
+    }
+    essay.repair();
+    assert_eq!(
+        essay.outputs(),
+        ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"]
+    );
+    assert_eq!(findings(&essay), [""; 0]);
+}
+
+#[test]
+fn a_version_put_back_settles_only_what_came_after_it() {
+    let essay = Essay::begun();
+    let stale = essay.text();
+    essay.output("c.md");
+    essay.write(stale.replace("에세이", "수필"));
+    essay.output("d.md");
+    let sixth = essay.text();
+    essay.output("e.md");
+    // A person goes back to before e; the loss of c is older than that, and stays a loss.
+    essay.write(&sixth);
+    let found = findings(&essay).join("; ");
+    assert!(
+        found.contains("#4 OUTPUT") && !found.contains("lost_transition #7"),
+        "{found}"
+    );
+    essay.output("f.md");
+    let found = findings(&essay).join("; ");
+    assert!(found.contains("#4 OUTPUT"), "{found}");
+    assert!(!found.contains("#7 OUTPUT"), "{found}");
+    essay.repair();
+    assert_eq!(essay.outputs(), ["a.md", "b.md", "c.md", "d.md", "f.md"]);
+
+    // A version from before the repair lacks c again, and so says the doctor.
+    essay.write(&sixth);
+    let found = findings(&essay).join("; ");
+    assert!(found.contains("#4 OUTPUT"), "{found}");
+}
+
+#[test]
+fn a_version_put_back_from_before_a_loss_has_no_loss() {
+    let essay = Essay::begun();
+    let third = essay.text();
+    essay.output("c.md");
+    essay.write(third.replace("에세이", "수필"));
+    essay.output("d.md");
+    essay.write(&third);
+    let found = findings(&essay).join("; ");
+    assert!(!found.contains("lost_transition"), "{found}");
+    essay.output("e.md");
+    assert_eq!(findings(&essay), [""; 0]);
+    assert_eq!(essay.outputs(), ["a.md", "b.md", "e.md"]);
 }

@@ -365,3 +365,31 @@ fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
     doctor::repair(&context(), memory.state()).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("third"));
 }
+
+#[test]
+fn a_value_that_an_editor_read_before_it_was_acknowledged_is_appended_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    memory.init(&context()).unwrap();
+    let first = memory.context_append(&context(), "shared_data.log", &json!("a"));
+    let path = first.unwrap().view.path;
+    // An editor writes right before our exchange, reads what is in place after it, and is first to write again: its own
+    // version goes back into place, and then it writes what it has read.
+    let (file, read) = (path.clone(), std::sync::Mutex::new(String::new()));
+    let editor = meddled("exchange", move |before| match before {
+        0 => {
+            let text = fs::read_to_string(&file).unwrap();
+            fs::write(&file, text + " ").unwrap();
+        }
+        1 => *read.lock().unwrap() = fs::read_to_string(&file).unwrap(),
+        2 => fs::write(&file, read.lock().unwrap().as_str().to_owned() + "\n").unwrap(),
+        _ => {}
+    });
+    let quicker = MemoryFolder::at(&editor, folder.path());
+    let value = json!("b");
+    quicker
+        .context_append(&editor, "shared_data.log", &value)
+        .unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("\"b\"").count(), 1, "{text}");
+}

@@ -43,6 +43,8 @@ struct Call {
     name: String,
     /// Its input as it was announced, as JSON.
     input: String,
+    /// The differences that it shows an editor, as JSON. Some agents do not repeat them when they ask for permission.
+    differences: Option<String>,
 }
 
 impl Talk {
@@ -81,6 +83,12 @@ impl Talk {
         }
     }
 
+    /// The differences that an announced call shows.
+    fn differences(&mut self, id: &str) -> Option<&mut String> {
+        let call = self.calls.iter_mut().find(|call| call.id == id)?;
+        call.differences.as_mut()
+    }
+
     /// Reports every call that is left.
     pub(super) fn over(&mut self, emit: &mut impl FnMut(What<'_>)) {
         for call in self.calls.drain(..) {
@@ -91,14 +99,21 @@ impl Talk {
 
 impl Call {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.id.len() + self.name.len() + self.input.len()
+        let differences = self.differences.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.id.len() + self.name.len() + self.input.len() + differences
     }
 
     fn report(self, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
         emit(What::ToolUsed {
             id: self.id.into(),
             name: self.name.into(),
-            input: input.map_or(&*self.input, RawValue::get).into(),
+            input: match (input, &self.differences) {
+                (Some(input), _) => input.get().into(),
+                (None, Some(shown)) if self.input == "null" => {
+                    format!("{{\"content\":{shown}}}").into()
+                }
+                (None, _) => self.input.into(),
+            },
         });
     }
 }
@@ -193,7 +208,8 @@ fn updated(
     talk: &mut Talk,
     emit: &mut impl FnMut(What<'_>),
 ) {
-    let pending = update.status.is_some_and(|status| status.is("pending"));
+    let status = |name: &str| update.status.as_ref().is_some_and(|it| it.is(name));
+    let (pending, ended) = (status("pending"), status("completed") || status("failed"));
     match &*update.session_update.0 {
         "agent_message_chunk" => {
             let message = update.message_id.map(|id| id.0.into_owned());
@@ -215,16 +231,25 @@ fn updated(
                 id: or_empty(update.tool_call_id).into_owned(),
                 name: or_empty(update.name.or(update.title)).into_owned(),
                 input: raw(update.raw_input).to_owned(),
+                differences: differences_in(update.content),
             };
-            if pending {
+            if pending || call.differences.is_some() {
                 talk.announced(call, emit);
             } else {
                 call.report(None, emit);
             }
         }
-        "tool_call_update" if update.raw_input.is_some() || !pending => {
-            words.end(emit);
-            talk.used(&or_empty(update.tool_call_id), update.raw_input, emit);
+        "tool_call_update" => {
+            let id = or_empty(update.tool_call_id);
+            let over = ended || !pending && talk.differences(&id).is_none();
+            if update.raw_input.is_some() || over {
+                words.end(emit);
+                talk.used(&id, update.raw_input, emit);
+            } else if let (Some(shown), Some(new)) =
+                (talk.differences(&id), differences_in(update.content))
+            {
+                *shown = new;
+            }
         }
         "usage_update" => {
             let dollars = update
@@ -257,6 +282,41 @@ struct ToolCall<'a> {
     name: Option<Text<'a>>,
     title: Option<Text<'a>>,
     raw_input: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
+    locations: Option<&'a RawValue>,
+}
+
+/// The content of a call, as JSON, where differences are among it.
+fn differences_in(content: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Option<Text<'a>>,
+    }
+    let content = content?.get();
+    let kinds: Vec<Kind<'_>> = serde_json::from_str(content).ok()?;
+    let differs = |it: &Kind<'_>| it.kind.as_ref().is_some_and(|kind| kind.is("diff"));
+    kinds.iter().any(differs).then(|| content.to_owned())
+}
+
+/// What the tool would be used with, as JSON. Some agents tell it only by what they show an editor: differences and places.
+fn input_of(call: &ToolCall<'_>, announced: Option<&str>) -> String {
+    if let Some(input) = call.raw_input {
+        return input.get().to_owned();
+    }
+    let content = call.content.map(RawValue::get).or(announced);
+    let shown = [
+        ("content", content),
+        ("locations", call.locations.map(RawValue::get)),
+    ];
+    let fields: Vec<String> = shown
+        .iter()
+        .filter_map(|(name, value)| Some(format!("\"{name}\":{}", (*value)?)))
+        .collect();
+    match fields.is_empty() {
+        true => "null".to_owned(),
+        false => format!("{{{}}}", fields.join(",")),
+    }
 }
 
 fn asked(
@@ -270,14 +330,16 @@ fn asked(
     if method.is("session/request_permission") {
         let permission: Permission<'_> = serde_json::from_str(params)?;
         let call = permission.tool_call;
-        talk.used(&or_empty(call.tool_call_id), call.raw_input, emit);
+        let of = or_empty(call.tool_call_id.clone());
+        let input = input_of(&call, talk.differences(&of).map(|it| it.as_str()));
+        talk.used(&of, call.raw_input, emit);
         emit(What::WantsPermission {
             request: Request {
                 id: id.get().into(),
                 body: permission.options.get().into(),
             },
             tool: or_empty(call.name.or(call.title)),
-            input: raw(call.raw_input).into(),
+            input: input.into(),
         });
     } else {
         emit(What::ProtocolError(ProtocolError::Unsupported {
@@ -323,6 +385,10 @@ fn answered(
         } else {
             refused(error, emit);
         }
+        return Ok(());
+    }
+    if id == id::INITIALIZE {
+        emit(What::Initialized);
         return Ok(());
     }
     let answer = match result.map(RawValue::get) {

@@ -35,6 +35,8 @@ pub struct Resume {
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What<'a> {
+    /// The client has answered the greeting of its protocol: a conversation can be opened now.
+    Initialized,
     /// The client has a conversation, by whose id it can be resumed.
     Session {
         /// The id.

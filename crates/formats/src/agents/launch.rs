@@ -1,5 +1,81 @@
 //! The command lines of the clients we know, as far as their protocol needs them. What an agent may do is the user's to add.
 
+/// A client whose command line is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub enum BuiltInClient {
+    /// Claude Code.
+    #[serde(rename = "claude")]
+    Claude,
+    /// Codex.
+    #[serde(rename = "codex")]
+    Codex,
+    /// Gemini.
+    #[serde(rename = "gemini")]
+    Gemini,
+    /// OpenCode.
+    #[serde(rename = "opencode")]
+    OpenCode,
+}
+
+impl BuiltInClient {
+    /// Its name, which is also its program.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BuiltInClient::Claude => "claude",
+            BuiltInClient::Codex => "codex",
+            BuiltInClient::Gemini => "gemini",
+            BuiltInClient::OpenCode => "opencode",
+        }
+    }
+
+    /// The argument that names its model, where it has one.
+    pub const fn model_flag(self) -> Option<&'static str> {
+        match self {
+            BuiltInClient::Claude | BuiltInClient::Codex | BuiltInClient::Gemini => Some("--model"),
+            // `opencode acp` takes its model from opencode.json.
+            BuiltInClient::OpenCode => None,
+        }
+    }
+
+    /// Whether an argument is part of its protocol, so that no user may set it.
+    pub fn reserves(self, argument: &str) -> bool {
+        let reserved: &[&str] = match self {
+            BuiltInClient::Claude => &[
+                "-p",
+                "--print",
+                "--input-format",
+                "--output-format",
+                "--permission-prompt-tool",
+                "--session-id",
+                "-r",
+                "--resume",
+                "-c",
+                "--continue",
+                "--fork-session",
+                "--no-session-persistence",
+                "--replay-user-messages",
+            ],
+            BuiltInClient::Codex => &["exec", "resume", "review", "--json", "--ephemeral"],
+            BuiltInClient::Gemini => &[
+                "--acp",
+                "--experimental-acp",
+                "-p",
+                "--prompt",
+                "-i",
+                "--prompt-interactive",
+                "-o",
+                "--output-format",
+                "-r",
+                "--resume",
+                "--session-id",
+            ],
+            BuiltInClient::OpenCode => &["acp", "run", "serve"],
+        };
+        let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+        argument == "--" || argument.is_empty() || reserved.contains(&name)
+    }
+}
+
 /// Which conversation a run belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conversation<'a> {

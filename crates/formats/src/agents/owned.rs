@@ -18,6 +18,7 @@ impl What<'_> {
     /// The same, for keeping.
     pub fn into_owned(self) -> What<'static> {
         match self {
+            What::Initialized => What::Initialized,
             What::Session { id, model } => What::Session {
                 id: own(id),
                 model: model.map(own),

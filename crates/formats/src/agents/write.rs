@@ -58,7 +58,8 @@ pub enum Delivery {
     NextRun(String),
     /// The client cannot be interrupted: end the run. What it should hear next is the prompt of another run.
     EndRun,
-    /// The client has no conversation yet: send it again after the event [`What::Session`](super::What::Session).
+    /// The client is not ready for it yet: send it again after [`What::Initialized`](super::What::Initialized) or
+    /// [`What::Session`](super::What::Session).
     Later,
     /// The protocol has no such thing, so nothing waits for it.
     Nothing,
@@ -85,6 +86,7 @@ pub enum Start<'a> {
 #[derive(Debug, Clone)]
 pub struct Writer {
     protocol: Protocol,
+    initialized: bool,
     session: Option<String>,
     requests: u64,
 }
@@ -94,6 +96,7 @@ impl Writer {
     pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
+            initialized: false,
             session: None,
             requests: 0,
         }
@@ -104,15 +107,30 @@ impl Writer {
         self.session = Some(id.to_owned());
     }
 
-    /// What the client must be told before anything else; often nothing.
-    pub fn start(&self, start: Start<'_>) -> String {
+    /// Takes note that the client is ready for a conversation, from the event [`What::Initialized`](super::What::Initialized).
+    pub fn initialized(&mut self) {
+        self.initialized = true;
+    }
+
+    /// The greeting that a client must be sent before anything else; often nothing.
+    pub fn greeting(&self) -> String {
         if self.protocol != Protocol::Acp {
             return String::new();
         }
         let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}});
         let hello = json!({"protocolVersion": ACP_VERSION, "clientCapabilities": capabilities});
-        let mut out = request(id::INITIALIZE, "initialize", &hello);
-        out += &match start {
+        request(id::INITIALIZE, "initialize", &hello)
+    }
+
+    /// Opens the conversation once the client has answered the greeting; often nothing.
+    pub fn open(&self, start: Start<'_>) -> Delivery {
+        if self.protocol != Protocol::Acp {
+            return Delivery::Nothing;
+        }
+        if !self.initialized {
+            return Delivery::Later;
+        }
+        Delivery::Input(match start {
             Start::New { cwd } => {
                 let params = json!({"cwd": cwd, "mcpServers": []});
                 request(id::NEW, "session/new", &params)
@@ -121,8 +139,7 @@ impl Writer {
                 let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
                 request(&format!("{}{session}", id::LOAD), "session/load", &params)
             }
-        };
-        out
+        })
     }
 
     /// How `message` reaches the client.

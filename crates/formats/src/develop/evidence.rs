@@ -59,6 +59,9 @@ pub struct Evidence {
     /// The end of what it printed, without the values of secret variables.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output_tail: String,
+    /// A person had it run outside of a sandbox although its evidence is signed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsandboxed: bool,
     /// The tree it was run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
@@ -119,6 +122,7 @@ mod tests {
             output_hash: Some("h".into()),
             output_bytes: 3,
             output_tail: "ok\n".into(),
+            unsandboxed: false,
             tree: Some("git:t".into()),
             policy: Some("p".into()),
             at: "2026-03-01T09:00:00Z".into(),

@@ -8,6 +8,7 @@ pub mod evidence;
 pub mod policy;
 pub mod seal;
 pub mod settings;
+pub mod tested;
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};

@@ -21,9 +21,10 @@ pub struct Policy {
     pub protected: Vec<String>,
     /// How long a command may run.
     pub timeout_seconds: u64,
-    /// Whether a gate is stale as soon as the tree is another than the one its command saw.
-    #[serde(default)]
-    pub tree: bool,
+    /// Whether a gate is stale as soon as the tree is another than the one its command saw; where nothing is said, in a
+    /// repository of git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<bool>,
     /// Further variables that commands get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,
@@ -38,7 +39,7 @@ impl Default for Policy {
             gates: BTreeMap::new(),
             protected: Vec::new(),
             timeout_seconds: TIMEOUT_SECONDS_DEFAULT,
-            tree: false,
+            tree: None,
             environment: Vec::new(),
             share: Vec::new(),
         }
@@ -49,6 +50,11 @@ impl Policy {
     /// The command of a gate.
     pub fn command(&self, gate: Gate) -> Option<&str> {
         self.gates.get(gate.name()).map(String::as_str)
+    }
+
+    /// Whether what lands must be the very tree that was tested.
+    pub fn compares_trees(&self, in_repository: bool) -> bool {
+        self.tree.unwrap_or(in_repository)
     }
 }
 
@@ -101,7 +107,7 @@ struct RawDevelop {
     gates: BTreeMap<String, RawGate>,
     protected: Vec<String>,
     timeout: Option<RawTime>,
-    tree: bool,
+    tree: Option<bool>,
     environment: Vec<String>,
     share: Vec<String>,
 }
@@ -199,7 +205,7 @@ mod tests {
         assert_eq!(policy.command(Gate::ArchitectVerified), Some("make test"));
         assert_eq!(policy.command(Gate::ReReviewClean), None);
         assert_eq!(policy.protected, ["tests/**"]);
-        assert_eq!((policy.timeout_seconds, policy.tree), (900, true));
+        assert_eq!((policy.timeout_seconds, policy.tree), (900, Some(true)));
         assert_eq!(read(""), Ok(Policy::default()));
     }
 

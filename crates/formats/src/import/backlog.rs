@@ -108,7 +108,6 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         };
         status(&mut draft, entry, last.as_deref(), &mut found);
         if let Some(parent) = parents[at].as_deref() {
-            draft.needs.retain(|it| it != parent);
             draft.keep("parent", parent);
             // A part that waits for none beside it begins when its parent could.
             let beside = |it: &String| {
@@ -125,9 +124,11 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         }
         let parts = (0..entries.len()).filter(|it| parents[*it].as_deref() == Some(&*entry.id));
         let parts: Vec<usize> = parts.collect();
+        // A part that needs its parent comes after it.
+        let first = parts.iter().filter(|&&it| !needs[it].contains(&entry.id));
         draft
             .follows
-            .extend(parts.iter().map(|&it| entries[it].id.clone()));
+            .extend(first.map(|&it| entries[it].id.clone()));
         let open = parts.iter().filter(|&&it| {
             let mut part = Draft::default();
             status(

@@ -25,6 +25,29 @@ const KEPT: [&str; 13] = [
 /// What has a place of its own.
 const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
 
+/// Words of issues that nobody works on any more: done, or given up.
+const CLOSED: [&str; 19] = [
+    "closed",
+    "done",
+    "complete",
+    "completed",
+    "finished",
+    "resolved",
+    "fixed",
+    "merged",
+    "shipped",
+    "cancelled",
+    "canceled",
+    "wontfix",
+    "wont_fix",
+    "won't_fix",
+    "rejected",
+    "abandoned",
+    "duplicate",
+    "obsolete",
+    "archived",
+];
+
 /// Reads `issues.jsonl`.
 ///
 /// # Errors
@@ -51,7 +74,8 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             found.unplaced.push(Unplaced::LineUnread { line });
             continue;
         };
-        if issue.get("status").and_then(Value::as_str) == Some("tombstone") {
+        let status = issue.get("status").map(text::of_value).unwrap_or_default();
+        if ["tombstone", "deleted"].contains(&status.to_ascii_lowercase().as_str()) {
             found.unplaced.push(Unplaced::Deleted { id: id.clone() });
             gone.insert(id);
             continue;
@@ -172,7 +196,8 @@ fn closed(
     id: &str,
 ) -> bool {
     let status = places.get(id).and_then(|&at| issues[at].1.get("status"));
-    status.and_then(Value::as_str) == Some("closed")
+    let word = status.and_then(Value::as_str).unwrap_or_default();
+    progress_of(word) == Progress::Done
 }
 
 /// One issue names another.
@@ -206,14 +231,27 @@ fn links(issues: &[(String, Map<String, Value>)]) -> Vec<Link> {
 
 fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
     let status = issue.get("status").map(text::of_value).unwrap_or_default();
-    draft.progress = match status.as_str() {
-        "in_progress" => Progress::InProgress,
-        "closed" => Progress::Done,
+    draft.progress = progress_of(&status);
+    if matches!(status.as_str(), "" | "open" | "in_progress" | "closed") {
+        return;
+    }
+    draft.keep("status", &status);
+    let id = draft.key.clone();
+    let done = draft.progress == Progress::Done;
+    found.unplaced.push(match done {
+        true => Unplaced::CountsAsDone { id, status },
+        false => Unplaced::StatusInText { id, status },
+    });
+}
+
+/// How far a status word says that an issue is. What was given up is done: nothing waits for it.
+fn progress_of(status: &str) -> Progress {
+    let word = status.to_ascii_lowercase().replace(['-', ' '], "_");
+    match word.as_str() {
+        "in_progress" | "started" | "doing" | "active" | "review" | "in_review" | "hooked" => {
+            Progress::InProgress
+        }
+        it if CLOSED.contains(&it) => Progress::Done,
         _ => Progress::Open,
-    };
-    if !matches!(status.as_str(), "" | "open" | "in_progress" | "closed") {
-        draft.keep("status", &status);
-        let id = draft.key.clone();
-        found.unplaced.push(Unplaced::StatusInText { id, status });
     }
 }

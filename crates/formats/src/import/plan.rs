@@ -18,10 +18,12 @@ pub(super) fn header(progress: Progress, id: &str) -> String {
         Progress::InProgress => '/',
         Progress::Done => 'x',
     };
+    // Only behind the word a number alone, or a name without one, is an id.
     let number = id
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b".-".contains(&byte));
-    let word = if number { "Task " } else { "" };
+    let wordy = !id.bytes().any(|byte| byte.is_ascii_digit());
+    let word = if number || wordy { "Task " } else { "" };
     format!("### [{mark}] {word}{id}")
 }
 

@@ -33,7 +33,8 @@ pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
     let mut reader = Reader::default();
     let clean = text::clean(markdown.trim_start_matches('\u{feff}'));
     let mut fence: Option<&str> = None;
-    for (at, line) in clean.lines().enumerate() {
+    let front_matter = front_matter_lines(&clean);
+    for (at, line) in clean.lines().enumerate().skip(front_matter) {
         let bare = line.trim_start();
         let mark = ["```", "~~~"].into_iter().find(|it| bare.starts_with(it));
         match (fence, mark) {
@@ -48,6 +49,15 @@ pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
     }
     reader.end();
     reader.finished()
+}
+
+/// How many lines of front matter a text begins with.
+fn front_matter_lines(text: &str) -> usize {
+    let mut lines = text.lines().map(str::trim_end);
+    if lines.next() != Some("---") {
+        return 0;
+    }
+    lines.position(|line| line == "---").map_or(0, |at| at + 2)
 }
 
 /// A task as it stands there.

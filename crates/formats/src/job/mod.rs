@@ -228,6 +228,8 @@ named! {
         Interrupt {
             /// Which process.
             attempt: u32,
+            /// Its number among the messages of the attempt; 0 where it is none.
+            number: u64,
         } = "interrupt",
         /// Save a checkpoint.
         Snapshot(SnapshotReason) = "snapshot",
@@ -253,7 +255,7 @@ variants!(Carry {
     Spawn { attempt, from } = "spawn",
     Signal { attempt, want } = "signal",
     Tell { attempt, number, say } = "tell",
-    Interrupt { attempt } = "interrupt",
+    Interrupt { attempt, number } = "interrupt",
     Snapshot(reason) = "snapshot",
     Verify { verification, phase } = "verify",
     Notify(event) = "notify",

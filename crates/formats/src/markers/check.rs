@@ -14,8 +14,58 @@ pub const API_KEY_CHARS_MIN: usize = 8;
 /// Characters a file dependency's path has at most.
 pub const FILE_CHARS_MAX: usize = 500;
 
-/// Environment variables that no dependency may replace.
-pub const PROTECTED_ENV_NAMES: [&str; 4] = ["PATH", "HOME", "USER", "SHELL"];
+/// Environment variables that no dependency may replace: they say which programs run, what these load first, or who runs them.
+pub const PROTECTED_ENV_NAMES: [&str; 38] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PWD",
+    "OLDPWD",
+    "TMPDIR",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "CDPATH",
+    "PS4",
+    "PROMPT_COMMAND",
+    "ZDOTDIR",
+    "EDITOR",
+    "PAGER",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYLIB",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "RUSTC_WRAPPER",
+];
+
+/// Beginnings of such names: of the loader's variables, and of ours.
+pub const PROTECTED_ENV_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "BOWLINE_", "GIT_CONFIG"];
+
+/// Whether a name is that of a variable that no dependency may replace.
+pub fn is_protected(name: &str) -> bool {
+    PROTECTED_ENV_NAMES.contains(&name)
+        || PROTECTED_ENV_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
 
 /// How alike an answer and an option are, from 0 to 1, for the option to be suggested.
 pub const SUGGESTION_SIMILARITY_MIN: f64 = 0.7;
@@ -179,7 +229,7 @@ pub fn check_env_name(name: &str) -> Result<(), EnvNameError> {
             name: name.chars().take(60).collect(),
         });
     }
-    if PROTECTED_ENV_NAMES.contains(&name) {
+    if is_protected(name) {
         return Err(EnvNameError::Protected {
             name: name.to_owned(),
         });

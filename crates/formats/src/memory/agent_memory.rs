@@ -4,6 +4,7 @@ use super::path::Skeleton;
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
+use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::reading::{Reading, put, put_later, put_version};
 use crate::time::utc;
@@ -91,6 +92,11 @@ impl StateFormat for AgentMemoryFile {
 
     fn read(document: &JsonDocument) -> Result<Read<AgentMemory>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
+        refuse_foreign(
+            document,
+            &["agent", "preferences", "cache", "statistics"],
+            1,
+        )?;
         // The name is the one thing that cannot be made up.
         if !reading.get("/agent").is_some_and(Value::is_string) {
             let message = Found::NoAgentName;

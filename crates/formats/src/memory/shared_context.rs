@@ -4,6 +4,7 @@ use super::path::Skeleton;
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read};
+use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
 use crate::reading::{Reading, put, put_later, put_time, put_version};
 use crate::time::utc;
@@ -62,6 +63,11 @@ impl StateFormat for SharedContextFile {
 
     fn read(document: &JsonDocument) -> Result<Read<SharedContext>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
+        let own: &[&str] = match document.value().get("session") {
+            Some(Value::String(_)) => &["shared_data", "preferences"],
+            _ => &["session", "shared_data", "preferences"],
+        };
+        refuse_foreign(document, own, 1)?;
         if reading.get("/session").is_none() && reading.get("/shared_data").is_none() {
             let message = Found::NoSession;
             return Err(reading.give_up("/shared_data", "missing_field", message));

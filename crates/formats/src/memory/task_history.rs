@@ -4,6 +4,7 @@ use super::parts::{read_artifacts, write_artifacts};
 use super::{VERSION, VERSION_MAJOR};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
+use crate::foreign::refuse_foreign;
 use crate::json::{JsonDocument, child};
 use crate::reading::{Reading, put, put_time, put_version, take_list};
 use crate::time::utc;
@@ -47,6 +48,7 @@ impl StateFormat for TaskHistoryFile {
 
     fn read(document: &JsonDocument) -> Result<Read<Vec<HistoryEntry>>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
+        refuse_foreign(document, &["tasks", "statistics"], 1)?;
         // Without the list the past is lost; an empty one made up here would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
             let message = Found::NoTaskList;

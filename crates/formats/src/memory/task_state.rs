@@ -6,6 +6,7 @@ use super::parts::{
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
+use crate::foreign::refuse_foreign;
 use crate::json::{JsonDocument, child};
 use crate::reading::{
     Reading, put, put_later, put_list, put_time, put_version, rule_broken, take_list,
@@ -43,6 +44,12 @@ impl StateFormat for TaskStateFile {
 
     fn read(document: &JsonDocument) -> Result<Read<Memory>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
+        // A task that is only named is another program's way to say it.
+        let own = match document.value().get("current_task") {
+            Some(Value::String(_)) => &["pending_tasks", "last_updated"],
+            _ => &["current_task", "pending_tasks"],
+        };
+        refuse_foreign(document, own, 1)?;
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {

@@ -12,9 +12,6 @@ mod step;
 mod summary;
 mod write;
 
-/// The word behind the number in the message of a commit that merges a phase.
-pub const PHASE_DONE: &str = "완료";
-
 pub use families::{FOREIGN, plan_file};
 pub use meta::{Meta, Mode, SlackWishes, WebhookUrl};
 pub use read::{Known, known};

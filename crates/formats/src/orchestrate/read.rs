@@ -475,6 +475,7 @@ fn phase_numbers(key: &str) -> Option<Vec<u32>> {
 struct Noted {
     trace: Trace,
     phase: Option<u32>,
+    section: u32,
 }
 
 /// What we keep beside the documented keys, only for tasks that have something to keep.
@@ -519,6 +520,7 @@ fn read_bookkeeping<'d>(
             Some(_) => reading.optional_text(&child(&place(), name)),
         };
         let phase = count(reading, item, "phase", &place);
+        let section = count(reading, item, "section", &place).unwrap_or(0);
         let error = text(reading, "error").map(Arc::from);
         let started_at = match item.get("started_at") {
             None | Some(Value::Null) => None,
@@ -529,7 +531,14 @@ fn read_bookkeeping<'d>(
             started_at,
             error,
         };
-        traces.push((id, Noted { trace, phase }));
+        traces.push((
+            id,
+            Noted {
+                trace,
+                phase,
+                section,
+            },
+        ));
     }
     traces
 }
@@ -596,6 +605,8 @@ fn nodes(
     let recorded: HashMap<&Id, u32> = recorded.collect();
     let noted = traces.iter().filter_map(|(id, it)| Some((id, it.phase?)));
     let noted: HashMap<&Id, u32> = noted.collect();
+    let sections = traces.iter().map(|(id, it)| (id, it.section));
+    let sections: HashMap<&Id, u32> = sections.collect();
     let phase = |id: &Id| {
         let told = || phase_told_by(id).or_else(|| recorded.get(id).copied());
         noted.get(id).copied().or_else(told).unwrap_or(0)
@@ -606,6 +617,7 @@ fn nodes(
         .map(|id| NodeSpec {
             id: id.clone(),
             phase: phase(id),
+            section: sections.get(id).copied().unwrap_or(0),
             dependencies: dependencies.remove(id).unwrap_or_default(),
         })
         .collect();

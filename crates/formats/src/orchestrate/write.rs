@@ -189,8 +189,9 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
     let mut tasks = Map::new();
     for (id, node) in run.nodes() {
         let known = old.swap_remove(&**id);
-        let phase = run.graph().phase_of(id).unwrap_or(0);
-        if let Some(item) = noted(node, id, phase, known) {
+        let graph = run.graph();
+        let place = (graph.phase_of(id), graph.section_of(id));
+        if let Some(item) = noted(node, id, place, known) {
             tasks.insert(id.to_string(), item.into());
         }
     }
@@ -209,10 +210,17 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
 }
 
 /// What is kept of one task; nothing for most.
-fn noted(node: &Node, id: &str, phase: u32, known: Option<Value>) -> Option<Map<String, Value>> {
+fn noted(
+    node: &Node,
+    id: &str,
+    (phase, section): (Option<u32>, Option<u32>),
+    known: Option<Value>,
+) -> Option<Map<String, Value>> {
+    let phase = phase.unwrap_or(0);
+    let section = section.filter(|&section| section > 0);
     let told = phase_told_by(id).unwrap_or(0) == phase;
     let quiet = node.attempts == 0 && node.started_at.is_none() && node.error.is_none() && told;
-    if quiet && known.is_none() {
+    if quiet && section.is_none() && known.is_none() {
         return None;
     }
     let mut item = Value::Object(match known {
@@ -235,6 +243,7 @@ fn noted(node: &Node, id: &str, phase: u32, known: Option<Value>) -> Option<Map<
     );
     keep("error", node.error.as_deref().map(Value::from));
     keep("phase", (!told).then(|| phase.into()));
+    keep("section", section.map(Value::from));
     if node.started_at.is_none() {
         keep("started_at", None);
     }

@@ -69,8 +69,14 @@ pub struct ReviewDiff {
     pub review_id: String,
     /// What it is compared with: the state before the phase, or `null` when there is none.
     pub from: Option<String>,
-    /// File by file.
+    /// File by file. At most 2,000 are listed.
     pub files: Vec<FileDiff>,
+    /// How many files changed, listed or not.
+    pub files_total: u64,
+    /// Lines added in all changed files that are text, shown or not.
+    pub added: u64,
+    /// Lines removed from them.
+    pub removed: u64,
 }
 
 /// What became of a file.
@@ -95,13 +101,22 @@ pub struct FileDiff {
     pub path: String,
     /// What became of it.
     pub change: FileChange,
-    /// A unified diff; empty for a file that is no text.
+    /// Its mode before, as git has it: `100644`, `100755` (executable), `120000` (symbolic link) or `160000` (another repository);
+    /// `null` for a new file.
+    pub old_mode: Option<String>,
+    /// Its mode now; `null` for a file that is gone.
+    pub new_mode: Option<String>,
+    /// The hunks of a unified diff; empty for a file that is no text.
     pub diff: String,
     /// It is no text.
     pub binary: bool,
-    /// Changes with its content; empty for a file that is gone.
+    /// Lines added, also those that `diff` does not have because it was cut; `null` for a file that is no text.
+    pub added: Option<u64>,
+    /// Lines removed; `null` for a file that is no text.
+    pub removed: Option<u64>,
+    /// Changes with its content and mode; empty for a file that is gone.
     pub hash: String,
-    /// The diff was cut because it is too long.
+    /// The diff was cut because it is too long: whole lines are left out at its end.
     pub truncated: bool,
 }
 
@@ -328,9 +343,9 @@ pub struct Checkpoint {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub enum SayingStatus {
-    /// It goes out with the next words to the agent.
+    /// No process of the agent has read it yet.
     Queued,
-    /// The agent has it.
+    /// A process of the agent has read it.
     Delivered,
     /// The task ended first, or a person took it back.
     Withdrawn,

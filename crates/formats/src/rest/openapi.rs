@@ -3,17 +3,18 @@
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
     Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, FileTransition, Health,
-    InboxItem, Limit, NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission,
-    PermissionBatch, PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question,
-    RejectRequest, Reported, Rescued, RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest,
-    Saying, Session, SignIn, SignInLink, Spend, Stats, StepReport, Task, TaskType, TokensReport,
-    Utterance, VerbRequest, Verification, Workspace, WorkspaceChange, WorkspaceState,
+    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, FileTransition, ForkRequest,
+    Health, InboxItem, Limit, NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page,
+    Permission, PermissionBatch, PermissionRule, Phase, PhaseCompleteReport, ProvideRequest,
+    Question, RejectRequest, Reported, Rescued, RestoreRequest, Review, ReviewDiff, RuleTrial,
+    SayRequest, Saying, Session, SignIn, SignInLink, Spend, Stats, StepReport, Task, TaskType,
+    TokensReport, Utterance, VerbRequest, Verification, Workspace, WorkspaceChange, WorkspaceState,
 };
 use crate::transition::Transition;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 type Shape = fn(&mut SchemaGenerator) -> Schema;
 
@@ -71,6 +72,7 @@ const BODIES: &[(&str, Shape)] = &[
     ("Nothing", shape::<Nothing>),
     ("NewTask", shape::<NewTask>),
     ("EditTask", shape::<EditTask>),
+    ("ForkRequest", shape::<ForkRequest>),
     ("Approval", shape::<Approval>),
     ("ChangeRequest", shape::<ChangeRequest>),
     ("AnswerRequest", shape::<AnswerRequest>),
@@ -107,7 +109,9 @@ pub fn document() -> Value {
     let mut schemas = read.take_definitions(true);
     schemas.append(&mut sent.take_definitions(true));
     schemas.sort_keys();
-    json!({
+    let tags: BTreeSet<&str> = ROUTES.iter().map(|route| tag(route.path)).collect();
+    let tags: Vec<Value> = tags.iter().map(|name| json!({ "name": name })).collect();
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Bowline task server",
@@ -117,15 +121,71 @@ pub fn document() -> Value {
         },
         "servers": [{ "url": "http://127.0.0.1:7420" }],
         "security": [{ "bearer": [] }, { "cookie": [] }],
+        "tags": tags,
         "paths": paths,
         "components": {
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer", "description": "The text of DATA/token." },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": "bowline_session", "description": "From a one-time link." },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": "bowline_session_ID", "description": "From a one-time link. ID is 8 hexadecimal digits, which are the server's own." },
             },
             "schemas": schemas,
         },
-    })
+    });
+    simplify(&mut document);
+    document
+}
+
+/// The group of an operation: the first segment of its path behind `/api`.
+fn tag(path: &str) -> &str {
+    let path = path.strip_prefix("/api").unwrap_or(path);
+    let mut parts = path.split(['/', '.']).filter(|part| !part.is_empty());
+    parts.next().unwrap_or(path)
+}
+
+/// Writes schemas the way public generators take them: a choice of texts as `enum`, with the meaning of each in the
+/// description, and the schema of anything as an object.
+fn simplify(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if let Some((names, meanings)) = object.get("oneOf").and_then(texts) {
+                object.remove("oneOf");
+                let about = object.get("description").and_then(Value::as_str);
+                let about = format!("{}\n\n{meanings}", about.unwrap_or_default());
+                object.insert("description".into(), about.trim().into());
+                object.insert("type".into(), "string".into());
+                object.insert("enum".into(), names.into());
+            }
+            if object.get("items") == Some(&Value::Bool(true)) {
+                object.insert("items".into(), json!({}));
+            }
+            object.values_mut().for_each(simplify);
+        }
+        Value::Array(all) => all.iter_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The texts of a choice that has nothing else, and a list of what they mean.
+fn texts(choice: &Value) -> Option<(Vec<String>, String)> {
+    let (mut names, mut meanings) = (Vec::new(), Vec::new());
+    for one in choice.as_array()? {
+        match one.get("const") {
+            Some(text) => {
+                let name = text.as_str()?;
+                if let Some(about) = one.get("description").and_then(Value::as_str) {
+                    meanings.push(format!("- `{name}`: {about}"));
+                }
+                names.push(name.to_owned());
+            }
+            // Those without a description come together.
+            None => {
+                for text in one.get("enum")?.as_array()? {
+                    names.push(text.as_str()?.to_owned());
+                }
+            }
+        }
+    }
+    Some((names, meanings.join("\n")))
 }
 
 /// The document as it is kept in `docs/openapi.json`.
@@ -137,6 +197,7 @@ fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerat
     let mut operation = json!({
         "operationId": route.id,
         "summary": route.summary,
+        "tags": [tag(route.path)],
         "x-access": route.access.name(),
         "responses": responses(route, sent),
     });
@@ -152,6 +213,7 @@ fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerat
             "RejectRequest",
             "NewTask",
             "EditTask",
+            "ForkRequest",
         ];
         operation["requestBody"] = json!({
             "required": !optional.contains(&body),
@@ -190,14 +252,15 @@ fn parameters(route: &Route) -> Vec<Value> {
             "schema": { "type": "integer" },
         }));
     }
-    if route.method != Method::Get && route.access == Access::Person {
-        // A state file keeps no answers: whoever repeats a verb says which version they saw.
-        let keeps = route.id != "workspaceVerb";
-        all.extend(keeps.then(|| json!({
+    let changes = !matches!(route.id, "signIn" | "signOut" | "tryPermissionRule");
+    if route.method != Method::Get && changes {
+        all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
-            "description": "The same key again gets the answer of the first time, and nothing is done twice.",
+            "description": "The same key again gets the response of the first time, and nothing is done twice. With another content it is refused as `request_reused`.",
             "schema": { "type": "string", "maxLength": 100 },
-        })));
+        }));
+    }
+    if route.method != Method::Get && route.access == Access::Person {
         all.push(json!({
             "name": "If-Match", "in": "header", "required": false,
             "description": "The `version` of the task or the state file that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
@@ -297,4 +360,48 @@ fn find(shapes: &[(&str, Shape)], name: &str, generator: &mut SchemaGenerator) -
         .find(|(known, _)| *known == name)
         .unwrap_or_else(|| panic!("no shape '{name}'"));
     shape(generator).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    fn objects<'a>(value: &'a Value, all: &mut Vec<&'a Map<String, Value>>) {
+        match value {
+            Value::Object(object) => {
+                all.push(object);
+                object.values().for_each(|it| objects(it, all));
+            }
+            Value::Array(items) => items.iter().for_each(|it| objects(it, all)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn public_generators_take_the_document() {
+        let document = document();
+        let mut all = Vec::new();
+        objects(&document, &mut all);
+        for object in all {
+            let choice = object.get("oneOf").and_then(Value::as_array);
+            let text = |it: &Value| it.get("const").is_some_and(Value::is_string);
+            assert!(!choice.is_some_and(|it| it.iter().any(text)), "{object:?}");
+            assert!(!object.get("items").is_some_and(Value::is_boolean));
+        }
+        let tags = document["tags"].as_array().unwrap();
+        let mut ids = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for operation in methods.as_object().unwrap().values() {
+                let tag = json!({ "name": operation["tags"][0] });
+                assert!(tags.contains(&tag), "{path}");
+                let id = operation["operationId"].as_str().unwrap();
+                assert!(ids.insert(id), "{path}: {id}");
+            }
+        }
+        let role = &document["components"]["schemas"]["Role"];
+        assert_eq!(role["enum"], json!(["person", "agent"]));
+        let about = role["description"].as_str().unwrap();
+        assert!(about.contains("- `person`: A person's."), "{about}");
+    }
 }

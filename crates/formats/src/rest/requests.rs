@@ -35,6 +35,9 @@ pub struct NewTask {
     /// An existing folder to work in; a new one when left away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Let it work in that folder while another task holds it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub share_workspace: bool,
     /// Not before, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_for: Option<String>,
@@ -179,6 +182,22 @@ pub struct NewPermissionRule {
 pub struct SayRequest {
     /// The words.
     pub text: String,
+}
+
+/// How a fork differs from its task; what is left away is as the task has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ForkRequest {
+    /// Title of the new task; by default that of the task with the phase of the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the agent shall do differently; a paragraph at the end of the description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Queue it at once, which is the default; otherwise it is a draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit: Option<bool>,
 }
 
 /// Which checkpoint.

@@ -227,7 +227,7 @@ pub const ROUTES: [Route; 85] = [
     route(Method::Post, "/api/permission-rules/try", "tryPermissionRule", Access::Read, &[], Some("NewPermissionRule"), 200, Answer::Json("RuleTrial"), "What a rule would have answered so far; nothing is changed"),
     route(Method::Delete, "/api/permission-rules/{id}", "removePermissionRule", Access::Person, &[], None, 204, Answer::Empty, "Take a rule back"),
     route(Method::Post, "/api/sayings/{id}/withdraw", "withdrawSaying", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Saying"), "Take back what was said and is not delivered yet"),
-    route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("Nothing"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
+    route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("ForkRequest"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
     route(Method::Post, "/api/actions/{word}", "act", Access::Open, &[], None, 204, Answer::Empty, "Give the one answer that a button of a notice stands for; it counts once"),
     route(Method::Get, "/api/tasks/{id}/app", "getApp", Access::Read, &[], None, 200, Answer::Json("App"), "The app of a task, where its type names one"),
     route(Method::Post, "/api/tasks/{id}/app/start", "startApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "Start what the task has made, at a port of its own"),

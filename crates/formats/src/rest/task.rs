@@ -72,6 +72,19 @@ pub enum PausedBy {
     Breaker,
 }
 
+/// Why a pending task does not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum WaitReason {
+    /// It is scheduled for later.
+    ScheduledLater,
+    /// Tasks it depends on are not completed.
+    WaitingForTasks,
+    /// Another task holds its workspace, a parent or a child of it, or waits for it and comes first.
+    WorkspaceBusy,
+}
+
 /// How urgent a task is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -187,8 +200,10 @@ pub struct Task {
     pub priority: Priority,
     /// Tasks that must be completed first.
     pub depends_on: Vec<String>,
-    /// Those of them that are not.
+    /// The tasks it waits for: those it depends on that are not completed, or the one that holds its workspace.
     pub waiting_for: Vec<String>,
+    /// Why a pending task does not start, unless it waits for a free agent alone.
+    pub wait_reason: Option<WaitReason>,
     /// It does not go on without a person.
     pub needs_you: bool,
     /// Not before.
@@ -203,6 +218,8 @@ pub struct Task {
     pub budget: Option<Budget>,
     /// The folder the agent works in; `null` before the first assignment.
     pub workspace: Option<String>,
+    /// It may work in that folder while another task holds it.
+    pub share_workspace: bool,
     /// The failed task it takes the place of.
     pub retry_of: Option<String>,
     /// The task that took its place.

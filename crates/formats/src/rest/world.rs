@@ -20,6 +20,8 @@ pub struct InboxItem {
     pub task_id: String,
     /// Its title.
     pub title: String,
+    /// The name of the agent that works on it: what is asked is in that agent's words.
+    pub agent: String,
     /// Its version.
     pub version: u64,
     /// Since when.
@@ -153,6 +155,23 @@ pub struct Node {
     pub started_at: String,
     /// The version of its program.
     pub version: String,
+    /// Agents that run for tasks which the store does not know. They are left alone.
+    pub unknown_agents: Vec<UnknownAgent>,
+}
+
+/// An agent that runs for a task which the store does not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct UnknownAgent {
+    /// The name of its attempt.
+    pub attempt: String,
+    /// The task, as the attempt names it.
+    pub task_id: String,
+    /// The folder it works in.
+    pub folder: String,
+    /// Its number on the machine of the server.
+    pub pid: Option<i32>,
 }
 
 /// Counts over all tasks.
@@ -481,6 +500,9 @@ pub struct WorkspaceChange {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Health {
-    /// `ok`, `starting` or `draining`.
+    /// `ok`, `starting`, `draining`, or `failing` while nothing can be changed.
     pub status: String,
+    /// Why nothing can be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

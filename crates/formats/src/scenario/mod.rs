@@ -80,8 +80,11 @@ pub enum Step {
     Write {
         /// Where, from the folder it works in.
         path: String,
-        /// What.
+        /// What. `{input}` stands for the last message it was told.
         text: String,
+        /// Behind what is in the file, instead of in its place.
+        #[serde(default)]
+        append: bool,
     },
     /// Uses a tool.
     Tool {
@@ -180,6 +183,17 @@ pub enum Step {
     },
     /// Ends its turn and waits for a message: any (`""`), or one with this name, such as `REVIEW_APPROVED`.
     Wait(String),
+    /// Ends its turn and waits for a message as [`Step::Wait`] does; whenever one named in `on` comes before it, plays `steps` and
+    /// waits again.
+    Loop {
+        /// Messages that are answered.
+        on: Vec<String>,
+        /// What it does for each.
+        #[serde(rename = "step")]
+        steps: Vec<Step>,
+        /// The message that ends it.
+        until: String,
+    },
     /// Goes on with its turn for ever, until it is interrupted or ended.
     Hold(bool),
     /// Does nothing for so many milliseconds.
@@ -213,6 +227,13 @@ pub enum Step {
     Crash(bool),
     /// Ends with this code.
     Exit(u8),
+}
+
+impl Step {
+    /// Whether it ends its turn with this step and waits for a message.
+    pub fn waits(&self) -> bool {
+        matches!(self, Self::Wait(_) | Self::Loop { .. })
+    }
 }
 
 fn yes() -> bool {
@@ -258,7 +279,7 @@ impl Scenario {
         let waits = self.steps[begin..]
             .iter()
             .enumerate()
-            .filter(|(_, step)| matches!(step, Step::Wait(_)));
+            .filter(|(_, step)| step.waits());
         match turns.checked_sub(1) {
             None => begin,
             Some(turn) => begin + behind(waits.map(|(place, _)| place).nth(turn)),

@@ -40,6 +40,8 @@ pub(super) struct Row<'a> {
     pub(super) line: usize,
     /// How far its first character is indented; for items that of the list mark.
     pub(super) column: usize,
+    /// It stands in a block quote.
+    pub(super) quoted: bool,
 }
 
 /// A part of the document.
@@ -99,6 +101,7 @@ impl<'a> Source<'a> {
             line: self.line(start),
             // A line can be as long as the file; nobody indents so far.
             column: before.chars().take(256).map(width).sum(),
+            quoted: before.trim_start().starts_with('>'),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::roles::{Role, expanded};
 use super::status::{self, Progress};
 use super::survey::{Candidate, PhaseFound, Place, Survey};
 use super::{Group, PhaseHeading, Section, Task, slug::slug};
+use crate::finding::Severity;
 
 /// Whose fields a text holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +91,22 @@ pub(super) fn build(survey: &Survey<'_>) -> Built {
     built
 }
 
-/// How well a candidate says that it is the task: the box first, then the heading.
+/// How well a candidate says that it is the task: the heading first, then the box.
 fn rank(one: &Candidate<'_>) -> u8 {
-    let place = match one.place {
-        Place::Heading(_) => 0,
-        Place::Item | Place::Line | Place::Bold => 1,
-        Place::Cell => 2,
-    };
-    place + if one.boxed { 0 } else { 3 }
+    match (one.place, one.boxed) {
+        (Place::Heading(_), true) => 0,
+        (Place::Heading(_), false) => 1,
+        (Place::Item | Place::Line | Place::Bold, true) => 2,
+        (Place::Cell, true) => 3,
+        (Place::Item | Place::Line | Place::Bold, false) => 4,
+        (Place::Cell, false) => 5,
+    }
+}
+
+/// Whether a list that names the task of a heading says more than that it is that task.
+fn is_mention(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    let heading = |one: &Candidate<'_>| matches!(one.place, Place::Heading(_));
+    heading(main) && !main.boxed && !heading(other) && !same_title(main, other)
 }
 
 fn tasks(survey: &Survey<'_>, built: &mut Built) {
@@ -136,6 +145,9 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
             if !within && all[other].item.is_some() && all[main].item.is_none() {
                 continue;
             }
+            if is_mention(&all[main], &all[other]) {
+                continue;
+            }
             if !within && clash(&all[main], &all[other]) {
                 let (first, second) = (
                     all[main].line.min(all[other].line),
@@ -145,13 +157,24 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     id: id.to_string(),
                     line: first,
                 };
-                let finding = PlanFinding::new(PlanFindingCode::DuplicateId, second, message);
+                let mut finding = PlanFinding::new(PlanFindingCode::DuplicateId, second, message);
+                let done = |at: usize| {
+                    let mark = all[at].mark.as_ref();
+                    mark.is_some_and(|mark| mark.says == Progress::Done)
+                };
+                if done(main) && done(other) {
+                    finding.severity = Severity::Warning;
+                }
                 built
                     .findings
                     .push(finding.with_lines([first]).with_path([task_id.clone()]));
                 continue;
             }
             built.own(other, built.tasks.len());
+            if let (Place::Heading(_), Some(mark)) = (all[main].place, &all[other].mark) {
+                let spare = built.spare.entry(built.tasks.len());
+                spare.or_insert_with(|| mark.clone());
+            }
         }
         built.own(main, built.tasks.len());
         built.index.insert(task_id.clone(), built.tasks.len());
@@ -164,8 +187,9 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
             Role::Step(whole) => {
                 if let Some(Owner::Task(task)) = built.owners[whole] {
                     built.steps.insert(id.to_owned(), task);
-                    built.owners[at] = Some(Owner::Task(task));
                 }
+                // Its fields are those of the step.
+                built.owners[at] = Some(Owner::Nobody);
             }
             Role::Boxless | Role::Unsure | Role::Nothing | Role::Group => {
                 if let Some(&task) = built.index.get(id) {
@@ -176,6 +200,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                         built.spare.entry(task).or_insert_with(|| mark.clone());
                     }
                 } else if survey.roles[at] == Role::Boxless {
+                    built.owners[at] = Some(Owner::Nobody);
                     let message = InPlan::NoBox { id: id.to_string() };
                     let finding = PlanFinding::new(PlanFindingCode::NoBox, one.line, message);
                     built.findings.push(finding);
@@ -193,16 +218,21 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
 
 /// Whether two headers of one id are two tasks that somebody gave the same id.
 fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    // A list behind all phases, of ids that have one, says again what there is.
+    let outside = main.phase.is_some() && other.phase.is_none();
+    let aside = main.aside || other.aside || outside;
+    rank(main) == rank(other) && !aside && !same_title(main, other)
+}
+
+/// Whether the letters of one title hold those of the other.
+fn same_title(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let plain = |one: &Candidate<'_>| {
         let title = fields::titled(one.named.title).title;
         let letters = title.chars().filter(|c| c.is_alphanumeric());
         letters.flat_map(char::to_lowercase).collect::<String>()
     };
-    let (a, b) = (plain(main), plain(other));
-    // A list behind all phases, of ids that have one, says again what there is.
-    let outside = main.phase.is_some() && other.phase.is_none();
-    let aside = main.aside || other.aside || outside;
-    rank(main) == rank(other) && !aside && !a.contains(&b) && !b.contains(&a)
+    let (a, b) = (plain(one), plain(other));
+    a.contains(&b) || b.contains(&a)
 }
 
 fn task(
@@ -217,7 +247,10 @@ fn task(
     let mut title = without_comment(one.named.title);
     let title_at = |part: &str| one.named.title_at + place_in(one.named.title, part);
     let mut marks: Vec<status::Mark> = one.mark.iter().filter(|_| !several).cloned().collect();
-    let mut progress = one.mark.as_ref().map_or(Progress::Open, |mark| mark.says);
+    let mut progress = match &one.mark {
+        Some(mark) => mark.says,
+        None => progress_of_group(one, survey),
+    };
     let mut shorten = |title: &mut &str| {
         if let Some((mark, kept)) = status::at_end(title, one.named.title_at) {
             progress = progress.max(mark.says);
@@ -322,6 +355,22 @@ fn task(
         body: 0..0,
         title_end: heading.then(|| one.named.title_at + one.named.title.len()),
     }
+}
+
+/// How far the group around the row of a table is, for rows that say nothing of themselves.
+fn progress_of_group(one: &Candidate<'_>, survey: &Survey<'_>) -> Progress {
+    let group = one
+        .above
+        .filter(|above| one.place == Place::Cell && survey.roles[*above] == Role::Group);
+    let Some(group) = group.map(|above| &survey.candidates[above]) else {
+        return Progress::Open;
+    };
+    let behind = status::at_end(group.named.title, 0).map(|(mark, _)| mark.says);
+    let before = group.mark.as_ref().map(|mark| mark.says);
+    before
+        .or(behind)
+        .filter(|says| *says == Progress::Done)
+        .unwrap_or(Progress::Open)
 }
 
 /// A title without the end of emphasis that was begun before the id: `**T1.1: Title** more`.
@@ -446,22 +495,54 @@ fn title_rank(found: &PhaseFound<'_>) -> u8 {
     }
 }
 
-/// The title of the file without a leading `TASKS:`; `# TASKS` alone names no project.
+/// Words of a title that say "plan" and name no project.
+const PLAN_WORDS: [&str; 4] = ["tasks", "task", "태스크", "태스크 목록"];
+
+/// The title of the file without the word for a plan or its file name; `# TASKS` alone names no project.
 fn project_name(heading: &str) -> Option<String> {
-    const PREFIX: &str = "tasks";
     // A sign before the word is decoration, as in `📋 TASKS: Ferry`.
     let bare = heading.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let name = match bare.get(..PREFIX.len()) {
-        Some(head) if head.eq_ignore_ascii_case(PREFIX) => {
-            let rest = bare[PREFIX.len()..].trim_start();
-            match rest.strip_prefix([':', '：']) {
-                Some(name) => name.trim(),
-                None if rest.is_empty() || rest.eq_ignore_ascii_case(".md") => "",
-                None => heading,
-            }
-        }
-        _ => heading,
+    let bare = bare.trim_end_matches(['`', '*', '_', ' ']);
+    let is_plan = |part: &str| {
+        let part = part.trim_matches(|c: char| !c.is_alphanumeric());
+        let lower = part.to_lowercase();
+        lower.is_empty() || is_file_name(&lower) || PLAN_WORDS.contains(&lower.as_str())
     };
-    let bare = leading_number(name).is_some_and(|(_, length)| length == name.len());
-    (!name.is_empty() && !bare).then(|| name.to_owned())
+    if is_plan(bare) {
+        return None;
+    }
+    // Before or behind a separator, or in brackets.
+    let cuts = bare.char_indices().filter_map(|(at, c)| {
+        let spaced = |at: usize| bare[..at].ends_with(' ') && bare[at..].contains(' ');
+        let cuts = match c {
+            ':' | '：' | '|' | '—' | '–' | '(' | '（' => true,
+            '-' => spaced(at),
+            _ => false,
+        };
+        cuts.then_some((&bare[..at], &bare[at + c.len_utf8()..]))
+    });
+    let named = cuts.into_iter().find_map(|(before, after)| {
+        let after = after.trim_matches([')', '）', ' ']);
+        match (is_plan(before), is_plan(after)) {
+            (true, false) => Some(after),
+            (false, true) => Some(before.trim()),
+            _ => None,
+        }
+    });
+    // `Ferry TASKS` in capitals, or `Ferry Tasks.md`: the last word.
+    let last = bare
+        .rsplit_once(' ')
+        .filter(|(_, word)| *word == "TASKS" || is_file_name(&word.to_lowercase()));
+    let name = named
+        .or(last.map(|(before, _)| before))
+        .unwrap_or(heading)
+        .trim();
+    let number = leading_number(name).is_some_and(|(_, length)| length == name.len());
+    (!name.is_empty() && !number).then(|| name.to_owned())
+}
+
+/// `tasks.md`, `06-tasks.md`.
+fn is_file_name(word: &str) -> bool {
+    word.strip_suffix(".md")
+        .is_some_and(|stem| !stem.is_empty() && !stem.contains(' '))
 }

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use super::TasksFile;
 use super::finding::{PlanFinding, PlanFindingCode, path_text};
 use super::graph::cycles;
+use super::id::TaskId;
 use super::parse::excerpt;
 use super::survey::Boxes;
+use crate::finding::Severity;
 
 /// Most circles that are reported of one file.
 pub const CYCLES_REPORTED_MAX: usize = 20;
@@ -29,6 +31,7 @@ pub(super) fn check(file: &mut TasksFile, boxes: &Boxes<'_>) {
     }
     check_later_phases(file, &mut findings);
     check_cycles(file, &mut findings);
+    forgive_done(file, &mut findings);
     findings.sort_by_key(|finding| (finding.line, finding.code));
     file.findings = findings;
 }
@@ -103,8 +106,39 @@ fn check_later_phases(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     }
 }
 
+/// Makes errors about tasks that are done warnings: nothing can be waited for any more.
+fn forgive_done(file: &TasksFile, findings: &mut [PlanFinding]) {
+    let done = |id: &TaskId| file.task(id.as_str()).is_some_and(|task| task.done);
+    for finding in findings {
+        let over = match finding.code {
+            PlanFindingCode::MissingDep
+            | PlanFindingCode::AmbiguousDep
+            | PlanFindingCode::WrongPhase => finding.path.first().is_some_and(done),
+            PlanFindingCode::LaterPhaseDep | PlanFindingCode::CircularDep => {
+                finding.path.iter().any(done)
+            }
+            _ => false,
+        };
+        if over {
+            finding.severity = Severity::Warning;
+        }
+    }
+}
+
 fn check_cycles(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
-    for cycle in cycles(&file.needs, CYCLES_REPORTED_MAX) {
+    // What is done waits for nothing: circles through it are told only where there are no others.
+    let open = file.tasks.iter().zip(&file.needs);
+    let open: Vec<Vec<usize>> = open
+        .map(|(task, needs)| match task.done {
+            true => Vec::new(),
+            false => needs.clone(),
+        })
+        .collect();
+    let mut found = cycles(&open, CYCLES_REPORTED_MAX);
+    if found.is_empty() {
+        found = cycles(&file.needs, CYCLES_REPORTED_MAX);
+    }
+    for cycle in found {
         let tasks = cycle.iter().map(|at| &file.tasks[*at]);
         let path: Vec<_> = tasks
             .clone()

@@ -123,6 +123,20 @@ const COLUMN_NAMES: [(&str, Field); 14] = [
     ("check", Field::Status),
 ];
 
+/// Heads of columns of ids.
+const ID_COLUMNS: [&str; 10] = [
+    "id",
+    "no",
+    "번호",
+    "task",
+    "task id",
+    "태스크",
+    "태스크 id",
+    "작업",
+    "작업 id",
+    "작업번호",
+];
+
 /// Values that say "nothing here".
 const NONE_WORDS: [&str; 16] = [
     "없음",
@@ -190,6 +204,13 @@ pub(super) fn of_column(head: &str) -> Option<Field> {
         .iter()
         .find(|(known, _)| name.eq_ignore_ascii_case(known));
     by_name(head).or(named.map(|(_, field)| *field))
+}
+
+/// Whether a column of a table holds ids.
+pub(super) fn is_id_column(head: &str) -> bool {
+    let name = head.trim_matches(|c: char| !c.is_alphanumeric());
+    let known = |it: &str| name.eq_ignore_ascii_case(it);
+    name.is_empty() && head.contains('#') || ID_COLUMNS.iter().any(|it| known(it))
 }
 
 /// The field whose name is the whole text: a heading or cell.
@@ -260,6 +281,9 @@ fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
 
 /// Reads `name: value`, where the name may be bold with the colon inside or outside of the bold.
 fn at_start(text: &str) -> Option<(Field, &str)> {
+    if is_quoted(text) {
+        return None;
+    }
     if let Some(found) = without_colon(text) {
         return Some(found);
     }
@@ -274,6 +298,15 @@ fn at_start(text: &str) -> Option<(Field, &str)> {
         return None;
     }
     Some((field, value.trim_start().trim_start_matches("**").trim()))
+}
+
+/// Whether a text begins with a code span that holds a name and its value, and goes on: it talks about a field.
+fn is_quoted(text: &str) -> bool {
+    let Some((code, rest)) = text.strip_prefix('`').and_then(|it| it.split_once('`')) else {
+        return false;
+    };
+    let field = code.find([':', '：']).is_some_and(|at| at + 1 < code.len());
+    field && rest.contains(|c: char| c.is_alphanumeric() || c == '→')
 }
 
 /// `**의존성** T1.1`, `의존성 — T1.1`: a name in bold or before a dash, where what follows is what such a field holds.

@@ -1,6 +1,6 @@
 //! What the text of a heading, list item or line begins with: a box, a phase, an id, a title.
 
-use super::id::{Shape, dotted_numbers, last_number, leading_id, leading_number, shape};
+use super::id::{Shape, dotted_numbers, is_token, last_number, leading_id, leading_number, shape};
 use super::refs::full_end;
 use super::status::{Mark, box_at_title, sign, tick_box};
 
@@ -194,10 +194,21 @@ fn tags(text: &str) -> Option<&str> {
         }
         rest = inner[end + close.len_utf8()..].trim_start();
     }
-    let bare = rest.trim_start_matches(['*', '_', '`']);
+    let (worded, bare) = task_word(rest.trim_start_matches(['*', '_', '`']));
     let id = leading_id(bare);
     let ends = !bare[id.len()..].starts_with(|c: char| c.is_alphanumeric());
-    (rest.len() < text.len() && ends && shape(id) == Some(Shape::Strong)).then_some(rest)
+    // One letter in brackets is a tag also before an id that is sure only with its separator.
+    let letter = letter_tag(text).is_some() && bare[id.len()..].starts_with([':', '：']);
+    let strong = shape(id) == Some(Shape::Strong) || (worded || letter) && shape(id).is_some();
+    (rest.len() < text.len() && ends && strong).then_some(rest)
+}
+
+/// The one capital in the brackets that a text begins with.
+pub(super) fn letter_tag(text: &str) -> Option<char> {
+    let inner = text.trim_start().strip_prefix('[')?;
+    let mut chars = inner.chars();
+    let letter = chars.next().filter(char::is_ascii_uppercase)?;
+    chars.as_str().starts_with(']').then_some(letter)
 }
 
 /// `<a id="t1"></a>`, a place for links to lead to, or a tag of emphasis: `<b>`.
@@ -366,7 +377,8 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     let (bracket, inner) = opened(text);
     let (worded, name) = task_word(inner);
     let id = leading_id(name);
-    let mut found = shape(id)?;
+    let wordy = worded && boxed && id.contains('-') && is_token(id);
+    let mut found = shape(id).or(wordy.then_some(Shape::Strong))?;
     if worded {
         found = Shape::Strong;
     }
@@ -405,7 +417,9 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
         }
         title
     } else if let Some(title) = next.strip_prefix(['-', '–', '—', '|', '.', ')'])
-        && (title.is_empty() || title.starts_with(char::is_whitespace))
+        && (title.is_empty()
+            || title.starts_with(char::is_whitespace)
+            || emphasis && strip_closers(title, true).starts_with(char::is_whitespace))
     {
         title
     } else if next.is_empty() {
@@ -419,6 +433,10 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     };
     if bracket.is_some() && separator == Separator::Space {
         separator = Separator::Clear;
+    }
+    // `Task pre-flight: a` names a task, `Task pre-flight checks` does not.
+    if shape(id).is_none() && separator == Separator::Space {
+        return None;
     }
     let cleaned = clean(title, emphasis);
     Some(Named {
@@ -552,7 +570,10 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
     let after = &rest[end.len()..];
     let whole = shape(end) == Some(Shape::Strong);
     // A bare number ends a range only behind a sign that is for nothing else.
-    let number = matches!(sign, "~" | "〜" | "～" | "∼" | ".." | "..." | "…")
+    let dots = |id: &str| id.bytes().filter(|byte| *byte == b'.').count();
+    let like_first =
+        shape(first) == Some(Shape::Number) && dots(first) > 0 && dots(first) == dots(end);
+    let number = (matches!(sign, "~" | "〜" | "～" | "∼" | ".." | "..." | "…") || like_first)
         && shape(end) == Some(Shape::Number)
         && !first.is_empty();
     let wordy = matches!(sign, "부터" | "to " | "through ");
@@ -576,7 +597,11 @@ fn clean(title: &str, emphasis: bool) -> &str {
         for marker in EMPHASIS {
             if title.matches(marker).count() % 2 == 1 {
                 title = title.strip_prefix(marker).unwrap_or(title);
-                title = title.strip_suffix(marker).unwrap_or(title);
+                // `A3.*` at the end stands for several ids.
+                let ending = title.strip_suffix(marker);
+                title = ending
+                    .filter(|it| !it.ends_with(['.', '-']))
+                    .unwrap_or(title);
             }
         }
     }

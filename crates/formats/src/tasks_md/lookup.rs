@@ -116,7 +116,7 @@ impl<'t> Lookup<'t> {
                 Err(end) => return self.missing(pending, end, task),
             },
             Ref::Prefix(stem) => {
-                let tasks = self.names.beginning(stem);
+                let tasks = self.names.matching(stem);
                 if tasks.is_empty() {
                     return self.missing(pending, stem.trim_end_matches(['-', '.']), task);
                 }
@@ -138,6 +138,9 @@ impl<'t> Lookup<'t> {
             }
         };
         match (found, one) {
+            // A step of the task itself.
+            (Found::Tasks(tasks), Ref::One(name))
+                if tasks == [task] && self.names.is_step(name) => {}
             (Found::Tasks(tasks), _) => {
                 let ids = tasks.iter().map(|at| self.names.task(*at).id.clone());
                 if pending.field == Field::Beside {

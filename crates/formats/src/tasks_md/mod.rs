@@ -4,6 +4,7 @@
 //! [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`] holds the lines that resolver, executor and main agent exchange.
 //! The forms are described for users in `docs/formats/tasks-md.md`.
 
+mod asides;
 mod blocks;
 mod build;
 mod check;

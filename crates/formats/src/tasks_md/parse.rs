@@ -276,11 +276,14 @@ impl<'a> Reader<'a> {
 
     fn field(&mut self, row: &Row<'a>, owner: Owner, field: Field, value: &'a str) {
         if field == Field::Status {
+            let at = row.start + super::head::place_in(row.text, value);
             if let Owner::Task(task) = owner
-                && let Some(mark) =
-                    status::value(value, row.start + super::head::place_in(row.text, value))
+                && let Some(mark) = status::value(value, at)
             {
-                self.built.tasks[task].marks.push(mark);
+                let marks = &mut self.built.tasks[task].marks;
+                let word = status::word_behind_box(value, at).filter(|_| mark.when_done == "x");
+                marks.push(mark);
+                marks.extend(word);
             }
             return;
         }
@@ -438,6 +441,9 @@ impl<'a> Reader<'a> {
                 .or_else(|| worktrees.get(&task.phase).cloned());
         }
         one_form(&mut tasks);
+        for (number, path) in common_worktrees(&tasks) {
+            worktrees.entry(number).or_insert(path);
+        }
         let mut phases = phases;
         for phase in &mut phases {
             phase.worktree = worktrees.remove(&phase.number);
@@ -455,6 +461,22 @@ impl<'a> Reader<'a> {
         check::check(&mut file, &survey.boxes);
         file
     }
+}
+
+/// The worktrees that every task of a phase names, by phase.
+fn common_worktrees(tasks: &[super::Task]) -> HashMap<u32, String> {
+    let mut trees: HashMap<u32, Option<&str>> = HashMap::new();
+    for task in tasks {
+        let own = task.worktree.as_deref();
+        let common = trees.entry(task.phase).or_insert(own);
+        if *common != own {
+            *common = None;
+        }
+    }
+    let named = trees
+        .into_iter()
+        .filter_map(|(phase, path)| Some((phase, path?.to_owned())));
+    named.collect()
 }
 
 /// What fields behind titles say of how far tasks are: `T1.1: Title [상태: 완료]`.

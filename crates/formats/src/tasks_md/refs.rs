@@ -120,6 +120,10 @@ fn word<'a>(
         return at + stem.len() + 1;
     }
     let is_known = |id: &str| !id.is_empty() && id.len() <= ID_BYTES_MAX && known(id);
+    if let Some(stem) = placeholder(id).filter(|_| !is_known(id)) {
+        all.refs.push(Ref::Prefix(stem));
+        return behind;
+    }
     if is_known(id) || shape(id) == Some(Shape::Strong) {
         // `T1.1-T1.3` is one word and two ids.
         if !is_known(id)
@@ -188,6 +192,13 @@ fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     let alone = star.starts_with('*') && !star.starts_with("**") && !value[..at].ends_with('*');
     let stem = &value[at..value.len() - star.len()];
     (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
+}
+
+/// The text before an `x` that stands for the last part of an id: `T1.x`.
+fn placeholder(id: &str) -> Option<&str> {
+    let stem = id.strip_suffix(['x', 'X'])?;
+    let parted = stem.ends_with(['.', '-']);
+    (parted && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
 /// Two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` where both are known.
@@ -305,6 +316,11 @@ impl<'t> Names<'t> {
         self.index.contains_key(word) || self.groups.contains_key(word)
     }
 
+    /// Whether a name is that of a part of a task.
+    pub(super) fn is_step(&self, name: &str) -> bool {
+        self.steps.contains_key(name) && !self.index.contains_key(name)
+    }
+
     /// What a name means in the words of a task.
     pub(super) fn find(&self, name: &str, from: Option<usize>) -> Found {
         if let Some(&task) = self.index.get(name) {
@@ -328,7 +344,21 @@ impl<'t> Names<'t> {
             Some(number) => self.index.get(number),
             None => None,
         };
-        other.map_or(Found::Missing, |&task| Found::Tasks(vec![task]))
+        if let Some(&task) = other {
+            return Found::Tasks(vec![task]);
+        }
+        // `T0.5` for `T0.5.1` and `T0.5.2`.
+        let parts = match shape(name) {
+            Some(Shape::Strong) => self.beginning(&format!("{name}.")),
+            // The number in the label of a diagram counts something else.
+            Some(Shape::Number) if from.is_some() => self.beginning(&format!("{name}.")),
+            Some(Shape::Number | Shape::Loose) | None => Vec::new(),
+        };
+        match from.is_some_and(|from| parts.contains(&from)) {
+            true => Found::Own,
+            false if parts.is_empty() => Found::Missing,
+            false => Found::Tasks(parts),
+        }
     }
 
     /// The tasks of a group, told by its heading or by their ids alone.
@@ -367,12 +397,30 @@ impl<'t> Names<'t> {
         let within = self.sorted[start..]
             .iter()
             .take_while(|(id, _)| id.starts_with(stem));
+        // `A3*` is not `A30`.
+        let digit = |text: &str| text.ends_with(|c: char| c.is_ascii_digit());
+        let goes_on = |id: &str| id[stem.len()..].starts_with(|c: char| c.is_ascii_digit());
         let mut tasks: Vec<usize> = within
             .inspect(|_| self.spend(1))
+            .filter(|(id, _)| !(digit(stem) && goes_on(id)))
             .map(|(_, at)| *at)
             .collect();
         tasks.sort_unstable();
         tasks
+    }
+
+    /// Every task of a wildcard: whose id begins so, or so with the other separator (`A3.*` for `A3-1`).
+    pub(super) fn matching(&self, stem: &str) -> Vec<usize> {
+        let tasks = self.beginning(stem);
+        let bare = stem.trim_end_matches(['-', '.']);
+        if !tasks.is_empty() || bare.len() == stem.len() {
+            return tasks;
+        }
+        ['-', '.']
+            .into_iter()
+            .map(|separator| self.beginning(&format!("{bare}{separator}")))
+            .find(|tasks| !tasks.is_empty())
+            .unwrap_or_default()
     }
 
     /// The one task or group that ends in a name: among its own neighbours first, then in its phase, then anywhere.

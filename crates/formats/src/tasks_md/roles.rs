@@ -11,6 +11,9 @@ use super::survey::{Candidate, Place};
 /// Most tasks one header may stand for.
 const EXPANDED_MAX: u32 = 200;
 
+/// From how many ids on words without a box are a series of tasks.
+const SERIES_LEAST: usize = 3;
+
 /// What became of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -72,6 +75,7 @@ fn prefix(id: &str) -> &str {
 /// Says what each candidate is.
 pub(super) fn decide(all: &[Candidate<'_>]) -> Vec<Role> {
     let mut roles = vec![Role::Nothing; all.len()];
+    parts_in_tables(all, &mut roles);
     boxed(all, &mut roles);
     let ticked_headings = all
         .iter()
@@ -90,13 +94,114 @@ pub(super) fn decide(all: &[Candidate<'_>]) -> Vec<Role> {
     if !roles.contains(&Role::Task) {
         spaced(all, &mut roles);
     }
+    if !roles.contains(&Role::Task) {
+        series(all, &mut roles);
+    }
     roles
+}
+
+/// Rows whose ids continue that of the heading around their table: they are the tasks, and it is their group.
+fn parts_in_tables(all: &[Candidate<'_>], roles: &mut [Role]) {
+    let lettered = all.iter().any(is_strong_header);
+    // `### EPIC-1: Pay` above a table of `US-1`, `US-2` that says how far each is.
+    let stories = all.iter().filter(|one| {
+        let above = one.above.map(|above| &all[above]);
+        let epic = |above: &Candidate<'_>| {
+            let other = prefix(above.named.names.first()) != prefix(one.named.names.first());
+            above.named.shape == Shape::Loose
+                && !above.boxed
+                && !above.fields
+                && clear(above)
+                && other
+        };
+        one.place == Place::Cell && one.mark.is_some() && above.is_some_and(epic)
+    });
+    let stories: HashSet<usize> = stories.map(|one| one.block).collect();
+    for (at, one) in all.iter().enumerate() {
+        let (Place::Cell, Some(above)) = (one.place, one.above) else {
+            continue;
+        };
+        let (id, group) = (one.named.names.first(), all[above].named.names.first());
+        let part = continues(id, group, '.') || continues(id, group, '-');
+        let told = match one.named.shape {
+            Shape::Number => part && !lettered,
+            Shape::Strong | Shape::Loose => {
+                part && one.mark.is_some() || stories.contains(&one.block)
+            }
+        };
+        if told && !one.aside {
+            roles[at] = Role::Task;
+            roles[above] = Role::Group;
+        }
+    }
+}
+
+/// Whether an id stands where tasks are defined, and can be nothing else.
+fn is_strong_header(one: &Candidate<'_>) -> bool {
+    let place = one.boxed || matches!(one.place, Place::Heading(_) | Place::Cell);
+    place && one.named.shape == Shape::Strong && !one.aside
+}
+
+/// Which numbers with a box are ids: `1.1` in a series, `1.` in a series, and never `404` with a title behind a space.
+fn numbers_are_ids(all: &[Candidate<'_>]) -> impl Fn(&Candidate<'_>) -> bool {
+    let parted = |id: &str| id.contains(['.', '-']);
+    let (mut dotted, mut bare) = (HashSet::new(), HashSet::new());
+    for one in all
+        .iter()
+        .filter(|one| one.boxed && one.named.shape == Shape::Number)
+    {
+        let id = one.named.names.first();
+        match parted(id) {
+            true => dotted.insert(id),
+            false if one.named.separator == Separator::Clear => bare.insert(id),
+            false => false,
+        };
+    }
+    let (dotted, bare) = (dotted.len() > 1, bare.len() > 1);
+    move |one| match (parted(one.named.names.first()), one.named.separator) {
+        (true, separator) => dotted || separator == Separator::Clear,
+        (false, separator) => bare && separator == Separator::Clear,
+    }
+}
+
+/// Whether an item is a line of the check list of the id heading above it: its own id looks like none of the plan's.
+fn is_check_list(one: &Candidate<'_>, all: &[Candidate<'_>], once: &HashSet<&str>) -> bool {
+    let (Some(above), false) = (
+        one.above,
+        matches!(one.place, Place::Heading(_) | Place::Cell),
+    ) else {
+        return false;
+    };
+    let (id, above) = (one.named.names.first(), &all[above]);
+    let heading = above.named.names.first();
+    match (one.named.shape, above.named.shape) {
+        (Shape::Strong, _) | (_, Shape::Number) => false,
+        (Shape::Loose | Shape::Number, Shape::Strong) => true,
+        (Shape::Loose | Shape::Number, Shape::Loose) => {
+            prefix(id) != prefix(heading) && clear(above) && (above.fields || !once.contains(id))
+        }
+    }
+}
+
+/// The ids of series of several, each of which stands at one place only.
+fn unique_series<'a>(all: &[Candidate<'a>]) -> HashSet<&'a str> {
+    let mut series: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
+    for one in all.iter().filter(|one| one.boxed) {
+        let id = one.named.names.first();
+        *series.entry(prefix(id)).or_default().entry(id).or_default() += 1;
+    }
+    let unique = series
+        .into_values()
+        .filter(|ids| ids.len() > 1 && ids.values().all(|count| *count == 1));
+    unique.flat_map(HashMap::into_keys).collect()
 }
 
 /// Everything with a box, as far as its id is sure enough.
 fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
     let boxed = || all.iter().enumerate().filter(|(_, one)| one.boxed);
-    let strong = boxed().any(|(_, one)| one.named.shape == Shape::Strong);
+    let strong = all.iter().any(is_strong_header);
+    let number_is_id = numbers_are_ids(all);
+    let once = unique_series(all);
     let mut counted: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut cleared: HashSet<&str> = HashSet::new();
     for (_, one) in boxed().filter(|(_, one)| one.named.shape == Shape::Loose) {
@@ -117,6 +222,9 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
     let headed = boxed()
         .any(|(_, one)| one.named.shape == Shape::Strong && matches!(one.place, Place::Heading(_)));
     for (at, one) in boxed() {
+        if roles[at] != Role::Nothing || is_check_list(one, all, &once) {
+            continue;
+        }
         let id = one.named.names.first();
         let heading = matches!(one.place, Place::Heading(_));
         let inside = one
@@ -127,7 +235,9 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
             Shape::Strong => true,
             Shape::Loose if heading => alike(one),
             Shape::Loose => alike(one) && !inside && (several(id) || !strong),
-            Shape::Number => !lettered && (heading || !inside || id.contains('.')),
+            Shape::Number => {
+                !lettered && number_is_id(one) && (heading || !inside || id.contains('.'))
+            }
         };
         if task {
             roles[at] = Role::Task;
@@ -164,12 +274,17 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         .collect();
     let inside = |one: &Candidate<'_>| one.aside || one.item.or(one.above).is_some();
     // Inside of a task a code with other letters than those of tasks (`AC1-2`) is a criterion, and no task.
-    let is_task = |outer: Option<usize>| outer.is_some_and(|outer| roles[outer] == Role::Task);
+    let is_task = |outer: Option<usize>| {
+        outer.is_some_and(|outer| roles[outer] == Role::Task || is_strong_header(&all[outer]))
+    };
     let within = |one: &Candidate<'_>| is_task(one.item.or(one.above));
     let own: HashSet<&str> = all
         .iter()
         .zip(&*roles)
-        .filter(|(one, role)| **role == Role::Task && !within(one))
+        .filter(|(one, role)| {
+            let headed = headed(one) && one.named.shape == Shape::Strong;
+            headed || **role == Role::Task && !within(one)
+        })
         .map(|(one, _)| prefix(one.named.names.first()))
         .chain(["T", "P", "M", "TASK-", "Task-", "task-"])
         .collect();
@@ -233,6 +348,24 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
     let open: Vec<usize> = open.into_iter().filter(sure).collect();
     // Ids that could make a heading's id the shorter one, and headings that hold such ids.
     let is_open: HashSet<usize> = open.iter().copied().collect();
+    let mut levels: HashMap<&str, (u8, bool)> = HashMap::new();
+    for &at in &open {
+        if let Place::Heading(level) = all[at].place {
+            let own = levels
+                .entry(all[at].named.names.first())
+                .or_insert((level, false));
+            own.1 |= all[at].fields;
+        }
+    }
+    // A heading of the same level is a sibling: with a word at its end, or beside one with fields, both are tasks.
+    let sibling = |one: &Candidate<'_>, shorter: &str, rest: &str| {
+        let Some((level, fields)) = levels.get(shorter) else {
+            return false;
+        };
+        let numbered = rest.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        let numbered = numbered.starts_with(|c: char| c.is_ascii_digit());
+        matches!(one.place, Place::Heading(own) if own <= *level) && (*fields || !numbered)
+    };
     let mut longer = HashSet::new();
     let mut holders = HashSet::new();
     for (at, one) in all.iter().enumerate() {
@@ -243,7 +376,11 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             continue;
         }
         let id = one.named.names.first();
-        longer.extend(id.match_indices('-').map(|(end, _)| &id[..end]));
+        let parts = id
+            .match_indices('-')
+            .map(|(end, _)| (&id[..end], &id[end + 1..]));
+        let parts = parts.filter(|(shorter, rest)| !heading || !sibling(one, shorter, rest));
+        longer.extend(parts.map(|(shorter, _)| shorter));
         if (task || heading)
             && let Some(above) = one.above
             && all[above].named.names.first() != id
@@ -251,14 +388,41 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             holders.insert(above);
         }
     }
+    // With fields of its own, and none in the headings it holds, a heading is the task, and they are its steps.
+    let mut without_steps = holders.clone();
+    for (at, one) in all.iter().enumerate() {
+        let step = |above: usize| {
+            let (id, whole) = (one.named.names.first(), all[above].named.names.first());
+            is_open.contains(&at) && !one.fields && continues(id, whole, '.')
+        };
+        if let Some(above) = one.above
+            && (roles[at] == Role::Task || is_open.contains(&at))
+            && step(above)
+        {
+            continue;
+        }
+        if let Some(above) = one.above {
+            without_steps.remove(&above);
+        }
+    }
+    let holders: HashSet<usize> = holders
+        .into_iter()
+        .filter(|at| ticked_headings || !all[*at].fields || !without_steps.contains(at))
+        .collect();
     let mut heads: HashSet<&str> = HashSet::new();
     for &at in &open {
         let id = all[at].named.names.first();
         let group = holders.contains(&at) || longer.contains(id) || parted.contains(id);
-        roles[at] = match (group, ticked_headings) {
-            (true, _) => Role::Group,
-            (false, true) => Role::Boxless,
-            (false, false) => Role::Task,
+        let id_above = |above: &usize| {
+            let whole = all[*above].named.names.first();
+            roles[*above] == Role::Task && (continues(id, whole, '.') || continues(id, whole, '-'))
+        };
+        let whole = std::iter::successors(all[at].above, |above| all[*above].above).find(id_above);
+        roles[at] = match (group, ticked_headings, whole) {
+            (true, ..) => Role::Group,
+            (false, true, Some(whole)) => Role::Step(whole),
+            (false, true, None) => Role::Boxless,
+            (false, false, _) => Role::Task,
         };
         if roles[at] == Role::Task {
             heads.insert(id);
@@ -277,6 +441,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             .map(|(end, _)| &id[..end])
             .find(|id| heads.contains(id));
         if roles[at] == Role::Task
+            && !all[at].fields
             && let Some(whole) = shorter
             && let Some(&whole) = first.get(whole)
         {
@@ -371,6 +536,9 @@ fn rows(all: &[Candidate<'_>], roles: &mut [Role]) {
     let strong = any || rows.iter().any(|at| all[*at].named.shape == Shape::Strong);
     for at in rows {
         let one = &all[at];
+        if roles[at] == Role::Task {
+            continue;
+        }
         let id = one.named.names.first();
         let field = |wanted: Field| {
             one.cells
@@ -382,7 +550,7 @@ fn rows(all: &[Candidate<'_>], roles: &mut [Role]) {
         let task = match one.named.shape {
             Shape::Strong => told || !any,
             Shape::Loose => !strong && told,
-            Shape::Number => false,
+            Shape::Number => !strong && !any && one.mark.is_some(),
         };
         // Beside tasks with boxes a table mostly says again what they are.
         let wanted = !any || one.boxed || (one.mark.is_some() && !one.aside);
@@ -419,6 +587,30 @@ fn spaced(all: &[Candidate<'_>], roles: &mut [Role]) {
     for (at, one) in all.iter().enumerate() {
         let sure = one.named.shape == Shape::Strong && one.phase.is_some() && !one.aside;
         if sure && one.place == Place::Item && one.item.is_none() && !one.named.title.is_empty() {
+            roles[at] = Role::Task;
+        }
+    }
+}
+
+/// `- B0.1. Title`, `- B0.2. Title`: a series of ids, in plans that have nothing else.
+fn series(all: &[Candidate<'_>], roles: &mut [Role]) {
+    let fits = |one: &Candidate<'_>| {
+        let apart = one.named.separator == Separator::Clear;
+        let place = one.place == Place::Item && one.item.is_none() && !one.aside && !one.boxed;
+        place && apart && one.named.shape == Shape::Loose && !one.named.title.is_empty()
+    };
+    let mut counted: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
+    for one in all.iter().filter(|one| fits(one)) {
+        let id = one.named.names.first();
+        *counted
+            .entry(prefix(id))
+            .or_default()
+            .entry(id)
+            .or_default() += 1;
+    }
+    counted.retain(|_, ids| ids.len() >= SERIES_LEAST && ids.values().all(|count| *count == 1));
+    for (at, one) in all.iter().enumerate() {
+        if fits(one) && counted.contains_key(prefix(one.named.names.first())) {
             roles[at] = Role::Task;
         }
     }

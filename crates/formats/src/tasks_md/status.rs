@@ -188,6 +188,18 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     })
 }
 
+/// The status word behind the box of a status field: `[x] DONE`. The box decides what both say.
+pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<Mark> {
+    let start = text.find(['[', '［'])?;
+    let (held, _, rest) = tick_box(&text[start..], offset + start)?;
+    let plain = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let (said, _) = word(plain, offset + text.len() - plain.len())?;
+    Some(Mark {
+        says: held.says,
+        ..said
+    })
+}
+
 /// A box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. The title without it.
 pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
     if let Some((mark, None, rest)) = tick_box(title, offset)

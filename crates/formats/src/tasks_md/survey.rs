@@ -1,79 +1,14 @@
 //! Everything a plan names, and where: ids that may be tasks, phases, and boxes that name nothing.
 
+use super::asides::{ends_aside, is_about, is_aside};
 use super::blocks::{Block, Kind, Row};
 use super::fields::{self, Field};
 use super::head::{self, Head, Named, PhaseNumber, PhaseWord, What};
-use super::id::{Shape, phase_told_by};
+use super::id::{Shape, continues, phase_told_by};
 use super::parse::without_comment;
 use super::roles::{Role, decide};
 use super::status::{self, Mark};
 use std::collections::HashSet;
-
-/// Words of headings whose lists talk about tasks and define none, and that are no titles of phases, wherever in the heading they stand.
-const ASIDE_ANYWHERE: [&str; 24] = [
-    "의존성",
-    "의존 관계",
-    "dependency",
-    "dependencies",
-    "병렬",
-    "parallel",
-    "execution order",
-    "실행 순서",
-    "작업 순서",
-    "구현 순서",
-    "진행 순서",
-    "완료 조건",
-    "완료조건",
-    "완료 기준",
-    "완료기준",
-    "done when",
-    "definition of done",
-    "acceptance criteria",
-    "체크리스트",
-    "checklist",
-    "check list",
-    "변경 이력",
-    "범례",
-    "legend",
-];
-
-/// Words that say so only at the end: `진행 현황` is about tasks, `현황판 화면` is work.
-const ASIDE_AT_END: [&str; 34] = [
-    "그래프",
-    "graph",
-    "다이어그램",
-    "diagram",
-    "순서",
-    "요약",
-    "summary",
-    "예시",
-    "example",
-    "examples",
-    "위험",
-    "위험 요소",
-    "risk",
-    "risks",
-    "통계",
-    "현황",
-    "진행 상황",
-    "진행상황",
-    "진행률",
-    "progress",
-    "개요",
-    "overview",
-    "게이트",
-    "gate",
-    "gates",
-    "점검",
-    "목차",
-    "contents",
-    "이력",
-    "changelog",
-    "메모",
-    "notes",
-    "부록",
-    "appendix",
-];
 
 /// The level of a phase that only a line in bold begins, in plans without a heading for any.
 const LINE_LEVEL: u8 = 7;
@@ -114,6 +49,8 @@ pub(super) struct Candidate<'a> {
     pub(super) item: Option<usize>,
     /// Below a heading that talks about tasks.
     pub(super) aside: bool,
+    /// Fields of a task stand right below it.
+    pub(super) fields: bool,
 }
 
 /// A heading of a phase.
@@ -173,50 +110,11 @@ fn heading_text<'a>(row: &Row<'a>) -> &'a str {
     }
 }
 
-/// Whether a heading talks about tasks or phases and names none. What it says in brackets at its end does not matter.
-fn is_aside(text: &str) -> bool {
-    let bare = bare(text);
-    let anywhere = |word: &str| {
-        let mut places = bare.match_indices(word);
-        places.any(|(at, _)| is_whole(&bare, at, word))
-    };
-    ends_aside(text) || ASIDE_ANYWHERE.into_iter().any(anywhere)
-}
-
-/// Whether it does so with its last word: `Phase 1 - 완료 조건`, and not `Phase 1 - Dependency injection`.
-fn ends_aside(text: &str) -> bool {
-    let bare = bare(text);
-    let at_end = |word: &str| {
-        let at = bare.len().checked_sub(word.len());
-        bare.ends_with(word) && at.is_some_and(|at| is_whole(&bare, at, word))
-    };
-    let mut words = ASIDE_ANYWHERE.into_iter().chain(ASIDE_AT_END);
-    words.any(at_end)
-}
-
-/// The words of a heading without what stands in brackets at its end; of a long one, none.
-fn bare(text: &str) -> String {
-    let lower = match text.len() {
-        0..200 => text.to_lowercase(),
-        _ => String::new(),
-    };
-    let open = lower.rfind(['(', '（']).filter(|at| *at > 0);
-    let bare = open.map_or(lower.as_str(), |at| &lower[..at]);
-    bare.trim_end_matches(|c: char| !c.is_alphanumeric())
-        .to_owned()
-}
-
-/// Whether a word stands on its own there. Korean words are joined to others as they please.
-fn is_whole(text: &str, at: usize, word: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric();
-    !word.is_ascii()
-        || !(text[..at].ends_with(letter) || text[at + word.len()..].starts_with(letter))
-}
-
 /// Looks through all parts of a plan.
 pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
     let mut heads: Vec<Option<Head<'a>>> = blocks.iter().map(head_of).collect();
     dotted(&mut heads, blocks);
+    letters_are_tags(&mut heads, blocks);
     let words = phase_words(&heads, blocks);
     let mut walk = Walk {
         survey: Survey {
@@ -236,15 +134,32 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
         match (block, head) {
             (Block::Row(row), Some(head)) => match row.kind {
                 Kind::Heading(level) => walk.heading(at, row, level, head),
-                Kind::Item | Kind::Line => walk.text(at, row, head),
+                Kind::Item | Kind::Line => {
+                    walk.text(at, row, head);
+                    walk.note_fields(row);
+                }
                 Kind::Indented | Kind::Meta => {}
             },
+            (Block::Row(row), None) => walk.note_fields(row),
             (Block::Table(rows), _) => walk.table(at, rows),
             _ => {}
         }
     }
     let mut survey = walk.survey;
     survey.roles = decide(&survey.candidates);
+    // What has a box and turned out to be no task is an ordinary box.
+    for (one, role) in survey.candidates.iter().zip(&survey.roles) {
+        if one.boxed && *role == Role::Nothing {
+            survey.boxes.count += 1;
+            let first = survey
+                .boxes
+                .first
+                .get_or_insert((one.line, one.named.title));
+            if one.line < first.0 {
+                *first = (one.line, one.named.title);
+            }
+        }
+    }
     survey
 }
 
@@ -257,6 +172,29 @@ fn head_of<'a>(block: &Block<'a>) -> Option<Head<'a>> {
         }
         Kind::Item | Kind::Line => Some(head::read(row.text, row.start)),
         Kind::Indented | Kind::Meta => None,
+    }
+}
+
+/// `[X] T1.1` beside `[B] T1.2`: where headings have letters in brackets, `X` is one of them.
+fn letters_are_tags(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
+    let letter = |block: &Block<'_>| match block {
+        Block::Row(row) if matches!(row.kind, Kind::Heading(_)) => {
+            head::letter_tag(row.text.trim_start_matches('#'))
+        }
+        _ => None,
+    };
+    let tasks = |head: &&mut Option<Head<'_>>| {
+        matches!(head.as_ref().map(|it| &it.what), Some(What::Task(_)))
+    };
+    let other = |letter: char| !matches!(letter, 'X' | 'V');
+    let mut tagged = heads.iter_mut().zip(blocks);
+    if !tagged.any(|(head, block)| tasks(&head) && letter(block).is_some_and(other)) {
+        return;
+    }
+    for (head, block) in heads.iter_mut().zip(blocks) {
+        if let (Some(head), Some(_)) = (head, letter(block)) {
+            (head.mark, head.boxed) = (None, false);
+        }
     }
 }
 
@@ -396,14 +334,18 @@ impl<'a> Walk<'a> {
             head.what = What::Task(named);
         }
         let (boxed, plain) = (head.boxed, head.text);
-        let candidate = self.candidate(block, row, Place::Heading(level), head, outer_aside);
+        let notes = !boxed && matches!(&head.what, What::Task(named) if is_about(named));
+        let candidate = match notes {
+            true => None,
+            false => self.candidate(block, row, Place::Heading(level), head, outer_aside),
+        };
         if candidate.is_none() {
             if boxed {
                 self.survey.unread.push((row.line, plain));
             }
             self.close_phases(level);
         }
-        let aside = outer_aside || (candidate.is_none() && !document && is_aside(text));
+        let aside = outer_aside || notes || (candidate.is_none() && !document && is_aside(text));
         self.sections.push((level, candidate, aside));
     }
 
@@ -510,9 +452,23 @@ impl<'a> Walk<'a> {
             cells: None,
             above,
             item,
-            aside,
+            aside: aside || row.quoted && place == Place::Item,
+            fields: false,
         });
         Some(self.survey.candidates.len() - 1)
+    }
+
+    /// Notes that fields of a task stand below the id heading around a line.
+    fn note_fields(&mut self, row: &Row<'a>) {
+        let (Some(above), true) = (self.around().0, self.items.is_empty()) else {
+            return;
+        };
+        if self.survey.candidates[above].fields {
+            return;
+        }
+        let mut found = row.text.starts_with("**") && fields::named(row.text).is_some();
+        fields::each(without_comment(row.text), |_, _| found = true);
+        self.survey.candidates[above].fields = found;
     }
 
     fn around(&self) -> (Option<usize>, Option<usize>) {
@@ -532,8 +488,21 @@ impl<'a> Walk<'a> {
             .iter()
             .map(|cell| fields::of_column(cell.text))
             .collect();
+        let names_ids: Vec<bool> = head
+            .iter()
+            .map(|cell| fields::is_id_column(cell.text))
+            .collect();
         let (above, _) = self.around();
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
+        let names = rows.iter().chain([head]).filter_map(|cells| cells.first());
+        if let Some(above) = above
+            && names
+                .into_iter()
+                .any(|cell| fields::named(cell.text).is_some())
+        {
+            self.survey.candidates[above].fields = true;
+        }
+        let group = above.map(|above| self.survey.candidates[above].named.names.first());
         for cells in rows {
             // The id is in the first column, or behind a running number; in a column of needs it is that of another.
             let found = cells.iter().take(2).enumerate().find_map(|(at, cell)| {
@@ -541,7 +510,14 @@ impl<'a> Walk<'a> {
                 let own = columns
                     .get(at)
                     .is_none_or(|it| !matches!(it, Some(Field::Needs)));
-                let fits = matches!(&head.what, What::Task(named) if named.shape != Shape::Number);
+                let counts = names_ids.get(at).copied().unwrap_or(false);
+                let fits = |named: &Named<'_>| {
+                    let id = named.names.first();
+                    let part =
+                        group.is_some_and(|it| continues(id, it, '.') || continues(id, it, '-'));
+                    named.shape != Shape::Number || id.contains(['.', '-']) && (part || counts)
+                };
+                let fits = matches!(&head.what, What::Task(named) if fits(named));
                 (own && fits).then_some((at, cell, head))
             });
             let Some((id_at, cell, head)) = found else {
@@ -586,6 +562,7 @@ impl<'a> Walk<'a> {
                 above,
                 item: None,
                 aside,
+                fields: false,
             });
         }
     }

@@ -3,6 +3,9 @@
 use super::parse::parse;
 use super::status::{Mark, Progress};
 
+/// How far a status word may stand behind its box to be changed with it, in bytes: `[x] **DONE**`.
+const JOINED_BYTES_MAX: usize = 4;
+
 /// Why a task cannot be ticked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TickError {
@@ -67,10 +70,16 @@ pub fn set_ticks<'a>(
         if task.done == done {
             continue;
         }
-        // One place says that it is done; all must agree that it is not.
+        // One place says that it is done, with the word beside its box; all must agree that it is not.
         let says_done = |mark: &&Mark| mark.says == Progress::Done;
+        let first = task.marks.first().map_or(0, |mark| mark.at.end);
+        let beside =
+            |mark: &&Mark| mark.at.start >= first && mark.at.start - first <= JOINED_BYTES_MAX;
         let changed: Vec<&Mark> = match done {
-            true => task.marks.iter().take(1).collect(),
+            true => {
+                let (first, more) = task.marks.split_at(1);
+                first.iter().chain(more.iter().filter(beside)).collect()
+            }
             false => task.marks.iter().filter(says_done).collect(),
         };
         for mark in changed {

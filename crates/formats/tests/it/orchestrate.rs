@@ -221,6 +221,7 @@ fn spec(id: &str, needs: &[&str]) -> NodeSpec {
     NodeSpec {
         id: id.into(),
         phase: id[1..].split('.').next().unwrap().parse().unwrap(),
+        section: 0,
         dependencies: needs.iter().map(|&id| id.into()).collect(),
     }
 }
@@ -289,6 +290,7 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
     let nodes = (0..count).map(|index| NodeSpec {
         id: id(index).into(),
         phase: u32::try_from(index / 50_000).unwrap(),
+        section: 0,
         dependencies: match index % 50_000 {
             0 => vec![],
             _ => vec![id(index - 1).into()],

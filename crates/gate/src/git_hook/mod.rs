@@ -10,8 +10,10 @@ use crate::clients::Process;
 use crate::hook::Repository;
 use crate::lang::Lang;
 use crate::shell::is_dry_push;
+use crate::tested_tree::TestedTree;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
+use bowline_machines::develop::Phase;
 use bowline_machines::named;
 use bowline_words::message::{Denied, Unjudged};
 use std::io::Read;
@@ -93,7 +95,8 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
             folder: folder.to_owned(),
         };
         let input = String::from_utf8_lossy(&bytes);
-        let denial = judge_git(&belief, hook, argument, &input, &history);
+        let denial = judge_git(&belief, hook, argument, &input, &history)
+            .or_else(|| judge_trees(&belief, hook, argument, &input, &history));
         Ok(denial.map(|denial| {
             let seal = belief.path().and_then(seal_of);
             denial.text(None, Lang::of_environment(), seal.as_ref())
@@ -106,6 +109,53 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
         Err(_) => failed(&Denied::GateFailed),
     };
     Answer::deny(reason)
+}
+
+/// Whether a branch would get another tree than the one that was tested. Only in PR: what is committed before is work in
+/// progress.
+fn judge_trees(
+    belief: &Belief,
+    hook: GitHook,
+    argument: Option<&str>,
+    input: &str,
+    repository: &Repository,
+) -> Option<Denial> {
+    let Belief::Run(believed) = belief else {
+        return None;
+    };
+    let lands: Vec<(&str, &str)> = match hook {
+        GitHook::PreCommit | GitHook::PreMergeCommit => Vec::new(),
+        GitHook::ReferenceTransaction if argument != Some("prepared") => Vec::new(),
+        GitHook::ReferenceTransaction => {
+            let moves = input.lines().filter_map(Move::read);
+            // A rebase leads HEAD through commits that no branch will have.
+            let branches = moves.filter(|one| one.name != "HEAD" && one.brings_work(repository));
+            branches.map(|one| (one.name, one.to)).collect()
+        }
+        GitHook::PrePush => {
+            let pushed = input.lines().filter_map(|line| {
+                let mut words = line.split(' ').skip(1);
+                let (commit, name) = (words.next()?, words.next()?);
+                name.starts_with("refs/heads/").then_some((name, commit))
+            });
+            let gone = |commit: &str| commit.bytes().all(|digit| digit == b'0');
+            pushed
+                .filter(|(_, commit)| !gone(commit) && !repository.is_at_remote(commit))
+                .collect()
+        }
+    };
+    if lands.is_empty() || !believed.owned || believed.run.phase != Phase::Pr {
+        return None;
+    }
+    let tested = TestedTree::of_run(&believed.path)?;
+    lands.into_iter().find_map(|(name, commit)| {
+        let changes = repository.untested(commit, &tested)?;
+        let what = match hook {
+            GitHook::PrePush => format!("git push of {name}"),
+            _ => format!("moving {name}"),
+        };
+        Some(Denial::OtherTree { what, changes })
+    })
 }
 
 /// Whether the push that asks only shows what it would do: git asks then as well, and does not say so.
@@ -148,6 +198,7 @@ fn named(denial: Denial, branch: &str) -> Denial {
         other @ (Denial::Person { .. }
         | Denial::State { .. }
         | Denial::Missing { .. }
+        | Denial::OtherTree { .. }
         | Denial::Damaged { .. }) => other,
     }
 }

@@ -6,12 +6,14 @@
 mod card;
 mod others;
 mod recall;
+mod registered;
 mod stop;
 #[cfg(test)]
 mod tests;
 mod world;
 
 pub use card::{CARD_WORDS_MAX, card};
+pub use registered::Registered;
 pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
 pub use world::{Repository, World, is_ignored};
 
@@ -26,7 +28,6 @@ use crate::tool_call::ToolCall;
 use crate::verdict::{
     Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
 };
-use bowline_formats::client_hooks;
 use bowline_formats::hook::{Answer, Event, HookMessage};
 use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
@@ -40,24 +41,19 @@ const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// Where the root of a session is told when its message does not.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// Whether a person's own settings ask this hook in the project of the session, so that those of the project need not.
-pub fn is_asked_by_person() -> bool {
-    let project = locate::variable(PROJECT_VARIABLE).map(PathBuf::from);
-    let Some(folder) = project.or_else(|| std::env::current_dir().ok()) else {
-        return false;
-    };
-    let settings = std::fs::read_to_string(folder.join(client_hooks::PERSONAL));
-    settings.is_ok_and(|text| client_hooks::asks(&text))
-}
-
 /// Answers a client, whose process is noted as an agent's. `event` is the word on the command line, else the message names it. Never panics.
-pub fn answer(event: Option<&str>, input: impl Read) -> Answer {
+pub fn answer(event: Option<&str>, registered: &Registered, input: impl Read) -> Answer {
     // What is not noted is no reason to stop anybody.
     let _ = catch_unwind(clients::note);
-    answer_from(event, input, std::env::current_dir().ok())
+    answer_from(event, registered, input, std::env::current_dir().ok())
 }
 
-fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> Answer {
+fn answer_from(
+    event: Option<&str>,
+    registered: &Registered,
+    input: impl Read,
+    here: Option<PathBuf>,
+) -> Answer {
     let given = event.and_then(Event::from_name);
     let mut message = Vec::new();
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -74,7 +70,7 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
         if message.len() as u64 > MESSAGE_BYTES_MAX {
             return Err(Unjudged::TooLong);
         }
-        decide(given, &message)
+        decide(given, registered, &message)
     }));
     let error = match result {
         Ok(Ok(answer)) => return answer,
@@ -119,7 +115,7 @@ fn guess(message: &[u8]) -> Event {
         .unwrap_or(Event::PreToolUse)
 }
 
-fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
+fn decide(given: Option<Event>, registered: &Registered, bytes: &[u8]) -> Result<Answer, Unjudged> {
     let message = HookMessage::read(bytes).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         Unjudged::NotUnderstood {
@@ -141,6 +137,9 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
         .or_else(project)
         .or_else(|| std::env::current_dir().ok())
         .ok_or(Unjudged::NoFolder)?;
+    if event != Event::PreToolUse && registered.comes_behind(&folder) {
+        return Ok(Answer::silent());
+    }
     let mut belief = belief::of_folder(&folder);
     if belief == Belief::Nothing
         && let Some(project) = project().filter(|it| *it != folder)
@@ -150,7 +149,7 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
     let lang = Lang::of_environment();
     Ok(match event {
         Event::PreToolUse => before_tool(&call, &folder, &belief, lang),
-        Event::SessionStart => match card(&belief, &folder, lang) {
+        Event::SessionStart | Event::SubagentStart => match card(&belief, &folder, lang) {
             Some(card) => Answer::context(event, &card),
             None => Answer::silent(),
         },
@@ -202,9 +201,13 @@ fn denied_from_afar(
             | Deed::Touch { path, .. }
             | Deed::Finish {
                 place: Some(path), ..
+            }
+            | Deed::Setup {
+                place: Some(path), ..
             } => path,
             Deed::Write { path: None, .. }
             | Deed::Finish { place: None, .. }
+            | Deed::Setup { place: None, .. }
             | Deed::Person { .. }
             | Deed::Hidden { .. } => continue,
         };

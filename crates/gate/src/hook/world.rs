@@ -3,6 +3,8 @@
 use crate::git_hook::History;
 use crate::locate;
 use crate::shell::{Surroundings, UNKNOWN_NAME};
+use crate::tested_tree::{Difference, TestedTree};
+use bowline_words::message::Change;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -40,6 +42,60 @@ impl Surroundings for World {
 pub struct Repository {
     /// The folder.
     pub folder: PathBuf,
+}
+
+impl Repository {
+    /// Whether a remote has the commit already.
+    pub(crate) fn is_at_remote(&self, commit: &str) -> bool {
+        let listed = self.printed(&["rev-list", "--max-count=1", commit, "--not", "--remotes"]);
+        listed.is_some_and(|it| it.is_empty())
+    }
+
+    /// By what the tree of a commit differs from the one that was tested; `None` where it does not.
+    pub(crate) fn untested(&self, commit: &str, tested: &TestedTree) -> Option<Vec<Change>> {
+        let tree = self.commit_tree(commit);
+        if tree.as_deref() == Some(tested.id.as_str()) {
+            return None;
+        }
+        let listed = self.printed(&["ls-tree", "-r", "-z", "--full-tree", commit]);
+        let differing = listed.and_then(|listed| tested.differing(&listed));
+        let Some(mut differing) = differing else {
+            // What was tested is not listed: that it is another tree is all there is to say.
+            return Some(Vec::new());
+        };
+        differing.retain(|one| !self.is_filtered(one));
+        let changes = differing.into_iter().map(Difference::into_change);
+        let changes: Vec<Change> = changes.collect();
+        (!changes.is_empty()).then_some(changes)
+    }
+
+    fn commit_tree(&self, commit: &str) -> Option<String> {
+        let tree = format!("{commit}^{{tree}}");
+        let printed = self.printed(&["rev-parse", "--quiet", "--verify", &tree])?;
+        Some(String::from_utf8(printed).ok()?.trim().to_owned())
+    }
+
+    /// Whether a file was tested as it is on the disk, and git keeps it in another form: line ends, large files.
+    fn is_filtered(&self, one: &Difference) -> bool {
+        let hash = |how: &[&str]| {
+            let printed = self.printed(&[&["hash-object"], how, &["--", &one.path]].concat())?;
+            Some(String::from_utf8(printed).ok()?.trim().to_owned())
+        };
+        one.tested.is_some()
+            && one.committed.is_some()
+            && hash(&["--no-filters"]) == one.tested
+            && hash(&[]) == one.committed
+    }
+
+    /// What git prints from the top of the work tree, if it ends well.
+    fn printed(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+        let top = locate::git_top(&self.folder);
+        let output = git(top.as_deref().unwrap_or(&self.folder))
+            .args(arguments)
+            .output()
+            .ok()?;
+        output.status.success().then_some(output.stdout)
+    }
 }
 
 impl History for Repository {

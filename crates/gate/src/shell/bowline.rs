@@ -11,39 +11,68 @@ const VALUED: [&str; 3] = ["-C", "--lang", "--dir"];
 /// Options that make a person's move of any command.
 const PERSONS: [&str; 4] = ["--by-hand", "--fresh", "--override", "--uninstall"];
 
-/// Notes a person's move. What else the command does is looked at elsewhere.
+/// Notes a person's move, and one that is a person's while a gate is closed. What else the command does is looked at elsewhere.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
-    if name == "bowline" && is_persons(arguments) {
-        let what = format!("{name} {}", arguments.join(" "));
-        walker.add(Deed::Person { what });
+    if name != "bowline" {
+        return;
+    }
+    let line = CommandLine::read(arguments);
+    let what = || format!("{name} {}", arguments.join(" "));
+    if line.is_persons() {
+        walker.add(Deed::Person { what: what() });
+    } else if line.words.first() == Some(&"init") && !line.has(&["-h", "--help", "--dry-run"]) {
+        walker.set_up_in(line.folder.unwrap_or("."), &what());
     }
 }
 
-fn is_persons(arguments: &[String]) -> bool {
-    let mut words = Vec::new();
-    let mut options = Vec::new();
-    let mut rest = arguments.iter().map(String::as_str);
-    while let Some(word) = rest.next() {
-        match word {
-            "--" => break,
-            valued if VALUED.contains(&valued) => {
-                rest.next();
+/// The words of a command of Bowline, apart from its options.
+struct CommandLine<'a> {
+    words: Vec<&'a str>,
+    options: Vec<&'a str>,
+    /// The folder that `-C` names.
+    folder: Option<&'a str>,
+}
+
+impl<'a> CommandLine<'a> {
+    fn read(arguments: &'a [String]) -> Self {
+        let (mut words, mut options, mut folder) = (Vec::new(), Vec::new(), None);
+        let mut rest = arguments.iter().map(String::as_str);
+        while let Some(word) = rest.next() {
+            match word {
+                "--" => break,
+                valued if VALUED.contains(&valued) => {
+                    let value = rest.next();
+                    folder = value.filter(|_| valued == "-C").or(folder);
+                }
+                option if option.starts_with('-') => {
+                    options.push(option.split('=').next().unwrap_or(option));
+                }
+                word => words.push(word),
             }
-            option if option.starts_with('-') => {
-                options.push(option.split('=').next().unwrap_or(option));
-            }
-            word => words.push(word),
+        }
+        CommandLine {
+            words,
+            options,
+            folder,
         }
     }
-    if ["-h", "--help"].iter().any(|help| options.contains(help)) {
-        return false;
+
+    fn has(&self, options: &[&str]) -> bool {
+        options.iter().any(|it| self.options.contains(it))
     }
+
+    fn is_persons(&self) -> bool {
+        !self.has(&["-h", "--help"]) && is_persons(&self.words, &self.options)
+    }
+}
+
+fn is_persons(words: &[&str], options: &[&str]) -> bool {
     let back = |phase: &&str| {
         ["DESIGN", "REVIEW"]
             .iter()
             .any(|it| it.eq_ignore_ascii_case(phase))
     };
-    match words.as_slice() {
+    match words {
         ["undo" | "restore", ..]
         | ["develop", "reset" | "seal", ..]
         | ["memory", "restore", ..]

@@ -34,6 +34,13 @@ pub enum Deed {
         /// The command, or the variable that is set for it.
         what: String,
     },
+    /// It changes which hooks ask the gate.
+    Setup {
+        /// The command: `bowline init --agent claude`.
+        what: String,
+        /// The folder it happens in; `None` when that cannot be told.
+        place: Option<PathBuf>,
+    },
     /// It runs something that cannot be seen.
     Hidden {
         /// What is hidden.

@@ -554,7 +554,13 @@ fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
     if !changes || arguments.iter().any(asks) {
         return;
     }
-    if let Some(key) = arguments.iter().find(|it| leads_hooks_away(it)) {
+    // In an editor anything can be changed.
+    let edits = |it: &String| matches!(it.as_str(), "--edit" | "-e");
+    let edited = arguments.first().filter(|it| *it == "edit");
+    let mut keys = arguments
+        .iter()
+        .filter(|it| leads_hooks_away(it) || edits(it));
+    if let Some(key) = keys.next().or(edited) {
         // One repository's settings are its own; all others may be read by this one.
         let local = |it: &String| {
             !["--gl", "--sy", "--fi", "-f"]

@@ -12,6 +12,7 @@ mod git;
 mod host;
 mod inline;
 mod interpret;
+mod listed;
 mod output;
 mod parse;
 mod redirect;

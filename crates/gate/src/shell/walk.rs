@@ -52,6 +52,8 @@ pub(crate) struct Walker<'a> {
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// What the processes in the words of the present command print.
     pub(super) processes: Vec<String>,
+    /// Hooks of git among what the command before this one prints.
+    pub(super) listed: Vec<String>,
     /// `IFS` was changed.
     pub(super) odd_separators: bool,
     /// A folder may have become one of the repository: a worktree, a copy, a `.git` that was put there.
@@ -109,6 +111,7 @@ impl<'a> Walker<'a> {
             made: Vec::new(),
             links: Vec::new(),
             processes: Vec::new(),
+            listed: Vec::new(),
             odd_separators: false,
             grafted: false,
             lost: false,
@@ -143,6 +146,15 @@ impl<'a> Walker<'a> {
         for place in folder.map_or_else(|| vec![None], |it| self.places(it)) {
             let what = what.clone();
             self.add(Deed::Finish { what, place });
+        }
+    }
+
+    /// Hooks are put in or taken out in a folder.
+    pub(super) fn set_up_in(&mut self, folder: &str, what: &str) {
+        let known = (!self.lost && !is_unknown(folder)).then_some(folder);
+        for place in known.map_or_else(|| vec![None], |it| self.places(it)) {
+            let what = what.to_owned();
+            self.add(Deed::Setup { what, place });
         }
     }
 
@@ -340,12 +352,16 @@ impl<'a> Walker<'a> {
 
     fn pipe(&mut self, nodes: &[Node], input: &Input) {
         let mut input = input.clone();
+        let before = std::mem::take(&mut self.listed);
         for (index, node) in nodes.iter().enumerate() {
+            let listed = self.listed.clone();
             self.inside(|this| this.node(node, &input));
             if index + 1 < nodes.len() {
                 input = Input::Text(self.output(node, &input));
+                self.listed = self.listed_by(node, listed);
             }
         }
+        self.listed = before;
     }
 
     fn simple(&mut self, simple: &Simple, input: &Input) {

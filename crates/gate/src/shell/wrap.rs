@@ -2,6 +2,7 @@
 
 use super::deed::Touched;
 use super::expand::is_unknown;
+use super::listed;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::{Environment, base_name};
 use super::text::{apply_patch, given_text, parallel, ssh, textual};
@@ -132,7 +133,7 @@ fn other(
     environment: &Environment,
 ) -> bool {
     match name {
-        "find" | "gfind" | "fd" | "fdfind" => find(walker, arguments),
+        "find" | "gfind" | "fd" | "fdfind" => find(walker, name, arguments),
         "busybox" | "toybox" => walker.run(arguments, input, environment),
         "watch" => {
             let rest = options(arguments, &["-n", "--interval", "-q"]);
@@ -328,7 +329,7 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     });
 }
 
-fn find(walker: &mut Walker<'_>, arguments: &[String]) {
+fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     const EXECS: &[&str] = &[
         "-exec",
         "-execdir",
@@ -352,6 +353,15 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
             .map(|it| it.replace("{}", &unknown))
             .collect();
         walker.run(&words, &Input::None, &[]);
+        if name != "fd" && name != "fdfind" {
+            for hook in listed::by_find(arguments) {
+                let words: Vec<String> = rest[..end]
+                    .iter()
+                    .map(|it| it.replace("{}", &hook))
+                    .collect();
+                walker.run_on_listed(&words);
+            }
+        }
         // Of what is written it is enough that it cannot be told; what is removed may be outside.
         if words
             .first()

@@ -93,6 +93,13 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     for words in runs {
         walker.run(&words, &Input::None, &[]);
     }
+    for hook in walker.listed.clone() {
+        let words: Vec<String> = match &place {
+            Some(place) => command.iter().map(|it| it.replace(place, &hook)).collect(),
+            None => command.iter().cloned().chain([hook]).collect(),
+        };
+        walker.run_on_listed(&words);
+    }
 }
 
 /// What is replaced by a word of the input: `-I {}`, `-I{}`, `-i`, `--replace=NAME`.

@@ -203,6 +203,7 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
                 Offence::Finish { .. }
                 | Offence::Hidden { .. }
                 | Offence::Guard { .. }
+                | Offence::Setup { .. }
                 | Offence::Person { .. }
                 | Offence::State { .. } => true,
                 Offence::Cleaned { path } => !ignored(path),

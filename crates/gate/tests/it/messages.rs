@@ -196,7 +196,7 @@ fn other_clients_name_events_in_their_own_way() {
         assert_eq!(Event::from_name(event.name()), Some(event));
         assert_eq!(Event::from_name(event.outward()), Some(event));
     }
-    assert_eq!(Event::from_name("SubagentStart"), None);
+    assert_eq!(Event::from_name("SubagentStop"), None);
     let cursor = read(
         &json!({"hook_event_name": "beforeShellExecution", "command": "git push", "cwd": "/app"}),
     );

@@ -75,7 +75,9 @@ fn seen(text: &str, folder: &Path) -> bool {
         Ok(deeds) => deeds.iter().any(|deed| match deed {
             Deed::Finish { place, .. } => place.as_ref().is_none_or(|it| it.starts_with(folder)),
             Deed::Hidden { .. } => true,
-            Deed::Write { .. } | Deed::Touch { .. } | Deed::Person { .. } => false,
+            Deed::Write { .. } | Deed::Touch { .. } | Deed::Setup { .. } | Deed::Person { .. } => {
+                false
+            }
         }),
         Err(_) => true,
     }

@@ -125,7 +125,8 @@ impl Turn {
         self.reach_end();
         self.job.verifications += 1;
         let verification = self.job.verifications;
-        let facts = phase_facts(phase, &deliverables);
+        // What the agent says it made is no fact: files are counted when the phase has been checked.
+        let facts = vec![("phase", Fact::Number(phase.into()))];
         let verifying = Life::Verifying {
             deliverables: deliverables.clone(),
         };
@@ -289,10 +290,18 @@ impl Turn {
         self.done()
     }
 
-    pub(super) fn verification_passed(mut self, verification: u32, review: String) -> Outcome {
+    pub(super) fn verification_passed(
+        mut self,
+        verification: u32,
+        review: String,
+        files: u64,
+    ) -> Outcome {
         let deliverables = self.awaited(verification)?;
         let phase = self.job.phase;
-        let facts = phase_facts(phase, &deliverables);
+        let facts = vec![
+            ("phase", Fact::Number(phase.into())),
+            ("deliverables", Fact::Number(files)),
+        ];
         self.notify(Event::PhaseCompleted { phase });
         if self
             .job
@@ -357,13 +366,6 @@ impl Turn {
         }
         Ok(deliverables.clone())
     }
-}
-
-fn phase_facts(phase: u32, deliverables: &[String]) -> super::turn::Facts {
-    vec![
-        ("phase", Fact::Number(phase.into())),
-        ("deliverables", Fact::Number(deliverables.len() as u64)),
-    ]
 }
 
 fn ended(code: Option<i32>) -> String {

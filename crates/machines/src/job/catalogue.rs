@@ -24,8 +24,11 @@ impl Catalogue for JobMachine {
             ..Job::draft()
         };
         let pending = after(&draft, [Command::Submit]);
-        let completed = BTreeSet::new();
-        let running = after(&pending, [Command::Assign { completed }]);
+        let assign = Command::Assign {
+            completed: BTreeSet::new(),
+            held_by: None,
+        };
+        let running = after(&pending, [assign]);
         let once_ended = Command::AgentExit {
             attempt: 1,
             code: Some(1),
@@ -106,6 +109,14 @@ impl Catalogue for JobMachine {
                 "assign",
                 Command::Assign {
                     completed: BTreeSet::new(),
+                    held_by: None,
+                },
+            ),
+            (
+                "assign (workspace busy)",
+                Command::Assign {
+                    completed: BTreeSet::new(),
+                    held_by: Some("task_b".into()),
                 },
             ),
             (
@@ -314,7 +325,13 @@ fn persons_commands() -> Vec<(&'static str, Command)> {
         ("breaker", breaker(false)),
         ("breaker that ends", breaker(true)),
         ("cancel", Command::Cancel),
-        ("restore", Command::Restore(checkpoint())),
+        (
+            "restore",
+            Command::Restore {
+                checkpoint: checkpoint(),
+                held_by: None,
+            },
+        ),
         (
             "retry",
             Command::Retry {
@@ -398,6 +415,7 @@ fn passed(verification: u32) -> Command {
     Command::VerificationPassed {
         verification,
         review: format!("rev_{verification}"),
+        deliverables: 9,
     }
 }
 

@@ -16,6 +16,8 @@ named! {
         Assign {
             /// Tasks known to be completed.
             completed: BTreeSet<String>,
+            /// The task that holds the workspace, or an earlier one that waits for it.
+            held_by: Option<String>,
         } = "assign",
         /// A task this one depends on was retried: the new one takes its place.
         Redirect {
@@ -63,6 +65,8 @@ named! {
             verification: u32,
             /// Id for the review, if the phase has one.
             review: String,
+            /// How many files the phase left on the disk.
+            deliverables: u64,
         } = "verify",
         /// A verification found something.
         VerificationFailed {
@@ -177,7 +181,12 @@ named! {
         /// A person gives it up.
         Cancel = "cancel",
         /// A person sets the job back to a checkpoint.
-        Restore(Checkpoint) = "restore",
+        Restore {
+            /// Which.
+            checkpoint: Checkpoint,
+            /// The task that holds the workspace; it matters to a failed job alone.
+            held_by: Option<String>,
+        } = "restore",
         /// A person wants a failed task done anew.
         Retry {
             /// Id for the new task.

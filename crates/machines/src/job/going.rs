@@ -148,7 +148,7 @@ impl Turn {
             return Err(Refusal::Settled {
                 what: "message",
                 id: id.into(),
-                status: "delivered",
+                status: "sent",
             });
         }
         self.done()

@@ -261,6 +261,17 @@ impl Default for Job {
     }
 }
 
+/// How a fork differs from its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// Title of the new task.
+    pub title: String,
+    /// What the agent shall do differently; may be empty.
+    pub instructions: String,
+    /// Whether it is queued at once.
+    pub submit: bool,
+}
+
 impl Job {
     /// An empty draft.
     pub fn draft() -> Self {
@@ -313,9 +324,22 @@ impl Job {
         }
     }
 
-    /// The new task that begins at a checkpoint of this one: pending, with nothing done.
-    pub fn forked(&self, checkpoint: Checkpoint) -> Job {
+    /// The new task that begins at a checkpoint of this one, with nothing done: pending, or a draft. What shall be different
+    /// is the last paragraph of its description.
+    pub fn forked(&self, checkpoint: Checkpoint, fork: Fork) -> Job {
+        let instructions = fork.instructions.trim();
+        let description = match (self.description.trim_end(), instructions) {
+            (description, "") => description.to_owned(),
+            ("", instructions) => instructions.to_owned(),
+            (description, instructions) => format!("{description}\n\n{instructions}"),
+        };
         Job {
+            title: fork.title,
+            description,
+            life: match fork.submit {
+                true => Life::Pending,
+                false => Life::Draft,
+            },
             begins_at: Some(checkpoint),
             retry_of: None,
             depends_on: Vec::new(),

@@ -104,6 +104,7 @@ impl Play {
         self.go(Command::VerificationPassed {
             verification,
             review: review.clone(),
+            deliverables: 9,
         });
         review
     }
@@ -134,6 +135,7 @@ impl Play {
 pub(super) fn assign(completed: &[&str]) -> Command {
     Command::Assign {
         completed: completed.iter().map(|&id| id.into()).collect(),
+        held_by: None,
     }
 }
 

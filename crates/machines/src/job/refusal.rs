@@ -36,6 +36,12 @@ pub enum Refusal {
         /// Which.
         tasks: Vec<String>,
     },
+    /// Another task holds its workspace.
+    #[error("task '{by}' holds the workspace")]
+    WorkspaceBusy {
+        /// Which.
+        by: String,
+    },
     /// Words of a process that is no longer the one.
     #[error("attempt {attempt} is over; the current attempt is {current}")]
     StaleAttempt {
@@ -148,6 +154,7 @@ impl Refuse for Refusal {
             Refusal::Incomplete { .. } => "incomplete",
             Refusal::ScheduledLater { .. } => "scheduled_later",
             Refusal::WaitingForTasks { .. } => "waiting_for_tasks",
+            Refusal::WorkspaceBusy { .. } => "workspace_busy",
             Refusal::StaleAttempt { .. } => "stale_attempt",
             Refusal::StaleVerification { .. } => "stale_verification",
             Refusal::Unknown { .. } => "unknown_id",

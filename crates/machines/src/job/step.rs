@@ -26,7 +26,7 @@ impl Machine for JobMachine {
         match command {
             Command::Edit(change) => edit(turn, change),
             Command::Submit => submit(turn),
-            Command::Assign { completed } => assign(turn, &completed),
+            Command::Assign { completed, held_by } => assign(turn, &completed, held_by),
             Command::Redirect { from, to } => redirect(turn, &from, to),
             Command::Said { attempt, marker } => turn.said(attempt, marker),
             Command::Tokens { attempt, used } => turn.tokens(attempt, used),
@@ -36,7 +36,8 @@ impl Machine for JobMachine {
             Command::VerificationPassed {
                 verification,
                 review,
-            } => turn.verification_passed(verification, review),
+                deliverables,
+            } => turn.verification_passed(verification, review, deliverables),
             Command::VerificationFailed {
                 verification,
                 issues,
@@ -67,7 +68,10 @@ impl Machine for JobMachine {
                 until,
             } => turn.breaker(reason, ends, until),
             Command::Cancel => cancel(turn),
-            Command::Restore(checkpoint) => restore(turn, checkpoint),
+            Command::Restore {
+                checkpoint,
+                held_by,
+            } => restore(turn, checkpoint, held_by),
             Command::Retry { new } => retry(turn, new),
             Command::Fork { new, checkpoint } => fork(turn, new, checkpoint),
             Command::Archive => archive(turn),
@@ -138,6 +142,13 @@ fn edit(mut turn: Turn, change: Edit) -> Outcome {
                 what: "list of phases",
             });
         }
+        let (phase, total) = (
+            job.begins_at.as_ref().map_or(1, |at| at.phase),
+            kind.total_phases(),
+        );
+        if phase > total {
+            return Err(Refusal::NoSuchPhase { phase, total });
+        }
         job.kind = Some(kind);
     }
     if let Some(title) = title {
@@ -180,7 +191,7 @@ fn submit(mut turn: Turn) -> Outcome {
     turn.done()
 }
 
-fn assign(mut turn: Turn, completed: &BTreeSet<String>) -> Outcome {
+fn assign(mut turn: Turn, completed: &BTreeSet<String>, held_by: Option<String>) -> Outcome {
     if turn.job.life != Life::Pending {
         return Err(Refusal::not_allowed(&turn.job));
     }
@@ -198,6 +209,9 @@ fn assign(mut turn: Turn, completed: &BTreeSet<String>) -> Outcome {
         .collect();
     if !unmet.is_empty() {
         return Err(Refusal::WaitingForTasks { tasks: unmet });
+    }
+    if let Some(by) = held_by {
+        return Err(Refusal::WorkspaceBusy { by });
     }
     turn.job.started_at = Some(turn.at);
     match turn.job.begins_at.clone() {
@@ -243,7 +257,7 @@ fn cancel(mut turn: Turn) -> Outcome {
     turn.done()
 }
 
-fn restore(mut turn: Turn, checkpoint: Checkpoint) -> Outcome {
+fn restore(mut turn: Turn, checkpoint: Checkpoint, held_by: Option<String>) -> Outcome {
     match turn.job.life {
         Life::Paused(_)
         | Life::Asking
@@ -257,6 +271,10 @@ fn restore(mut turn: Turn, checkpoint: Checkpoint) -> Outcome {
             }
             if turn.job.attempt == 0 {
                 return Err(Refusal::not_allowed(&turn.job));
+            }
+            // A failed task has given its workspace up.
+            if let Some(by) = held_by {
+                return Err(Refusal::WorkspaceBusy { by });
             }
         }
         Life::Draft | Life::Pending | Life::Running | Life::Completed { .. } => {

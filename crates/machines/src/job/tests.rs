@@ -61,7 +61,7 @@ fn assigning_starts_the_first_process_with_the_first_phase() {
 }
 
 #[test]
-fn a_job_waits_for_its_time_and_for_other_tasks() {
+fn a_job_waits_for_its_time_for_other_tasks_and_for_its_workspace() {
     let mut play = Play::new(Kind::Custom);
     play.go(Command::Edit(Edit {
         depends_on: Some(vec!["task_a".into()]),
@@ -77,6 +77,11 @@ fn a_job_waits_for_its_time_and_for_other_tasks() {
         to: "task_b".into(),
     });
     assert_eq!(play.code(assign(&["task_a"])), "waiting_for_tasks");
+    let busy = Command::Assign {
+        completed: ["task_b".to_owned()].into(),
+        held_by: Some("task_c".into()),
+    };
+    assert_eq!(play.code(busy), "workspace_busy");
     play.go(assign(&["task_b"]));
     assert_eq!(play.pair(), ("in_progress", "running"));
 }
@@ -92,15 +97,22 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
     let Effect::Log(moved) = &play.effects[1] else {
         panic!("{:?}", play.effects)
     };
-    let metadata = [
-        ("phase", Fact::Number(1)),
-        ("deliverables", Fact::Number(9)),
-    ];
-    assert_eq!(moved.metadata, metadata);
+    assert_eq!(moved.metadata, [("phase", Fact::Number(1))]);
     play.go(Command::VerificationPassed {
         verification: 1,
         review: "rev_a".into(),
+        deliverables: 7,
     });
+    // As many as are on the disk, whatever the agent says.
+    let found = play.effects.iter().find_map(|effect| match effect {
+        Effect::Log(moved) => Some(moved.metadata.clone()),
+        _ => None,
+    });
+    let metadata = vec![
+        ("phase", Fact::Number(1)),
+        ("deliverables", Fact::Number(7)),
+    ];
+    assert_eq!(found, Some(metadata));
     assert_eq!(play.pair(), ("review", "waiting_review"));
     assert_eq!(
         play.logged(),
@@ -206,6 +218,7 @@ fn the_answer_of_an_earlier_verification_is_stale() {
     let passed = Command::VerificationPassed {
         verification: 1,
         review: "rev".into(),
+        deliverables: 9,
     };
     assert_eq!(play.code(passed), "stale_verification");
 }
@@ -226,6 +239,7 @@ fn a_phase_without_review_leads_to_the_next_one() {
     let passed = |verification| Command::VerificationPassed {
         verification,
         review: "unused".into(),
+        deliverables: 9,
     };
     play.go(passed(1));
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
@@ -553,8 +567,8 @@ fn a_review_is_not_cancelled() {
 
 #[test]
 fn restoring_ends_the_old_process_and_starts_at_the_checkpoint() {
-    let restore = || {
-        Command::Restore(Checkpoint {
+    let restore = |held_by: Option<&str>| Command::Restore {
+        checkpoint: Checkpoint {
             id: "cp_1".into(),
             phase: 1,
             step: Some(StepAt {
@@ -562,18 +576,22 @@ fn restoring_ends_the_old_process_and_starts_at_the_checkpoint() {
                 of: 9,
                 name: "03_users".into(),
             }),
-        })
+        },
+        held_by: held_by.map(str::to_owned),
     };
     let mut play = Play::running();
-    assert_eq!(play.code(restore()), "not_allowed");
+    assert_eq!(play.code(restore(None)), "not_allowed");
     play.reach_review();
-    play.say(ask("q_1", "Which tea?")).go(restore());
+    play.say(ask("q_1", "Which tea?"))
+        .go(restore(Some("task_a")));
     assert_eq!(play.pair(), ("in_progress", "running"));
     assert_eq!(play.wants(), [Level::Ended]);
     let from = SpawnFrom::Checkpoint("cp_1".into());
     assert_eq!(play.spawned(), Some((2, from)));
     assert_eq!((play.job.progress(), play.job.waiting.len()), (8, 0));
-    play.go(Command::Cancel).go(restore());
+    play.go(Command::Cancel);
+    assert_eq!(play.code(restore(Some("task_a"))), "workspace_busy");
+    play.go(restore(None));
     assert_eq!(play.pair(), ("in_progress", "running"));
     assert_eq!(play.job.attempt, 3);
 }

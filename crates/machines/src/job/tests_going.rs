@@ -227,11 +227,30 @@ fn a_fork_begins_where_its_checkpoint_was_and_leaves_the_task_alone() {
     play.go(fork);
     assert_eq!(play.job, before);
     let mut other = Play::running();
-    other.job = before.forked(checkpoint);
+    let fork = |submit| Fork {
+        title: "A fork".into(),
+        instructions: " Use tea leaves.\n".into(),
+        submit,
+    };
+    other.job = before.forked(checkpoint.clone(), fork(true));
+    assert_eq!(other.job.title, "A fork");
+    let description = format!("{}\n\nUse tea leaves.", before.description);
+    assert_eq!(other.job.description, description);
     other.go(super::play::assign(&[]));
     assert_eq!(other.job.phase, 2);
     let from = SpawnFrom::Checkpoint("cp_1".into());
     assert_eq!(other.spawned(), Some((1, from)));
+    // As a draft it waits for its submission, and keeps to types that have its phase.
+    other.job = before.forked(checkpoint, fork(false));
+    assert_eq!(other.job.life, Life::Draft);
+    let one_phase = Command::Edit(Edit {
+        kind: Some(Kind::reviewed(["Only"])),
+        ..Edit::default()
+    });
+    assert_eq!(other.code(one_phase), "no_such_phase");
+    other.go(Command::Submit);
+    other.go(super::play::assign(&[]));
+    assert_eq!(other.job.phase, 2);
 }
 
 #[test]

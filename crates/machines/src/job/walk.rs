@@ -98,7 +98,7 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
                 reason: "no".into(),
             },
             Action::Checkpoint => Command::SaveCheckpoint,
-            Action::Restore => Command::Restore(checkpoint(1)),
+            Action::Restore => restore(1),
             Action::Fork => Command::Fork {
                 new: "task_fork".into(),
                 checkpoint: checkpoint(1),
@@ -121,6 +121,7 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
         Move::Passed => Command::VerificationPassed {
             verification: job.verifications,
             review: format!("rev_{tick}"),
+            deliverables: 9,
         },
         Move::Failed => Command::VerificationFailed {
             verification: job.verifications,
@@ -143,7 +144,14 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
             ends,
             until: None,
         },
-        Move::Restore(phase) => Command::Restore(checkpoint(phase)),
+        Move::Restore(phase) => restore(phase),
+    }
+}
+
+fn restore(phase: u32) -> Command {
+    Command::Restore {
+        checkpoint: checkpoint(phase),
+        held_by: None,
     }
 }
 
@@ -333,7 +341,7 @@ proptest! {
     fn attempts_never_fall_and_progress_never_falls_within_a_phase(kind in any_kind(), moves in moves()) {
         walk(kind, moves, |before, command, after, _| {
             prop_assert!(after.attempt >= before.attempt);
-            let restored = matches!(command, Command::Restore(_));
+            let restored = matches!(command, Command::Restore { .. });
             if before.phase == after.phase && !restored {
                 prop_assert!(after.progress() >= before.progress(), "{:?}", command);
             }
@@ -345,7 +353,7 @@ proptest! {
     fn an_ended_task_is_left_only_by_a_restore(kind in any_kind(), moves in moves()) {
         walk(kind, moves, |before, command, after, _| {
             if is_final(before) && before.life != after.life {
-                prop_assert!(matches!(command, Command::Restore(_)), "{:?}", command);
+                prop_assert!(matches!(command, Command::Restore { .. }), "{:?}", command);
                 prop_assert_eq!(before.task_status(), TaskStatus::Failed);
             }
             Ok(())

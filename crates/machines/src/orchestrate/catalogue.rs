@@ -125,6 +125,7 @@ fn graph() -> Arc<Graph> {
     let spec = |id: &str, phase, dependencies: &[&str]| NodeSpec {
         id: id.into(),
         phase,
+        section: 0,
         dependencies: dependencies.iter().map(|&id| id.into()).collect(),
     };
     let graph = Graph::new(vec![

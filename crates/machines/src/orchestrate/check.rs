@@ -1,5 +1,6 @@
 //! What must hold of every run: each rule is checked by looking at all tasks, never by what is kept beside them.
 
+use super::run::SectionCounts;
 use super::{Run, Status};
 use crate::kernel::Violation;
 use imbl::OrdSet;
@@ -17,11 +18,15 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
     let limit = run.config.retry_limit.max(1);
     let mut counts = [0; 6];
     let mut completed = vec![0; run.phases.len()];
+    let mut sections = vec![SectionCounts::default(); run.graph.sections_len()];
     for node in run.graph.nodes() {
         let (id, state) = (run.graph.id(node), run.at(node));
         let status = state.status;
         counts[status.index()] += 1;
         completed[run.graph.place(node)] += usize::from(status == Status::Completed);
+        let section = &mut sections[run.graph.section_place(node)];
+        section.open += u32::from(status != Status::Completed);
+        section.obstructing += u32::from(status.obstructs());
         let needs = || {
             let needs = run.graph.needs(node).iter();
             needs.map(|&need| run.at(need).status)
@@ -35,13 +40,16 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
             );
             note("kept_dependency_counts_are_true", id, detail);
         }
-        let blocked = status.is_derived() && obstructions > 0;
+        let earlier = || run.graph.earlier_section_tasks(node).map(|it| run.at(it));
+        let obstructed = obstructions > 0 || earlier().any(|it| it.status.obstructs());
+        let blocked = status.is_derived() && obstructed;
         if blocked != (status == Status::Blocked) {
             let detail = format!("is {} behind {obstructions} obstructions", status.name());
             note("blocked_exactly_behind_a_failure", id, detail);
         }
         let current = run.graph.place(node) == run.current;
-        let ready = status.is_derived() && open == 0 && current;
+        let held = earlier().any(|it| it.status != Status::Completed);
+        let ready = status.is_derived() && open == 0 && !held && current;
         if ready != (status == Status::Ready) {
             let detail = format!("is {} with {open} open dependencies", status.name());
             note("ready_exactly_when_free_in_the_current_phase", id, detail);
@@ -64,6 +72,9 @@ pub(super) fn violations(run: &Run) -> Vec<Violation> {
     if counts != run.counts {
         let detail = format!("{:?} instead of {counts:?}", run.counts);
         note("kept_counts_are_true", "run", detail);
+    }
+    if !run.sections.iter().eq(&sections) {
+        note("kept_section_counts_are_true", "run", "differ".into());
     }
     for (kept, status) in [
         (&run.ready, Status::Ready),

@@ -1,6 +1,6 @@
 //! Making a run from what is known: a task file alone, or with ticks and a state file, however they disagree.
 
-use super::run::Changes;
+use super::run::{Changes, SectionCounts};
 use super::{Config, Graph, Id, Landing, Node, Phase, Run, Status, TaskTime};
 use crate::kernel::Timestamp;
 use imbl::{OrdSet, Vector};
@@ -115,11 +115,13 @@ impl Run {
         }
         let mut counts = [0; 6];
         let mut completed = vec![0; graph.phases().len()];
+        let mut sections = vec![SectionCounts::default(); graph.sections_len()];
         for node in graph.nodes() {
             counts[nodes[node as usize].status.index()] += 1;
             if nodes[node as usize].status == Status::Completed {
                 completed[graph.place(node)] += 1;
             } else {
+                sections[graph.section_place(node)].open += 1;
                 for &dependent in graph.dependents(node) {
                     nodes[dependent as usize].open_needs += 1;
                 }
@@ -135,6 +137,7 @@ impl Run {
             failed: OrdSet::new(),
             nodes: Vector::from(nodes),
             counts,
+            sections: Vector::from(sections),
             phases: phases(&graph, facts, &completed),
             current: 0,
             worktree: facts.worktree.clone(),

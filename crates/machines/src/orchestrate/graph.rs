@@ -4,6 +4,7 @@ use super::Id;
 use super::index::Index;
 use crate::dag::{Adjacency, cycle};
 use crate::kernel::Refuse;
+use std::ops::Range;
 
 /// Tasks a graph may have.
 pub const NODES_MAX: usize = 1_000_000;
@@ -15,6 +16,9 @@ pub struct NodeSpec {
     pub id: Id,
     /// Its phase.
     pub phase: u32,
+    /// Its section within the phase: 5 below `Phase 1.5`, 0 outside of sections. Tasks of a later section wait for all of
+    /// the earlier ones.
+    pub section: u32,
     /// Ids it depends on; one named twice counts once.
     pub dependencies: Vec<Id>,
 }
@@ -85,6 +89,14 @@ pub struct Graph {
     place: Vec<usize>,
     /// For every place in `phases` its tasks.
     members: Vec<Vec<u32>>,
+    /// For every task the number of its section; 0 in a phase whose dependencies contradict the order of its sections.
+    section: Vec<u32>,
+    /// For every task the place of its section among the sections of all phases.
+    section_place: Vec<usize>,
+    /// For every section, in the order of phase and number, its tasks.
+    section_members: Vec<Vec<u32>>,
+    /// For every place in `phases` the places of its sections.
+    phase_sections: Vec<Range<usize>>,
     needs: Adjacency,
     dependents: Adjacency,
 }
@@ -148,9 +160,31 @@ impl Graph {
         for (node, &place) in (0u32..).zip(&place) {
             members[place].push(node);
         }
+        let section = ordered_sections(&nodes, &edges, &place, phases.len());
+        let mut section_place = vec![0; count];
+        let mut section_members = Vec::new();
+        let mut phase_sections = Vec::with_capacity(phases.len());
+        for members in &members {
+            let first = section_members.len();
+            let mut numbers: Vec<u32> = members.iter().map(|&it| section[it as usize]).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            section_members.resize(first + numbers.len(), Vec::new());
+            for &node in members {
+                let number = section[node as usize];
+                let at = first + numbers.partition_point(|&it| it < number);
+                section_place[node as usize] = at;
+                section_members[at].push(node);
+            }
+            phase_sections.push(first..section_members.len());
+        }
         Ok(Graph {
             dependents: needs.reversed(),
             members,
+            section,
+            section_place,
+            section_members,
+            phase_sections,
             ids,
             by_id,
             phases,
@@ -187,6 +221,11 @@ impl Graph {
     /// The phase of a task.
     pub fn phase_of(&self, id: &str) -> Option<u32> {
         self.find(id).map(|node| self.phases[self.place(node)])
+    }
+
+    /// The section of a task within its phase, as far as sections order it; 0 outside of sections.
+    pub fn section_of(&self, id: &str) -> Option<u32> {
+        self.find(id).map(|node| self.section[node as usize])
     }
 
     /// The tasks of a phase, in the order of the task file.
@@ -240,4 +279,52 @@ impl Graph {
     pub(super) fn dependents(&self, node: u32) -> &[u32] {
         self.dependents.of(node)
     }
+
+    /// The number of sections of all phases.
+    pub(super) fn sections_len(&self) -> usize {
+        self.section_members.len()
+    }
+
+    /// The place of a task's section among the sections of all phases.
+    pub(super) fn section_place(&self, node: u32) -> usize {
+        self.section_place[node as usize]
+    }
+
+    /// The places of the sections of its phase that come before the section of a task.
+    pub(super) fn earlier_sections(&self, node: u32) -> Range<usize> {
+        self.phase_sections[self.place(node)].start..self.section_place(node)
+    }
+
+    /// The tasks of the sections of its phase that come before the section of a task.
+    pub(super) fn earlier_section_tasks(&self, node: u32) -> impl Iterator<Item = u32> {
+        let earlier = &self.section_members[self.earlier_sections(node)];
+        earlier.iter().flatten().copied()
+    }
+
+    /// The tasks of the sections of its phase that come after the section of a task.
+    pub(super) fn later_section_tasks(&self, node: u32) -> impl Iterator<Item = u32> {
+        let later = self.section_place(node) + 1..self.phase_sections[self.place(node)].end;
+        self.section_members[later].iter().flatten().copied()
+    }
+}
+
+/// Returns the section of every task. A phase where a task needs one of a later section has no order of sections.
+fn ordered_sections(
+    nodes: &[NodeSpec],
+    edges: &[(u32, u32)],
+    place: &[usize],
+    phases: usize,
+) -> Vec<u32> {
+    let mut mixed = vec![false; phases];
+    for &(from, to) in edges {
+        let (from, to) = (from as usize, to as usize);
+        if place[from] == place[to] && nodes[to].section > nodes[from].section {
+            mixed[place[from]] = true;
+        }
+    }
+    let section = |(node, &place): (&NodeSpec, &usize)| match mixed[place] {
+        true => 0,
+        false => node.section,
+    };
+    nodes.iter().zip(place).map(section).collect()
 }

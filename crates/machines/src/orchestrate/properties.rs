@@ -94,6 +94,7 @@ impl Oracle {
 #[derive(Debug, Clone)]
 struct Shape {
     phases: Vec<u32>,
+    sections: Vec<u32>,
     needs: Vec<Vec<usize>>,
     max_parallel: u32,
 }
@@ -104,11 +105,35 @@ impl Shape {
         self.phases.iter().enumerate().map(id).collect()
     }
 
+    /// What each task waits for: its dependencies, and the earlier sections of its phase, unless one of these needs a later
+    /// one.
+    fn waits_for(&self) -> Vec<Vec<usize>> {
+        let earlier = |one: usize, other: usize| {
+            self.phases[one] == self.phases[other] && self.sections[one] < self.sections[other]
+        };
+        let count = self.phases.len();
+        let mixed = |phase: u32| {
+            let of_it = (0..count).filter(|&node| self.phases[node] == phase);
+            let mut needs =
+                of_it.flat_map(|node| self.needs[node].iter().map(move |&it| (node, it)));
+            needs.any(|(node, need)| earlier(node, need))
+        };
+        let all = |node: usize| {
+            let mut all = self.needs[node].clone();
+            if !mixed(self.phases[node]) {
+                all.extend((0..count).filter(|&other| earlier(other, node)));
+            }
+            all
+        };
+        (0..count).map(all).collect()
+    }
+
     fn graph(&self) -> Arc<Graph> {
         let ids = self.ids();
         let spec = |node: usize| NodeSpec {
             id: ids[node].clone(),
             phase: self.phases[node],
+            section: self.sections[node],
             dependencies: self.needs[node].iter().map(|&to| ids[to].clone()).collect(),
         };
         Arc::new(Graph::new((0..ids.len()).map(spec).collect()).unwrap())
@@ -118,11 +143,12 @@ impl Shape {
 fn any_shape() -> impl Strategy<Value = Shape> {
     let node = (
         0u32..4,
+        prop_oneof![3 => Just(0u32), 1 => Just(5u32), 1 => Just(7u32)],
         prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     );
     (prop::collection::vec(node, 1..40), 0u32..5, any::<bool>()).prop_map(
         |(nodes, max_parallel, upside_down)| {
-            let phases: Vec<u32> = nodes.iter().map(|(phase, _)| phase * 2).collect();
+            let phases: Vec<u32> = nodes.iter().map(|(phase, ..)| phase * 2).collect();
             let count = phases.len();
             let needs = (0..count).map(|node| {
                 // A fixed order of the tasks keeps circles out; turned round it is not always the order of the file.
@@ -132,12 +158,13 @@ fn any_shape() -> impl Strategy<Value = Shape> {
                             && (other < node) != upside_down
                             && other != node
                 };
-                let picks = nodes[node].1.iter().map(|pick| pick.index(count));
+                let picks = nodes[node].2.iter().map(|pick| pick.index(count));
                 picks.filter(|&other| before(other)).collect()
             });
             Shape {
                 needs: needs.collect(),
                 phases: phases.clone(),
+                sections: nodes.iter().map(|(_, section, _)| *section).collect(),
                 max_parallel,
             }
         },
@@ -346,7 +373,7 @@ proptest! {
         let mut oracle = Oracle {
             fates: vec![Fate::Idle; ids.len()],
             phases: shape.phases.clone(),
-            needs: shape.needs.clone(),
+            needs: shape.waits_for(),
             landed: vec![],
         };
         for step in moves {
@@ -405,6 +432,7 @@ fn a_run_of_100_000_tasks_is_worked_off() {
         (0..10_000u32).map(move |task| NodeSpec {
             id: id(phase, task),
             phase,
+            section: 0,
             dependencies: match task {
                 0 => vec![],
                 _ => vec![id(phase, task / 2), id(phase, task / 3)],
@@ -464,6 +492,7 @@ fn a_failure_at_the_head_of_a_long_chain_blocks_all_of_it_and_retry_frees_it() {
     let specs = (0..100_000u32).map(|task| NodeSpec {
         id: format!("T1.{task}").into(),
         phase: 1,
+        section: 0,
         dependencies: task
             .checked_sub(1)
             .map(|before| format!("T1.{before}").into())

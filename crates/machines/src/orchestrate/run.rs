@@ -85,6 +85,8 @@ pub struct Run {
     pub(super) running: OrdSet<u32>,
     pub(super) failed: OrdSet<u32>,
     pub(super) counts: [usize; 6],
+    /// One for every section of every phase of the graph.
+    pub(super) sections: Vector<SectionCounts>,
     /// One for every phase of the graph.
     pub(super) phases: Vector<Phase>,
     /// Place of the first phase that is not finished; the number of phases when all are.
@@ -93,6 +95,15 @@ pub struct Run {
     pub(super) started_at: Timestamp,
     pub(super) updated_at: Timestamp,
     pub(super) time: TaskTime,
+}
+
+/// Tasks of one section that hold up the later sections of its phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SectionCounts {
+    /// Tasks that are not completed.
+    pub(super) open: u32,
+    /// Tasks that failed or are blocked.
+    pub(super) obstructing: u32,
 }
 
 /// Tasks whose status followed from that of others.
@@ -181,6 +192,24 @@ impl Run {
         self.graph.names(&needs)
     }
 
+    /// Returns the tasks that a task waits for: dependencies, and tasks of earlier sections of its phase, that are not
+    /// completed, in the order of the task file.
+    pub fn waits_for(&self, id: &str) -> Vec<Id> {
+        let open = |status| status != Status::Completed;
+        let node = self.graph.find(id);
+        node.map_or_else(Vec::new, |node| self.awaited(node, open))
+    }
+
+    /// Returns those of the tasks a task has to wait for, by dependencies and by sections, that have a certain status.
+    pub(super) fn awaited(&self, node: u32, wanted: impl Fn(Status) -> bool) -> Vec<Id> {
+        let mut awaited = self.graph.needs(node).to_vec();
+        awaited.extend(self.graph.earlier_section_tasks(node));
+        awaited.retain(|&it| wanted(self.at(it).status));
+        awaited.sort_unstable();
+        awaited.dedup();
+        self.graph.names(&awaited)
+    }
+
     /// Whether a task needs one that failed, or that waits for one.
     pub fn obstructed(&self, id: &str) -> bool {
         self.node(id).is_some_and(|node| node.obstructions > 0)
@@ -266,9 +295,14 @@ impl Run {
     /// What a task is that nobody has in hand.
     pub(super) fn derived(&self, node: u32) -> Status {
         let state = self.at(node);
-        if state.obstructions > 0 {
+        let earlier = self.graph.earlier_sections(node);
+        let earlier = || earlier.clone().map(|section| self.sections[section]);
+        if state.obstructions > 0 || earlier().any(|section| section.obstructing > 0) {
             Status::Blocked
-        } else if state.open_needs == 0 && self.graph.place(node) == self.current {
+        } else if state.open_needs == 0
+            && self.graph.place(node) == self.current
+            && earlier().all(|section| section.open == 0)
+        {
             Status::Ready
         } else {
             Status::Pending
@@ -300,6 +334,16 @@ impl Run {
             state.open_needs = state.open_needs.saturating_add_signed(-met);
             state.obstructions = state.obstructions.saturating_add_signed(obstructing);
             touched.push(dependent);
+        }
+        let section = &mut self.sections[graph.section_place(node)];
+        let before = *section;
+        section.open = section.open.saturating_add_signed(-met);
+        section.obstructing = section.obstructing.saturating_add_signed(obstructing);
+        let after = *section;
+        if (before.open == 0) != (after.open == 0)
+            || (before.obstructing == 0) != (after.obstructing == 0)
+        {
+            touched.extend(graph.later_section_tasks(node));
         }
     }
 

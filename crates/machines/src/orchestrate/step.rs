@@ -98,14 +98,14 @@ fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
             let phases = run.graph.phases();
             return Err(Refusal::NotReady {
                 id: id.clone(),
-                waits_for: needs_with(run, node, |status| status != Status::Completed),
+                waits_for: run.awaited(node, |status| status != Status::Completed),
                 phase: (own != current).then(|| (phases[own], run.current_phase())),
             });
         }
         Status::Blocked => {
             return Err(Refusal::Blocked {
                 id: id.clone(),
-                by: needs_with(run, node, Status::obstructs),
+                by: run.awaited(node, Status::obstructs),
             });
         }
         status @ (Status::InProgress | Status::Completed | Status::Failed) => {
@@ -128,7 +128,7 @@ fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
 /// Of the current phase, and somebody is at work on everything it still needs.
 fn in_hand(run: &Run, node: u32) -> bool {
     let idle = |status| !matches!(status, Status::InProgress | Status::Completed);
-    run.graph.place(node) == run.current && needs_with(run, node, idle).is_empty()
+    run.graph.place(node) == run.current && run.awaited(node, idle).is_empty()
 }
 
 fn recall(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
@@ -383,12 +383,6 @@ fn in_progress(run: &Run, id: &Id, verb: &'static str) -> Result<u32, Refusal> {
         | Status::Failed
         | Status::Blocked) => Err(wrong_state(id, status, verb)),
     }
-}
-
-fn needs_with(run: &Run, node: u32, wanted: impl Fn(Status) -> bool) -> Vec<Id> {
-    let mut needs = run.graph.needs(node).to_vec();
-    needs.retain(|&need| wanted(run.at(need).status));
-    run.graph.names(&needs)
 }
 
 fn wrong_state(id: &Id, status: Status, verb: &'static str) -> Refusal {

@@ -15,6 +15,7 @@ fn spec(id: &str, phase: u32, dependencies: &[&str]) -> NodeSpec {
     NodeSpec {
         id: id.into(),
         phase,
+        section: 0,
         dependencies: dependencies.iter().map(|&id| id.into()).collect(),
     }
 }
@@ -544,4 +545,57 @@ fn the_table_has_only_sound_states_and_known_labels() {
             assert!(labels.contains(&to), "{} leads to {to}", row.command);
         }
     }
+}
+
+/// Two tasks outside of sections, then one below `Phase 1.5` and one below `Phase 1.7`.
+fn in_sections() -> Run {
+    let at = |id: &str, section: u32| NodeSpec {
+        section,
+        ..spec(id, 1, &[])
+    };
+    let graph = Graph::new(vec![at("A", 0), at("B", 0), at("C", 5), at("D", 7)]);
+    Run::new(Arc::new(graph.unwrap()), Config::default(), NOON)
+}
+
+#[test]
+fn a_later_section_waits_for_every_task_of_the_earlier_ones() {
+    let run = in_sections();
+    assert_eq!(run.waits_for("D"), ["A".into(), "B".into(), "C".into()]);
+    let refused = OrchestrateMachine::step(&run, Command::Start { id: "C".into() }, NOON);
+    let waits_for = vec!["A".into(), "B".into()];
+    let wanted = Refusal::NotReady {
+        id: "C".into(),
+        waits_for,
+        phase: None,
+    };
+    assert_eq!(refused.unwrap_err(), wanted);
+}
+
+#[test]
+fn a_failure_blocks_the_later_sections_and_a_retry_frees_them() {
+    let mut run = in_sections();
+    for command in [
+        Command::Start { id: "A".into() },
+        Command::Fail {
+            id: "A".into(),
+            reason: None,
+            retry: false,
+        },
+        Command::Start { id: "B".into() },
+        Command::Complete { id: "B".into() },
+    ] {
+        run = OrchestrateMachine::step(&run, command, NOON).unwrap().next;
+    }
+    let stuck = ["A", "C", "D"].map(Id::from).to_vec();
+    assert_eq!(next(&run), Next::Stalled(stuck));
+    let refused = OrchestrateMachine::step(&run, Command::Start { id: "C".into() }, NOON);
+    let wanted = Refusal::Blocked {
+        id: "C".into(),
+        by: vec!["A".into()],
+    };
+    assert_eq!(refused.unwrap_err(), wanted);
+    let run = OrchestrateMachine::step(&run, Command::Retry { id: "A".into() }, NOON);
+    let run = run.unwrap().next;
+    assert_eq!(next(&run), Next::Ready(vec!["A".into()]));
+    assert_eq!(run.count(Status::Blocked), 0);
 }

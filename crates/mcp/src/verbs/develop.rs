@@ -1,6 +1,7 @@
 //! Develop runs.
 
 use crate::answer::{Done, No, changed, viewed};
+use crate::call::CallControl;
 use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::table::Kind::{self, Flag, Text, Texts};
@@ -227,7 +228,7 @@ fn gate_pass(desk: &Desk, given: &Given) -> Done {
         run: given.text("run"),
         by_hand: given.text("by_hand"),
     };
-    let heard = Heard::default();
+    let heard = Heard::new(desk);
     let passed = desk
         .develop()
         .gate_pass(&desk.context, gate(given), proof, &heard);
@@ -241,7 +242,7 @@ fn checkpoint_start(desk: &Desk, given: &Given) -> Done {
 }
 
 fn checkpoint_pass(desk: &Desk, given: &Given) -> Done {
-    let (run, id, heard) = (desk.develop(), given.word("id"), Heard::default());
+    let (run, id, heard) = (desk.develop(), given.word("id"), Heard::new(desk));
     let passed = run.checkpoint_pass(&desk.context, id, given.text("run"), &heard);
     evidenced(desk, passed, &heard, Some(id))
 }
@@ -270,13 +271,22 @@ fn evidenced(desk: &Desk, passed: Result<Passed, Error>, heard: &Heard, id: Opti
     }
 }
 
-/// Keeps what commands left.
-#[derive(Default)]
-struct Heard(Mutex<Vec<Value>>);
+/// Keeps what commands left, and tells the caller of a running one.
+struct Heard {
+    ended: Mutex<Vec<Value>>,
+    call: CallControl,
+}
 
 impl Heard {
+    fn new(desk: &Desk) -> Self {
+        Heard {
+            ended: Mutex::default(),
+            call: desk.call.clone(),
+        }
+    }
+
     fn told(&self) -> Value {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         match heard.is_empty() {
             true => Value::Null,
             false => heard.clone().into(),
@@ -287,7 +297,13 @@ impl Heard {
 impl Watch for Heard {
     fn started(&self, _command: &str) {}
 
-    fn tick(&self, _command: &str, _elapsed: Duration) {}
+    fn tick(&self, command: &str, elapsed: Duration) {
+        self.call.report_progress(elapsed, command);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.call.is_cancelled()
+    }
 
     fn ended(&self, evidence: &Evidence) {
         let mut told = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
@@ -295,7 +311,7 @@ impl Watch for Heard {
         if evidence.exit_code != 0 {
             told["output"] = evidence.output_tail.clone().into();
         }
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         heard.push(told);
     }
 }

@@ -54,6 +54,7 @@ pub(crate) mod tests {
             lang: Lang::En,
             role: Role::Agent,
             tasks: Arc::new(NoServer { of_task: false }),
+            call: crate::CallControl::default(),
         }
     }
 
@@ -63,8 +64,30 @@ pub(crate) mod tests {
         let mut desk = desk(Path::new("/"));
         desk.role = role;
         desk.tasks = Arc::new(NoServer { of_task });
-        let tools = serde_json::to_string(&schema::tools(&desk)).unwrap();
-        tools.len().div_ceil(4)
+        let mut tools = schema::tools(&desk);
+        // Hints are for the client; a model does not see them.
+        tools.iter_mut().for_each(|tool| tool.annotations = None);
+        serde_json::to_string(&tools).unwrap().len().div_ceil(4)
+    }
+
+    /// Codex takes a hint that is missing for `true`, and its `exec` refuses what a person would have to approve.
+    #[test]
+    fn every_tool_has_every_hint() {
+        for role in [Role::ReadOnly, Role::Agent, Role::Person] {
+            let mut desk = desk(Path::new("/"));
+            desk.role = role;
+            for tool in schema::tools(&desk) {
+                let hints = tool.annotations.unwrap();
+                let reads = hints.read_only_hint.unwrap();
+                assert_eq!(hints.idempotent_hint, Some(reads), "{}", tool.name);
+                assert_eq!(hints.open_world_hint, Some(false), "{}", tool.name);
+                let destroys = hints.destructive_hint.unwrap();
+                assert!(!destroys || role == Role::Person, "{}", tool.name);
+                let known = ["task_cancel", "bowline_verb"];
+                let wanted = role == Role::Person && known.contains(&&*tool.name);
+                assert_eq!(destroys, wanted, "{}", tool.name);
+            }
+        }
     }
 
     #[test]

@@ -317,7 +317,13 @@ fn verify(desk: &Desk, _: &Given) -> Done {
             })
         })
         .collect();
-    Ok(json!({ "plan": desk.shown(&found.plan), "agrees": phases.is_empty(), "phases": phases }))
+    let gone = by_hand::landings_gone(&desk.context, &desk.orchestration())?;
+    Ok(json!({
+        "plan": desk.shown(&found.plan),
+        "agrees": phases.is_empty() && gone.is_none(),
+        "phases": phases,
+        "landingsGone": gone.map(|why| why.line(desk.lang)),
+    }))
 }
 
 fn plan(desk: &Desk, given: &Given) -> Done {

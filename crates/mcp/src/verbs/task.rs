@@ -90,7 +90,8 @@ pub(crate) static VERBS: &[Verb] = &[
         "Give a task up",
         &[ID],
         |desk, given| desk.post(&of(given, "/cancel"), json!({})),
-    ),
+    )
+    .destructive(),
     Verb::new(
         "task_pause",
         Role::Person,
@@ -218,10 +219,18 @@ pub(crate) static VERBS: &[Verb] = &[
         "task_fork",
         Role::Person,
         "Make a new task that begins at a checkpoint",
-        &[Arg::need("checkpointId", Text)],
+        &[
+            Arg::need("checkpointId", Text),
+            Arg::may("title", Text),
+            Arg::may("instructions", Text),
+            Arg::may("submit", Flag),
+        ],
         |desk, given| {
-            let checkpoint = encoded(given.word("checkpointId"));
-            desk.post(&format!("/api/checkpoints/{checkpoint}/fork"), json!({}))
+            let path = format!(
+                "/api/checkpoints/{}/fork",
+                encoded(given.word("checkpointId"))
+            );
+            desk.post(&path, body(given, &["title", "instructions", "submit"]))
         },
     )
     .rare(),

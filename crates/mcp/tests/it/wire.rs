@@ -1,7 +1,7 @@
 //! A connection whose both ends are in this process, and the folder that is worked in.
 
 use bowline_engine::Context;
-use bowline_mcp::{Desk, Refused, Role, Tasks, serve_on};
+use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, serve_on};
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -104,6 +104,7 @@ impl Wire {
             lang: Lang::En,
             role,
             tasks: Arc::clone(&server) as Arc<dyn Tasks>,
+            call: CallControl::default(),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -1,10 +1,12 @@
 //! The clients that can be asked to work: those that are known, and those a person has described.
 
 use super::attempts::{Voice, prompt, raw};
+use bowline_engine::{Context, Error};
 use bowline_formats::agents::Protocol;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::settings::Settings;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Variables every agent gets, if they are set.
@@ -28,6 +30,8 @@ pub struct Client {
     how: How,
     /// Names, or beginnings of names with a `*`, of the variables it gets.
     env: Vec<String>,
+    /// Further arguments of a built-in client: its model, and what a person adds.
+    options: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,14 +76,30 @@ pub struct Call {
 impl Client {
     /// The client of a name: one that the settings describe, or one that is known. `myself` is this program.
     pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
-        if let Some(agent) = settings.agent.get(name) {
+        let Some(agent) = settings.agent.get(name) else {
+            return Client::built_in(name, myself);
+        };
+        let Some(client) = agent.client else {
             return Some(Client {
                 name: name.to_owned(),
-                protocol: agent.protocol,
+                protocol: agent.protocol.unwrap_or_default(),
                 how: How::Command(agent.command.clone()),
                 env: agent.env.clone(),
+                options: Vec::new(),
             });
-        }
+        };
+        let model = client.model_flag().zip(agent.model.as_ref());
+        let model = model.map(|(flag, model)| [flag.to_owned(), model.clone()]);
+        let mut known = Client::built_in(client.name(), myself)?;
+        known.name = name.to_owned();
+        known.env.extend(agent.env.iter().cloned());
+        known.options = model.into_iter().flatten().collect();
+        known.options.extend(agent.args.iter().cloned());
+        Some(known)
+    }
+
+    /// A client that is there without being described.
+    fn built_in(name: &str, myself: &Path) -> Option<Client> {
         let words = |words: &[&str]| How::Command(words.iter().map(|&it| it.to_owned()).collect());
         let me = myself.to_string_lossy();
         let (protocol, how, env): (Protocol, How, &[&str]) = match name {
@@ -115,6 +135,7 @@ impl Client {
             protocol,
             how,
             env: env.iter().map(|&it| it.to_owned()).collect(),
+            options: Vec::new(),
         })
     }
 
@@ -152,6 +173,29 @@ impl Client {
         }
     }
 
+    /// Refuses an agent whose program is not on this machine. A program below the workspace may be made by then.
+    pub fn check_installed(&self, context: &Context, settings: &Settings) -> Result<(), Error> {
+        let words = self.words();
+        let Some(program) = words.first().filter(|word| !word.contains('{')) else {
+            return Ok(());
+        };
+        let environment = self.environment(context.variables.texts(), settings);
+        let there = match (program.starts_with('/'), program.contains('/')) {
+            (true, _) => is_executable(Path::new(program)),
+            (false, true) => true,
+            (false, false) => environment.get("PATH").is_none_or(|path| {
+                std::env::split_paths(path).any(|folder| is_executable(&folder.join(program)))
+            }),
+        };
+        match there {
+            true => Ok(()),
+            false => Err(Error::AgentNotInstalled {
+                name: self.name.clone(),
+                program: program.clone(),
+            }),
+        }
+    }
+
     /// Those of our variables that it gets; every other one is kept from it.
     pub fn environment(
         &self,
@@ -179,14 +223,14 @@ impl Client {
         let text = ask.prompt.to_owned();
         match &self.how {
             How::Claude => Call {
-                command: with_program("claude", launch::claude(conversation, &[])),
+                command: with_program("claude", launch::claude(conversation, &self.options)),
                 first: Some(prompt(text)),
                 close_input: false,
                 session: None,
                 voice,
             },
             How::Codex => Call {
-                command: with_program("codex", launch::codex(conversation, &[], &text)),
+                command: with_program("codex", launch::codex(conversation, &self.options, &text)),
                 first: None,
                 close_input: true,
                 session: None,
@@ -194,6 +238,7 @@ impl Client {
             },
             How::Command(words) => {
                 let filled = words.iter().map(|word| filled(word, ask));
+                let filled = filled.chain(self.options.iter().cloned());
                 let named = words.iter().any(|word| word.contains("{prompt"));
                 let first = match (named, self.protocol) {
                     (true, _) | (false, Protocol::CodexJson) => None,
@@ -233,6 +278,11 @@ fn named(variable: &str, names: &[String]) -> bool {
         Some(beginning) => variable.starts_with(beginning),
         None => variable == name,
     })
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 fn with_program(program: &str, arguments: Vec<String>) -> Vec<String> {
@@ -323,6 +373,32 @@ mod tests {
         let call = plain.call(&ask("x"));
         assert_eq!(call.command[0], "claude");
         assert!(call.first.is_some() && !call.close_input);
+        let text = "[agent.big]\nclient = \"claude\"\nmodel = \"opus\"\nargs = [\"--effort\", \"high\"]\n\
+                    [agent.o]\nclient = \"codex\"\nmodel = \"o9\"\n[agent.g]\nclient = \"gemini\"\nmodel = \"g3\"\n";
+        let described = Settings::read(text).unwrap();
+        let command = |name: &str, session| {
+            let client = Client::named(name, &described, me).unwrap();
+            assert_eq!(client.name, name);
+            let asked = ask("x");
+            client.call(&Ask { session, ..asked }).command.join(" ")
+        };
+        let options = "--model opus --effort high";
+        assert!(
+            command("big", None).ends_with(options),
+            "{}",
+            command("big", None)
+        );
+        let again = command("big", Some("s1"));
+        assert!(
+            again.contains("--resume s1") && again.ends_with(options),
+            "{again}"
+        );
+        let codex = command("o", Some("s2"));
+        assert!(
+            codex.starts_with("codex exec --model o9 resume --json"),
+            "{codex}"
+        );
+        assert_eq!(command("g", None), "gemini --acp --model g3");
         assert_eq!(Client::named("backend-specialist", &settings, me), None);
     }
 }

@@ -13,6 +13,8 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 pub enum Word {
     /// Anything at all.
     Something,
+    /// A message that its protocol knows.
+    Valid,
     /// A line of its own words.
     Line(String),
     /// It says that its whole work is done.
@@ -86,6 +88,11 @@ impl Hearing {
         let mut words = vec![Word::Something];
         if self.protocol == Protocol::Markers {
             self.bytes(bytes, &mut words);
+        }
+        let invalid =
+            |event: &Event<'_>| matches!(event.what, What::Malformed(_) | What::ProtocolError(_));
+        if events.iter().any(|event| !invalid(event)) {
+            words.push(Word::Valid);
         }
         for event in events {
             self.event(&event.what, &mut words);
@@ -167,6 +174,7 @@ impl Hearing {
                 words.push(Word::Failed(message.to_string()));
             }
             What::ToolUsed { .. }
+            | What::Initialized
             | What::Asks { .. }
             | What::WantsPermission { .. }
             | What::Withdrawn { .. }

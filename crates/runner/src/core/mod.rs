@@ -12,6 +12,32 @@ pub mod text;
 pub mod tidy;
 pub mod why;
 
+/// The exit code of a process that cannot go on.
+const EXIT_FAILURE: i32 = 70;
+
+/// Runs the body of a thread without which nothing goes on. A panic in it ends the process: agents go on in their shims, and
+/// the next process finds them.
+fn or_end_process(body: impl FnOnce()) {
+    #[expect(
+        clippy::exit,
+        reason = "a process that stays without this thread stands still for ever"
+    )]
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
+        std::process::exit(EXIT_FAILURE);
+    }
+}
+
+/// An error with its causes, in one line.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
 /// A word as a shell takes it for nothing but a word. Always in quotes: without, some words are keywords or set a variable.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Tries of one letter; before the second a second is waited, before the third two.
 const TRIES_MAX: u32 = 3;
+/// The longest wait before the next try that whoever is told may ask for.
+const RETRY_AFTER_S_MAX: u64 = 10;
 /// How long the end of a run waits for its news to be delivered.
 const AWAIT_MS_MAX: u64 = 15_000;
 /// Where Slack listens, if neither the state file nor the settings say it.
@@ -304,22 +306,24 @@ fn slack(one: &Announced, text: &str) -> Value {
 
 fn deliver(poster: &Poster, letter: &Letter) -> Result<(), String> {
     let mut note = String::new();
+    let mut wait_s = 0;
     for attempt in 0..TRIES_MAX {
         if attempt > 0 {
-            std::thread::sleep(Duration::from_secs(u64::from(attempt)));
+            std::thread::sleep(Duration::from_secs(u64::from(attempt).max(wait_s)));
         }
         let body = letter.body.to_string();
-        let (taken, how) = poster.post(
+        let posted = poster.post(
             &letter.id,
             letter.name,
             &letter.address,
             &[JSON.into()],
             &body,
         );
-        if taken {
+        if posted.taken {
             return Ok(());
         }
-        note = how;
+        wait_s = posted.retry_after_s.unwrap_or(0).min(RETRY_AFTER_S_MAX);
+        note = posted.note;
     }
     Err(note)
 }

@@ -1,9 +1,11 @@
 //! Phases that are worked on without a run: the place for their work, and its way onto the main line.
 
+use super::jobs::finish;
+use super::orders::done_in;
 use super::ports::PhaseEnded;
 use super::real::{phase_place, worktree_of};
 use super::repo::{PhasePlace, Repo};
-use super::run::{open_repo, settings_of};
+use super::run::{is_held, open_repo, settings_of};
 use crate::core::why::Why;
 use bowline_engine::files::Changed;
 use bowline_engine::machines::orchestrate::{PhaseEnd, Run};
@@ -84,14 +86,14 @@ pub fn finish_phase(
     let phases = here.plan.as_ref().map(|plan| &plan.file.phases);
     let heading = phases.and_then(|phases| phases.iter().find(|it| it.number == phase));
     let title = heading.map(|it| it.title.clone()).unwrap_or_default();
-    let outcome = here.repo.finish(&place, &title)?;
+    let outcome = finish(&here.repo, &place, &title, &done_in(&here.run, Some(phase)))?;
     let following = here.run.graph().phases();
     let following = following.iter().copied().find(|it| *it > phase);
     let (root, plan) = (orchestration.root(), here.plan.as_ref());
     let worktree = following.and_then(|next| worktree_of(root, plan, Some(&here.repo), next));
     here.repo.leave()?;
     match outcome {
-        PhaseEnded::Blocked { why } => Err(failed(Some(why))),
+        PhaseEnded::Blocked { why } | PhaseEnded::LandingsGone { why } => Err(failed(Some(why))),
         PhaseEnded::Ended { end, why } => {
             let finished = orchestration.finish_phase(context, phase, &end, worktree.as_ref())?;
             match end {
@@ -100,6 +102,36 @@ pub fn finish_phase(
             }
         }
     }
+}
+
+/// Tasks that landed and are on the main line, or on the branch of their phase, no more; outside of git, none.
+pub fn landings_gone(
+    context: &Context,
+    orchestration: &Orchestration,
+) -> Result<Option<Why>, Error> {
+    let side = orchestration.side(context);
+    // Nothing landed where nothing ran, and a run that goes on looks at it itself.
+    if !side.join("run.json").is_file() || is_held(&side.join("git.lock")) {
+        return Ok(None);
+    }
+    let (_, run) = orchestration.run(context)?;
+    let Some(here) = here(context, orchestration, run)? else {
+        return Ok(None);
+    };
+    for phase in here.run.phases() {
+        let branch = match phase.finished() {
+            true => here.repo.target().to_owned(),
+            false => here.place(orchestration, phase.number).branch,
+        };
+        let done = done_in(&here.run, Some(phase.number));
+        if !done.is_empty()
+            && here.repo.has_branch_named(&branch)?
+            && let Some(why) = here.repo.landings_gone(&branch, &done)?
+        {
+            return Ok(Some(why));
+        }
+    }
+    Ok(None)
 }
 
 fn dry(context: &Context) -> Context {

@@ -1,15 +1,24 @@
 //! The threads that do a run's git work: one for rooms, one for landings, one that looks ahead, each one thing at a time.
 
-use super::ports::{Event, Job, Landed, PhaseEnded, Wish};
-use super::repo::{Forecasts, PhasePlace, Repo, TaskPlace, check_red, command, evidence_red};
+use super::ports::{Event, Job, Landed, Overlap, PhaseEnded, Wish};
+use super::repo::{
+    Forecasts, PhasePlace, Repo, TaskPlace, check_red, command, evidence_red, locked,
+};
 use super::run::Heard;
 use crate::core::why::Why;
+use bowline_engine::Error;
 use bowline_engine::formats::run_settings::Orchestrate;
 use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Tries to take away what is left of a task: a git that is killed is started again.
+const CLEAN_TRIES_MAX: u32 = 6;
+/// Between two of them.
+const CLEAN_PAUSE: Duration = Duration::from_millis(500);
 
 /// Something to do, with all that git has to know.
 pub(super) enum Work {
@@ -17,6 +26,7 @@ pub(super) enum Work {
         task: TaskPlace,
         merge: bool,
         on: Option<Id>,
+        fresh: bool,
     },
     Clean {
         name: String,
@@ -27,10 +37,13 @@ pub(super) enum Work {
     },
     Land {
         task: TaskPlace,
+        reserved: Vec<Overlap>,
     },
     Finish {
         phase: PhasePlace,
         title: String,
+        /// Its tasks that are done.
+        done: Vec<String>,
     },
 }
 
@@ -101,16 +114,27 @@ fn thread(
 
 fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
     match work {
-        Work::Room { task, merge, on } => {
-            let result = repo.room(&task, merge, on.as_deref());
+        Work::Room {
+            task,
+            merge,
+            on,
+            fresh,
+        } => {
+            let result = repo.room(&task, merge, on.as_deref(), fresh);
             Some(Event::Room {
                 id: Id::from(task.id.as_str()),
-                result: result.map(drop).map_err(Why::from),
+                result: result.map(drop).map_err(waits_for),
             })
         }
         Work::Clean { name } => {
             // What cannot be taken away now is found again by the next run.
-            let _ = repo.clean(&name);
+            for _ in 0..CLEAN_TRIES_MAX {
+                if repo.clean(&name).is_ok() {
+                    break;
+                }
+                // The owner of a lock is known to be gone a little later.
+                std::thread::sleep(CLEAN_PAUSE);
+            }
             None
         }
         // An agent may be writing in the very moment: there will be another look.
@@ -118,23 +142,47 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             .forecast(seen, &id, &others)
             .ok()
             .map(|overlaps| Event::Forecast { id, overlaps }),
-        Work::Land { task } => {
-            let outcome = repo
-                .land(&task)
-                .unwrap_or_else(|error| Landed::Blocked { why: error.into() });
+        Work::Land { task, reserved } => {
+            let outcome = repo.land(&task, &reserved);
+            let outcome = outcome.unwrap_or_else(|error| Landed::Blocked {
+                why: waits_for(error),
+            });
             Some(Event::Landed {
                 id: Id::from(task.id.as_str()),
                 outcome,
             })
         }
-        Work::Finish { phase, title } => {
-            let outcome = repo.finish(&phase, &title);
+        Work::Finish { phase, title, done } => {
+            let outcome = finish(repo, &phase, &title, &done);
+            let blocked = |error| PhaseEnded::Blocked {
+                why: waits_for(error),
+            };
             Some(Event::PhaseEnded {
                 phase: phase.number,
-                outcome: outcome.unwrap_or_else(|error| PhaseEnded::Blocked { why: error.into() }),
+                outcome: outcome.unwrap_or_else(blocked),
             })
         }
     }
+}
+
+/// Lands a phase whose tasks are all on its branch.
+pub(super) fn finish(
+    repo: &Repo,
+    phase: &PhasePlace,
+    title: &str,
+    done: &[String],
+) -> Result<PhaseEnded, Error> {
+    if repo.has_branch(phase)?
+        && let Some(why) = repo.landings_gone(&phase.branch, done)?
+    {
+        return Ok(PhaseEnded::LandingsGone { why });
+    }
+    repo.finish(phase, title)
+}
+
+/// Why git waits: a lock of others is told with the command that takes it away.
+fn waits_for(error: Error) -> Why {
+    locked(&error).unwrap_or_else(|| error.into())
 }
 
 /// The same where there is no git: everybody works in the project itself, which is tested where it stands.
@@ -152,7 +200,7 @@ pub(super) fn without_git(
     };
     let over = |job: Job, why: Option<Why>| match job {
         Job::Room { id, .. } => Some(Event::Room { id, result: Ok(()) }),
-        Job::Land { id } => {
+        Job::Land { id, .. } => {
             let outcome = match why.map(evidence_red) {
                 Some(why) => Landed::Red { why },
                 None => Landed::Done,

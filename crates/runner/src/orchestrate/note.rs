@@ -27,12 +27,30 @@ pub struct Note {
     pub stage: Stage,
     /// What went wrong, the latest last.
     pub failures: Vec<Failure>,
-    /// Landings that met a conflict, since the last that did not.
+    /// Conflicts in a row that its agent was given and did not resolve.
     pub conflicts: u32,
+    /// Files of the latest conflict, until it is resolved: others that change them land later.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conflict_paths: Vec<String>,
+    /// The newest landed commit that its work contained at the latest conflict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict_base: Option<String>,
     /// What the conflict looked like, for the agent that resolves it.
     pub hunks: Option<String>,
     /// The phase's work is to be brought into its worktree before the next attempt.
     pub merge: bool,
+    /// Errors of git in its worktree since that was made.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub git_errors: u32,
+    /// Its worktree is to be made anew before the next attempt.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
+    /// Its worktree was made anew for the latest attempt.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub renewed: bool,
+    /// It failed for good: only a person gives it another start.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub given_up: bool,
     /// The task on whose work it was begun before that had landed.
     pub on: Option<String>,
     /// Where its work is proposed to those who decide.
@@ -62,13 +80,26 @@ impl Note {
         crate::core::note::failed(&mut self.failures, self.attempt, error);
     }
 
-    /// A fresh start: what went wrong before counts no more, what was used does.
-    pub fn forgive(&mut self) {
-        self.failures.clear();
+    /// Forgets conflicts of earlier landings.
+    pub fn no_conflict(&mut self) {
         self.conflicts = 0;
+        self.conflict_paths.clear();
+        self.conflict_base = None;
+    }
+
+    /// A fresh start: what went wrong before counts no more, what was used does. After a failure for good its worktree is new, too.
+    pub fn forgive(&mut self) {
+        self.fresh |= std::mem::take(&mut self.given_up);
+        self.git_errors = 0;
+        self.failures.clear();
+        self.no_conflict();
         self.not_before_ms = 0;
         self.parked_until_ms = None;
         self.iterations = 0;
         self.stage = Stage::Room;
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -11,6 +11,7 @@ use crate::core::attempts::{Known, raw};
 use crate::core::tidy::PROMPTS;
 use crate::core::why::Why;
 use bowline_engine::formats::agents::Resume;
+use bowline_engine::formats::visible;
 use bowline_engine::machines::orchestrate::{Id, Run, Status};
 use bowline_words::Lang;
 use std::time::{Duration, Instant};
@@ -107,13 +108,20 @@ impl Real<'_> {
             );
         };
         jobs.ask(match job {
-            Job::Room { id, merge, on } => Work::Room {
+            Job::Room {
+                id,
+                merge,
+                on,
+                fresh,
+            } => Work::Room {
                 task: self.task_place(id),
                 merge: *merge,
                 on: on.clone(),
+                fresh: *fresh,
             },
-            Job::Land { id } => Work::Land {
+            Job::Land { id, reserved } => Work::Land {
                 task: self.task_place(id),
+                reserved: reserved.clone(),
             },
             Job::Clean { id } => Work::Clean {
                 name: Repo::name(id),
@@ -129,6 +137,7 @@ impl Real<'_> {
                 Work::Finish {
                     phase: self.phase_place(*phase),
                     title: heading.map(|it| it.title.clone()).unwrap_or_default(),
+                    done: done_in(self.ledger.run(), Some(*phase)),
                 }
             }
         });
@@ -190,9 +199,15 @@ impl Real<'_> {
             Told::Waits { why } => format!("WAIT:{why}"),
             Told::Leaving => "LEAVING".into(),
             Told::Cleaned { worktrees, bytes } => format!("CLEAN:{worktrees}:bytes={bytes}"),
+            Told::NothingValid { id, seconds } => format!("NOTHING_VALID:{id}:{seconds}s"),
             Told::Short(shortage) => format!("SHORT:{shortage:?}"),
             Told::Overlap { id, overlap } => {
-                let paths = overlap.paths.join(",");
+                let paths: Vec<String> = overlap
+                    .paths
+                    .iter()
+                    .map(|path| visible::name(path))
+                    .collect();
+                let paths = paths.join(",");
                 format!("OVERLAP:{id}:{}:{paths}", overlap.with)
             }
             Told::Recalled { id, on } => format!("RECALL:{id}:{on}"),
@@ -203,4 +218,11 @@ impl Real<'_> {
         self.log(&line.replace('\n', " "));
         self.screen.told(told, &View::of(run));
     }
+}
+
+/// The tasks that are done, of one phase or of all.
+pub(super) fn done_in(run: &Run, phase: Option<u32>) -> Vec<String> {
+    let mut ids = run.ids(Status::Completed);
+    ids.retain(|id| phase.is_none() || run.graph().phase_of(id) == phase);
+    ids.iter().map(ToString::to_string).collect()
 }

@@ -21,11 +21,15 @@ pub enum Job {
         merge: bool,
         /// On the work of another, which may not have landed yet.
         on: Option<Id>,
+        /// Made anew; what it holds is kept.
+        fresh: bool,
     },
     /// The task's work onto the branch of its phase.
     Land {
         /// The task.
         id: Id,
+        /// Files that tasks which met a conflict in them land first.
+        reserved: Vec<Overlap>,
     },
     /// What is left of a task that has landed or was given up for good.
     Clean {
@@ -57,6 +61,13 @@ pub enum Landed {
         paths: Vec<String>,
         /// What that looks like.
         hunks: String,
+        /// The newest landed commit that its work contains.
+        base: String,
+    },
+    /// It changes files that tasks which met a conflict in them land first; asked for again when these have.
+    Held {
+        /// Those tasks, and the files.
+        by: Vec<Overlap>,
     },
     /// The evidence command was red on the tree that would have landed.
     Red {
@@ -66,6 +77,11 @@ pub enum Landed {
     /// What is there cannot land as it is.
     Unfit {
         /// Why.
+        why: Why,
+    },
+    /// Git fails in the task's worktree.
+    Broken {
+        /// What it says, and what the agent can do about it.
         why: Why,
     },
     /// Something is in the way that a person has to take away; asked for again later.
@@ -138,6 +154,11 @@ pub enum PhaseEnded {
     /// Something is in the way that a person has to take away.
     Blocked {
         /// What.
+        why: Why,
+    },
+    /// Tasks of it have landed and are not on its branch any more.
+    LandingsGone {
+        /// Which, and how they come back.
         why: Why,
     },
 }
@@ -283,6 +304,13 @@ pub enum Told {
         /// And what it meets.
         overlap: Overlap,
     },
+    /// The client of a task has sent no valid message since it was started.
+    NothingValid {
+        /// The task.
+        id: Id,
+        /// For how long.
+        seconds: i64,
+    },
     /// A task is taken back, as what it was begun on failed.
     Recalled {
         /// The task.
@@ -319,8 +347,6 @@ pub trait Ports {
     fn run(&self) -> &Run;
     /// Makes a move durable.
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
-    /// What a ready task waits for because it is in a later section of its phase.
-    fn waits_for_section(&self, id: &Id) -> bool;
     /// What the machine has too little of for one more agent.
     fn shortage(&mut self) -> Option<Shortage>;
     /// The files and folders a task says that it changes.
@@ -347,6 +373,8 @@ pub trait Ports {
     fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
     /// The agent that would do a task: what meets one's limit holds all tasks of it.
     fn agent_of(&self, id: &Id) -> String;
+    /// Whether the client of a task sends messages of a protocol, so that silence means something.
+    fn speaks_protocol(&self, id: &Id) -> bool;
     /// Tells people.
     fn tell(&mut self, told: Told);
 }

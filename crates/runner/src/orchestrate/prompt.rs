@@ -126,6 +126,13 @@ fn again(note: &Note, add: &mut impl FnMut(&str)) {
         );
         add(hunks);
     }
+    if note.renewed {
+        add("");
+        add(
+            "Your worktree is new. What the earlier one held is kept: `git for-each-ref refs/bowline/rescue refs/bowline/task` lists \
+             it.",
+        );
+    }
     let Some(last) = note.failures.last() else {
         return;
     };
@@ -180,6 +187,7 @@ mod tests {
         let nodes = file.tasks.iter().map(|task| NodeSpec {
             id: task.id.as_str().into(),
             phase: 1,
+            section: 0,
             dependencies: Vec::new(),
         });
         let graph = Arc::new(Graph::new(nodes.collect()).unwrap());

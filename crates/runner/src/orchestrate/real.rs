@@ -15,17 +15,18 @@ use crate::core::clients::{Ask, Client};
 use crate::core::hearing::reply;
 use crate::core::tidy::{ATTEMPTS, PROMPTS};
 use crate::core::why::Why;
+use bowline_engine::formats::agents::Protocol;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
-use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
+use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run, Status};
 use bowline_engine::operations::orchestrate::Plan;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -123,15 +124,44 @@ impl Real<'_> {
     }
 
     pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
-        // An assignee may be a role and no client: then the prompt says so.
-        let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
-        let assignee = task.and_then(|task| task.assignee.as_deref());
-        let client = Client::chosen(&self.settings, self.agent.as_deref(), assignee);
+        let client = Client::chosen(&self.settings, self.agent.as_deref(), self.assignee(id));
         client.map_err(|name| Reason::NoAgent { name }.into())
+    }
+
+    /// The assignee of a task. It may be a role and no client: then the prompt says so.
+    fn assignee(&self, id: &str) -> Option<&str> {
+        let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
+        task.and_then(|task| task.assignee.as_deref())
+    }
+
+    /// Checks that every agent is there that an open task would be started with.
+    pub(super) fn check_agents(&self, last_phase: Option<u32>) -> Result<(), Error> {
+        let run = self.run();
+        let wanted = |id: &Id| last_phase.is_none_or(|last| run.graph().phase_of(id) <= Some(last));
+        let open = run
+            .nodes()
+            .filter(|(id, node)| node.status != Status::Completed && wanted(id));
+        let assignees: BTreeSet<Option<&str>> = open.map(|(id, _)| self.assignee(id)).collect();
+        for assignee in assignees {
+            let client = Client::chosen(&self.settings, self.agent.as_deref(), assignee);
+            let client = client.map_err(|name| Error::NoAgent { name })?;
+            client.check_installed(&self.context, &self.settings)?;
+        }
+        Ok(())
     }
 
     /// News of an attempt as the conductor wants them, where they say something to it.
     pub(super) fn news(&mut self, news: News) -> Option<Event> {
+        if let Some(repo) = &self.repo {
+            match &news.what {
+                Happened::Exited { exit, .. } if exit.code == Some(0) => {
+                    repo.records().ended(&news.id);
+                }
+                // A git of its agent may have been killed with it.
+                Happened::Exited { .. } | Happened::Lost(_) => repo.records().cut_off(&news.id),
+                _ => {}
+            }
+        }
         let voice = self.voices.get_mut(&news.id)?;
         let (id, number) = (voice.task.clone(), voice.number);
         let life = match news.what {
@@ -185,6 +215,7 @@ impl Real<'_> {
             | Happened::Blocked(_)
             | Happened::Silent { .. }
             | Happened::Refused { .. }
+            | Happened::InputRead { .. }
             | Happened::Undelivered(_) => return None,
         };
         Some(Event::Attempt { id, number, life })
@@ -264,6 +295,9 @@ impl Real<'_> {
         let mut spec = Spec::new(&attempt, call.command, room);
         spec.name = format!("{} {id}", self.project);
         spec.fence = self.ledger.owned.sequence();
+        if let Some(repo) = &self.repo {
+            repo.records().begin(&attempt);
+        }
         self.listen(id, note, &client);
         self.attempts.begin(Begin {
             folder: self.attempt_folder(&attempt),
@@ -375,10 +409,6 @@ impl Ports for Real<'_> {
         Ok(effects)
     }
 
-    fn waits_for_section(&self, id: &Id) -> bool {
-        !self.ledger.owned.waits_for(id).is_empty()
-    }
-
     fn shortage(&mut self) -> Option<Shortage> {
         if self.roomy.is_some_and(|at| at.elapsed() < ROOMY) {
             return None;
@@ -448,6 +478,11 @@ impl Ports for Real<'_> {
         self.client(id)
             .map(|client| client.name)
             .unwrap_or_default()
+    }
+
+    fn speaks_protocol(&self, id: &Id) -> bool {
+        let client = self.client(id);
+        client.is_ok_and(|client| client.protocol != Protocol::Markers)
     }
 
     fn tell(&mut self, told: Told) {

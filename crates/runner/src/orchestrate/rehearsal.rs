@@ -217,10 +217,6 @@ impl Ports for World {
         Ok(step.effects)
     }
 
-    fn waits_for_section(&self, _id: &Id) -> bool {
-        false
-    }
-
     fn shortage(&mut self) -> Option<Shortage> {
         let short = self.chance.one_in_thousand(self.odds.short);
         short.then_some(Shortage::Disk { free: 0, wanted: 1 })
@@ -265,7 +261,7 @@ impl Ports for World {
                 }
                 self.soon(after, Event::Forecast { id, overlaps });
             }
-            Job::Land { id } => {
+            Job::Land { id, reserved } => {
                 let odds = self.odds;
                 if !self.run.open_needs(&id).is_empty() {
                     self.wrong.push(format!("{id} lands before what it needs"));
@@ -275,6 +271,8 @@ impl Ports for World {
                 }
                 let outcome = if self.landed.contains(&id) {
                     Landed::Done
+                } else if !reserved.is_empty() && self.chance.one_in_thousand(500) {
+                    Landed::Held { by: reserved }
                 } else if self.chance.one_in_thousand(odds.proposed) {
                     match self.chance.next() % 8 {
                         0 => Landed::SentBack {
@@ -288,6 +286,7 @@ impl Ports for World {
                     Landed::Conflict {
                         paths: vec!["shared".into()],
                         hunks: String::new(),
+                        base: self.landed.len().to_string(),
                     }
                 } else if self.chance.one_in_thousand(odds.red) {
                     Landed::Red {
@@ -391,6 +390,10 @@ impl Ports for World {
 
     fn agent_of(&self, _id: &Id) -> String {
         "simulated".into()
+    }
+
+    fn speaks_protocol(&self, _id: &Id) -> bool {
+        true
     }
 
     fn tell(&mut self, _told: Told) {}

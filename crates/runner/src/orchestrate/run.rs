@@ -6,7 +6,7 @@ use super::door::{self, Answer, Door, Refused, Request};
 use super::jobs::{Jobs, Work};
 use super::ledger::Ledger;
 use super::note::Used;
-use super::orders::TICK;
+use super::orders::{TICK, done_in};
 use super::ports::{Event, Ports as _, Told, Wish};
 use super::real::Real;
 use super::repo::{Customs, Kept, Proposals, Repo};
@@ -211,11 +211,7 @@ pub fn run(
         roomy: None,
     };
     real.trim_log();
-    if let Some(name) = &options.agent {
-        let id = Id::from("");
-        real.client(&id)
-            .map_err(|_| Error::NoAgent { name: name.clone() })?;
-    }
+    real.check_agents(options.phase)?;
     real.clean_up();
     real.tick_left();
     begun(Stopper::new(move |ending| {
@@ -235,8 +231,16 @@ pub fn run(
         // What was begun to be taken away is gone before we are.
         jobs.finish();
     }
+    let mut ended = ended;
     if let (Ended::AllDone, Some(repo)) = (&ended, &real.repo) {
         repo.leave()?;
+        let run = real.ledger.run();
+        let over = run.phases().filter(|phase| phase.finished());
+        let done = over.flat_map(|phase| done_in(run, Some(phase.number)));
+        let done: Vec<String> = done.collect();
+        if let Some(why) = repo.landings_gone(repo.target(), &done)? {
+            ended = Ended::Stuck { why };
+        }
     }
     let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
     let flying: Vec<Id> = conductor.flying().map(|(id, _)| id.clone()).collect();
@@ -414,6 +418,7 @@ pub(super) fn open_repo(
     let customs = Customs {
         settings: run.clone(),
         environment: context.variables.for_commands(),
+        lang: context.lang,
         proposals: (landing == Landing::PullRequest).then(|| Proposals::of(&run.pull_request)),
     };
     let plan = plan.map(|plan| plan.path.as_path());
@@ -449,6 +454,12 @@ fn hold(path: &Path) -> Result<File, Error> {
             Err(error) => return Err(thread_failed(error.into())),
         }
     }
+}
+
+/// Whether a run, or a git of one, has the file that every git of ours holds.
+pub(super) fn is_held(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 /// How a project's runs are conducted.

@@ -1,6 +1,7 @@
 //! Jobs through the loop that decides, with real shims and agents.
 
 use crate::world::{BOUND, World};
+use bowline_formats::agents::Protocol;
 use bowline_runner::drivers::jobs::{Asked, Edit, Refused, Wish};
 use bowline_store::{About, EventQuery, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
@@ -77,9 +78,25 @@ fn a_task_goes_through_everything_to_the_end() {
     };
     approve(again.id.clone()).unwrap();
     assert!(matches!(approve(again.id), Err(Refused::Rule(_))), "once");
-    let last = world.open(&id, RecordKind::Review).id;
-    approve(last).unwrap();
+    world.open(&id, RecordKind::Review);
+    let approve_task = || {
+        world.jobs().ask(Asked {
+            request: Some("approve the last phase".into()),
+            version: None,
+            wish: Wish::ApproveTask {
+                task: id.clone(),
+                comment: None,
+            },
+        })
+    };
+    approve_task().unwrap();
     world.until(&id, ("completed", "completed"));
+    let again = approve_task().unwrap().row;
+    assert_eq!(
+        again.unwrap().id,
+        id,
+        "the key is known before the review is looked for"
+    );
     let expected = [
         "draft>pending SUBMIT",
         "pending>in_progress ASSIGN",
@@ -238,7 +255,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     let refused = world.ask(Wish::Interrupt(id.clone()));
     assert!(matches!(refused, Err(Refused::Rule(_))), "{refused:?}");
     world.ask(Wish::Resume(id.clone())).unwrap();
-    assert_eq!(status(), "delivered");
+    assert!(wait_until(BOUND, || status() == "delivered"));
     // The phase has no deliverables on the disk: it is sent back to the agent.
     let reworked = wait_until(BOUND, || world.row(&id).job.reworks == 1);
     assert!(reworked, "{:?}", world.row(&id).job);
@@ -370,4 +387,65 @@ fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
     let told = world.jobs().store().events(&EventQuery::default()).unwrap();
     assert!(!format!("{told:?}").contains(SECRET));
     assert!(!format!("{:?}", world.row(&id)).contains(SECRET));
+}
+
+/// Says nothing of its files, and looks at them itself.
+const VERIFIED: &str = r#"
+if [ -n "$BOWLINE_VERIFY" ]; then
+  printf '=== VERIFICATION_RESULT ===\n{"criteria": [{"id": "A", "status": "passed"}]}\n'
+  wait_for NEVER
+fi
+wait_for '[/PHASE_START]'
+mkdir -p docs/planning src
+for n in 1 2 3; do good docs/planning/0$n.md; done
+echo '=== PHASE 1 COMPLETE ==='
+wait_for '[/PHASE_START]'
+echo one > src/one
+echo more >> docs/planning/01.md
+echo '=== PHASE 2 COMPLETE ==='
+wait_for NEVER
+"#;
+
+#[test]
+fn the_files_of_a_verified_phase_and_their_number_come_from_the_disk() {
+    use bowline_runner::drivers::jobs::Verifier;
+    let world = World::tuned(Protocol::Markers, VERIFIED, 1, |config| {
+        let mut planning = config.types["create_app"].phases[0].clone();
+        planning.count = 3;
+        planning.verifier = Verifier::Named("sh".into());
+        // One whose type names no files: those that it changed.
+        let mut building = planning.clone();
+        (building.deliverables, building.count) = (Vec::new(), 0);
+        (building.min_chars, building.placeholders) = (0, false);
+        let spec = config.types.get_mut("workflow").unwrap();
+        spec.phases = vec![planning, building];
+    });
+    let id = world.create("workflow");
+    let expected: [&[&str]; 2] = [
+        &[
+            "docs/planning/01.md",
+            "docs/planning/02.md",
+            "docs/planning/03.md",
+        ],
+        &["docs/planning/01.md", "src/one"],
+    ];
+    for files in expected {
+        let review = world.open(&id, RecordKind::Review);
+        let RecordBody::Review(shown) = &review.body else {
+            panic!("{review:?}");
+        };
+        assert_eq!(shown.deliverables, files);
+        let events = world.jobs().store().events(&EventQuery {
+            job: Some(id.clone()),
+            ..EventQuery::default()
+        });
+        let mut counts = events.unwrap().into_iter().filter_map(|it| {
+            let complete = it.body["trigger"] == "PHASE_COMPLETE";
+            complete.then(|| it.body["metadata"]["deliverables"].as_u64())?
+        });
+        assert_eq!(counts.next_back(), Some(files.len() as u64));
+        let (review, comment) = (review.id, None);
+        world.ask(Wish::Approve { review, comment }).unwrap();
+    }
+    world.until(&id, ("completed", "completed"));
 }

@@ -5,12 +5,16 @@
 )]
 
 mod attempts;
+mod edges;
 mod ends;
 mod going;
 mod jobs;
 mod kills;
+mod outages;
 mod permits;
 mod simulation;
 mod spend;
 mod turns;
+mod words;
+mod workspaces;
 mod world;

@@ -32,6 +32,7 @@ fn graph() -> Arc<Graph> {
             nodes.push(NodeSpec {
                 id: format!("T{phase}.{task}").as_str().into(),
                 phase,
+                section: 0,
                 dependencies: needs
                     .map(|back| format!("T{phase}.{}", task - back).as_str().into())
                     .collect(),

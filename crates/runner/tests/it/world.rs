@@ -7,6 +7,7 @@ use bowline_runner::drivers::jobs::{
 };
 use bowline_store::{
     About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
+    Store,
 };
 use bowline_supervisor::Shim;
 use bowline_test_support::wait_until;
@@ -58,6 +59,18 @@ fn start(
     protocol: Protocol,
     tune: fn(&mut Config),
 ) -> Jobs {
+    let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
+    start_on(store, folder, script, slots, protocol, tune)
+}
+
+fn start_on(
+    store: Arc<dyn Store>,
+    folder: &std::path::Path,
+    script: &str,
+    slots: u32,
+    protocol: Protocol,
+    tune: fn(&mut Config),
+) -> Jobs {
     let mut config = Config::new(folder, shim());
     config.slots = slots;
     tune(&mut config);
@@ -78,7 +91,6 @@ fn start(
         app: Vec::new(),
     };
     config.types.insert("tea".into(), tea);
-    let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
     let key = Key::open(&folder.join("key")).unwrap();
     Jobs::start(config, store, key).unwrap()
 }
@@ -108,6 +120,33 @@ impl World {
             protocol,
             tune,
         }
+    }
+
+    /// The same over a store of the test.
+    pub(crate) fn over<S: Store + 'static>(
+        script: &str,
+        store: impl FnOnce(&std::path::Path) -> S,
+    ) -> (World, Arc<S>) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(store(&folder.path().join("store.db")));
+        let (slots, protocol) = (1, Protocol::Markers);
+        let jobs = start_on(
+            store.clone(),
+            folder.path(),
+            script,
+            slots,
+            protocol,
+            |_| {},
+        );
+        let world = World {
+            folder,
+            jobs: Some(jobs),
+            script: script.into(),
+            slots,
+            protocol,
+            tune: |_| {},
+        };
+        (world, store)
     }
 
     /// The loop ends, and another one goes on with what is durable.
@@ -156,6 +195,10 @@ impl World {
 
     pub(crate) fn row(&self, id: &str) -> JobRow {
         self.jobs().store().job(id).unwrap().unwrap()
+    }
+
+    pub(crate) fn row_in(&self, store: &dyn Store, id: &str) -> JobRow {
+        store.job(id).unwrap().unwrap()
     }
 
     pub(crate) fn pair(&self, id: &str) -> (&'static str, &'static str) {

@@ -1,13 +1,15 @@
 //! Every person's action on every state of the machine's table, over REST: what the machine allows is done, what it refuses is
 //! answered with its code and a hint, and changes nothing.
 
-use crate::desk::{NOW, World};
+use crate::desk::{AGENT_TOKEN, NOW, World};
 use bowline_engine::machines::job::{Checkpoint, Command, Job, JobMachine};
 use bowline_engine::machines::table::Catalogue as _;
 use bowline_engine::machines::{Machine as _, Refuse as _};
+use bowline_server::client::Client;
 use bowline_server::work::Work as _;
 use bowline_store::EventQuery;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// An action: how it is asked, and the machine's command it stands for.
 struct Action {
@@ -76,7 +78,10 @@ fn actions(id: &str, job: &Job) -> Vec<Action> {
             "POST",
             task("restore"),
             json!({"checkpointId": checkpoint}),
-            Command::Restore(at.clone()),
+            Command::Restore {
+                checkpoint: at.clone(),
+                held_by: None,
+            },
         ),
         (
             "POST",
@@ -236,6 +241,89 @@ fn every_action_in_every_state() {
         }
     }
     assert!(done > 60 && refused > 200, "{done} done, {refused} refused");
+}
+
+/// A request that is repeated with its key is answered as the first time, whatever state it finds then; one that asks for
+/// something else with the same key is refused.
+#[test]
+fn a_repeated_key_is_answered_as_the_first_time() {
+    let keyed = |client: &Client, method: &str, path: &str, body: &Value| {
+        let body = Some(body).filter(|it| !it.is_null());
+        let answer = client.ask(method, path, body, &[("Idempotency-Key", "k1")]);
+        let answer = answer.unwrap();
+        (
+            answer.status,
+            String::from_utf8_lossy(&answer.body).into_owned(),
+        )
+    };
+    let mut verbs = BTreeSet::new();
+    for (name, state) in JobMachine::states() {
+        for (index, action) in actions("task_x", &state).into_iter().enumerate() {
+            if JobMachine::step(&state, action.command, NOW).is_err() {
+                continue;
+            }
+            let world = World::new();
+            world.desk.put("task_x", &state);
+            world.desk.put_checkpoint("task_x", "cp_task_x");
+            let client = world.person();
+            let Action {
+                method, path, body, ..
+            } = actions("task_x", &state).remove(index);
+            let what = format!("{name}: {method} {path}");
+            let first = keyed(&client, method, &path, &body);
+            assert!((200..300).contains(&first.0), "{what}: {first:?}");
+            let moved = world.desk.store().job("task_x").unwrap();
+            assert_eq!(keyed(&client, method, &path, &body), first, "{what}");
+            assert_eq!(world.desk.store().job("task_x").unwrap(), moved, "{what}");
+            if method == "POST" {
+                let other = json!({ "another": "body" });
+                let reused = keyed(&client, method, &path, &other);
+                assert_eq!(reused.0, 409, "{what}: {reused:?}");
+                assert!(reused.1.contains("request_reused"), "{what}: {reused:?}");
+            }
+            verbs.insert((method, path.rsplit('/').next().unwrap().to_owned()));
+        }
+    }
+    assert!(verbs.len() >= 18, "{verbs:?}");
+}
+
+/// The same for what is no move of a task: making one, an agent's reports, a verb of a state file, a sign-in link.
+#[test]
+fn keys_hold_for_everything_that_changes_something() {
+    let world = World::with_project(|_| {});
+    world.desk.put_running("task_agent");
+    let (person, agent) = (world.person(), world.with_token(AGENT_TOKEN));
+    let verb = format!("{}/memory/task-new", world.workspace());
+    let asked = [
+        (
+            &person,
+            "/api/tasks",
+            json!({ "title": "Tea", "submit": false }),
+        ),
+        (&person, "/api/sign-in-links", json!({})),
+        (
+            &agent,
+            "/api/agent/step",
+            json!({ "step": 1, "of": 2, "name": "a" }),
+        ),
+        (
+            &agent,
+            "/api/agent/ask",
+            json!({ "question": "Which?", "required": true }),
+        ),
+        (&person, verb.as_str(), json!({ "text": "Sell tea" })),
+    ];
+    // An agent's keys are others than a person's.
+    for ((client, path, body), key) in asked.iter().zip(["1", "2", "1", "2", "3"]) {
+        let send = || {
+            let headers = [("Idempotency-Key", key)];
+            let answer = client.ask("POST", path, Some(body), &headers).unwrap();
+            (answer.status, answer.json())
+        };
+        let first = send();
+        assert!((200..300).contains(&first.0), "{path}: {first:?}");
+        assert_eq!(send(), first, "{path}");
+    }
 }
 
 /// The list that is handed out is the one the machine computes, and each of its actions is really done.

@@ -9,6 +9,7 @@ use bowline_engine::machines::table::Catalogue as _;
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
+use bowline_server::work::ReviewChanges;
 use bowline_server::work::{Answered, Asked, Refused, Wish, Work};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
@@ -146,6 +147,20 @@ impl Desk {
             return Ok(Some(self.put(&new, &step.next.retried(id))));
         }
         Ok((!gone).then(|| self.store.job(id).unwrap().unwrap()))
+    }
+
+    /// The open review of a task; without one an id that no review has.
+    fn open_review(&self, task: &str) -> Result<String, Refused> {
+        let row = self
+            .store
+            .job(task)
+            .unwrap()
+            .ok_or_else(|| Refused::NoSuch {
+                what: "task",
+                id: task.into(),
+            })?;
+        let open = row.job.open_review().map(|it| it.id.clone());
+        Ok(open.unwrap_or_else(|| "rev_none".into()))
     }
 
     fn of_record(&self, id: &str) -> Result<String, Refused> {
@@ -314,9 +329,16 @@ impl Work for Desk {
             Wish::Checkpoint(task) => only(task, Command::SaveCheckpoint),
             Wish::Restore { task, checkpoint } => {
                 let checkpoint = at(&checkpoint)?;
-                only(task, Command::Restore(checkpoint))
+                let held_by = None;
+                only(
+                    task,
+                    Command::Restore {
+                        checkpoint,
+                        held_by,
+                    },
+                )
             }
-            Wish::Fork(checkpoint) => {
+            Wish::Fork { checkpoint, .. } => {
                 let task = self.of_record(&checkpoint)?;
                 let new = self.id("task");
                 let checkpoint = at(&checkpoint)?;
@@ -371,6 +393,14 @@ impl Work for Desk {
                 self.of_record(&review)?,
                 Command::RequestChanges { review, feedback },
             ),
+            Wish::ApproveTask { task, comment } => {
+                let review = self.open_review(&task)?;
+                only(task, Command::Approve { review, comment })
+            }
+            Wish::RequestTaskChanges { task, feedback, .. } => {
+                let review = self.open_review(&task)?;
+                only(task, Command::RequestChanges { review, feedback })
+            }
             Wish::Answer { question, text } => only(
                 self.of_record(&question)?,
                 Command::Answer { question, text },
@@ -438,6 +468,11 @@ impl Work for Desk {
         vec![self.folder.join(format!("{}.log", row.id))]
     }
 
+    fn error_log(&self, row: &JobRow) -> Option<PathBuf> {
+        let file = self.folder.join("archives").join(&row.id).join("error.log");
+        file.is_file().then_some(file)
+    }
+
     fn alive(&self, _: &JobRow) -> bool {
         false
     }
@@ -459,15 +494,26 @@ impl Work for Desk {
         self.values.lock().unwrap().clone()
     }
 
-    fn diff(&self, _: &JobRow, _: &ReviewRow) -> Result<Vec<FileDiff>, String> {
-        Ok(vec![FileDiff {
+    fn diff(&self, _: &JobRow, _: &ReviewRow) -> Result<ReviewChanges, String> {
+        let file = FileDiff {
             path: "a.md".into(),
             change: FileChange::Added,
-            diff: "+a\n".into(),
+            old_mode: None,
+            new_mode: Some("100644".into()),
+            diff: "@@ -0,0 +1 @@\n+a\n".into(),
             binary: false,
+            added: Some(1),
+            removed: Some(0),
             hash: "1".into(),
             truncated: false,
-        }])
+        };
+        Ok(ReviewChanges {
+            from: None,
+            files: vec![file],
+            files_total: 1,
+            added: 1,
+            removed: 0,
+        })
     }
 
     fn types(&self) -> Vec<TaskType> {
@@ -492,6 +538,10 @@ impl Work for Desk {
 
     fn agents(&self) -> Vec<AgentPreset> {
         Vec::new()
+    }
+
+    fn now(&self) -> Timestamp {
+        NOW
     }
 
     fn slots(&self) -> (u32, u32) {
@@ -522,6 +572,7 @@ impl World {
             data: folder.path().join("data"),
             hosts: Vec::new(),
             workspaces: workspaces(folder.path()),
+            public_url: None,
         };
         let server = Server::bind(&options).unwrap();
         let desk = Arc::new(Desk {

@@ -3,6 +3,7 @@
 use crate::desk::World;
 use bowline_engine::machines::Timestamp;
 use bowline_server::work::Work as _;
+use bowline_store::Retention;
 use serde_json::{Value, json};
 
 fn tasks(world: &World, count: usize) -> Vec<String> {
@@ -64,8 +65,22 @@ fn what_happens_while_somebody_listens_is_told() {
 #[test]
 fn what_is_not_kept_any_more_is_said() {
     let world = World::new();
-    tasks(&world, 3);
-    world.desk.store().prune(Timestamp(i64::MAX)).unwrap();
+    let ids = tasks(&world, 3);
+    for id in &ids {
+        world.post(&format!("/api/tasks/{id}/cancel"), &json!({}));
+        let gone = world
+            .person()
+            .ask("DELETE", &format!("/api/tasks/{id}"), None, &[]);
+        assert!(gone.unwrap().status < 300);
+    }
+    let kept = Retention {
+        events: 1,
+        requests: 0,
+        requests_from: Timestamp(0),
+        requests_until: Timestamp(0),
+        effects_from: None,
+    };
+    world.desk.store().prune(&kept).unwrap();
     tasks(&world, 1);
     let (oldest, _) = world.desk.store().feed().unwrap();
     assert!(oldest > 1, "the store forgot nothing");

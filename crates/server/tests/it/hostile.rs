@@ -1,8 +1,12 @@
 //! Callers that mean no good.
 
 use crate::desk::{AGENT_TOKEN, World, refusal};
+use crate::mcp::called;
+use bowline_engine::machines::job::{Command, JobMachine};
+use bowline_engine::machines::table::Catalogue as _;
 use bowline_formats::rest::routes::{Access, Method, ROUTES};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -31,7 +35,7 @@ fn without_the_token_nothing_but_health_is_told() {
     let world = World::new();
     let nobody =
         bowline_server::client::Client::tcp(&world.url, None, bowline_words::Lang::En).unwrap();
-    let wrong = world.with_token("0000");
+    let wrong = world.with_token("0000").without_retries();
     for route in ROUTES.iter().filter(|route| route.id != "signIn") {
         let path = route
             .path
@@ -88,6 +92,127 @@ fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
     assert_eq!(refusal(&person), (403, "needs_agent".into()));
 }
 
+/// An agent reads its own task and those that it depends on, over every route, and by the tools too.
+#[test]
+fn an_agent_reads_its_own_task_and_those_it_depends_on() {
+    let world = World::new();
+    world.desk.put_running("task_before");
+    world.desk.put_running("task_other");
+    let mut states = JobMachine::states().into_iter();
+    let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
+    job.depends_on = vec!["task_before".into()];
+    world.desk.put("task_agent", &job);
+    let (_, reviewed) = JobMachine::states()
+        .into_iter()
+        .find(|(_, job)| job.open_review().is_some())
+        .unwrap();
+    world.desk.put("task_reviewed", &reviewed);
+    let review = reviewed.open_review().unwrap().id.clone();
+    let agent = world.with_token(AGENT_TOKEN);
+    let ask = |path: &str| agent.ask("GET", path, None, &[]).unwrap();
+    let of_task = ROUTES
+        .iter()
+        .filter(|route| route.access == Access::Read && route.path.starts_with("/api/tasks/{id}"));
+    for route in of_task.filter(|route| route.id != "taskEvents") {
+        let at = |task: &str| {
+            let path = route.path.replace("{id}", task).replace("{path}", "a.md");
+            ask(&path)
+        };
+        assert_eq!(refusal(&at("task_other")), (404, "unknown_id".into()));
+        for task in ["task_agent", "task_before"] {
+            let known = at(task);
+            // No app and no such file: of this task all the same.
+            let good = known.status == 200
+                || !known.json()["error"]["message"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .contains("no task");
+            assert!(good, "{} of {task}: {}", route.path, known.json());
+        }
+    }
+    assert_eq!(ask("/api/tasks/task_other/events").status, 404);
+    for path in [
+        format!("/api/reviews/{review}"),
+        format!("/api/reviews/{review}/diff"),
+    ] {
+        assert_eq!(refusal(&ask(&path)), (404, "unknown_id".into()), "{path}");
+    }
+    let listed = ask("/api/tasks?limit=1").json();
+    let ids = |page: &Value, key: &str| -> Vec<String> {
+        let items = page["items"].as_array().unwrap();
+        items
+            .iter()
+            .map(|it| it[key].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    let mut all = ids(&ask("/api/tasks").json(), "id");
+    all.sort();
+    assert_eq!(all, ["task_agent", "task_before"]);
+    assert_eq!(
+        ids(&ask("/api/inbox").json(), "taskId"),
+        Vec::<String>::new()
+    );
+    let live = ask("/api/agents").json();
+    let live = live["live"].as_array().unwrap().iter();
+    assert!(
+        live.clone().all(|it| it["taskId"] != "task_other"),
+        "{live:?}"
+    );
+    for path in [
+        "/metrics",
+        "/api/stats",
+        "/api/permission-rules",
+        "/api/workspaces",
+    ] {
+        assert_eq!(refusal(&ask(path)), (403, "needs_person".into()), "{path}");
+    }
+    // By the tools: the same routes, with the same rights.
+    let (good, told) = called(&agent, "task_list", json!({}));
+    assert!(good && !told.to_string().contains("task_other"), "{told}");
+    // Events of others are not told.
+    let mut heard = Vec::new();
+    let streamed = agent.events("/api/events", Some(0), |name, _, data| {
+        let data: Value = serde_json::from_str(data).unwrap_or_default();
+        if name != "hello" {
+            heard.push(data["taskId"].as_str().unwrap_or_default().to_owned());
+        } else {
+            world.desk.decide("task_other", Command::Pause).unwrap();
+            world.desk.decide("task_agent", Command::Pause).unwrap();
+        }
+        heard.last().is_none_or(|it| it != "task_agent")
+    });
+    assert!(streamed.unwrap().is_none());
+    assert!(!heard.contains(&"task_other".to_owned()), "{heard:?}");
+}
+
+/// Browsers hold the cookies of all ports of a host in one jar.
+#[test]
+fn two_servers_on_one_host_do_not_sign_each_other_out() {
+    let worlds = [World::new(), World::new()];
+    let mut jar: BTreeMap<String, String> = BTreeMap::new();
+    for world in &worlds {
+        let body = json!({ "token": world.token() });
+        let signed = world.person().ask("POST", "/api/session", Some(&body), &[]);
+        let signed = signed.unwrap();
+        let cookie = signed.header("set-cookie").unwrap();
+        let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+        jar.insert(name.to_owned(), value.to_owned());
+    }
+    let pairs: Vec<String> = jar
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    for world in &worlds {
+        let request = format!(
+            "GET /api/stats HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: close\r\n\r\n",
+            host(world),
+            pairs.join("; ")
+        );
+        assert_eq!(raw(world, &request).0, 200, "{:?}", jar.keys());
+    }
+}
+
 #[test]
 fn foreign_names_and_pages_are_refused() {
     let world = World::new();
@@ -106,6 +231,16 @@ fn foreign_names_and_pages_are_refused() {
     assert_eq!(ask(own, "Origin: null\r\n"), 403);
     assert_eq!(ask(own, &format!("Origin: http://{own}\r\n")), 200);
     assert_eq!(ask(own, "Sec-Fetch-Site: cross-site\r\n"), 403);
+    // Programs on the way may believe the first, and this one the last.
+    assert_eq!(ask(own, &format!("Host: {own}\r\n")), 400);
+    assert_eq!(ask(own, "Host: evil.example\r\n"), 400);
+    let target = |named: &str| {
+        let text = format!(
+            "GET http://{named}/api/stats HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        raw(&world, &text).0
+    };
+    assert_eq!((target("evil.example"), target(own)), (400, 200));
     // Health too: a foreign page learns nothing.
     let text = "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
     assert_eq!(raw(&world, text).0, 403);

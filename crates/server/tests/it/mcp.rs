@@ -35,7 +35,7 @@ fn told(answer: &Answer) -> Value {
     }
 }
 
-fn called(client: &Client, tool: &str, arguments: Value) -> (bool, Value) {
+pub(crate) fn called(client: &Client, tool: &str, arguments: Value) -> (bool, Value) {
     let answer = asked(
         client,
         "tools/call",
@@ -135,8 +135,10 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
     };
     world.desk.put("task_agent", &job);
     world.post("/api/tasks/task_agent/submit", &json!({}));
-    let completed = BTreeSet::new();
-    let assign = Command::Assign { completed };
+    let assign = Command::Assign {
+        completed: BTreeSet::new(),
+        held_by: None,
+    };
     world.desk.decide("task_agent", assign).unwrap();
     let agent = world.with_token(AGENT_TOKEN);
     let tools = names(&agent);

@@ -77,6 +77,7 @@ fn through_every_state() {
     walk.person("/api/tasks/task_agent/submit", &json!({}));
     walk.the_loop(Command::Assign {
         completed: BTreeSet::new(),
+        held_by: None,
     });
     let task = walk.agent("step", &json!({"step": 1, "of": 2, "name": "01_idea"}));
     assert_eq!(task["agentState"]["currentStep"], "01_idea");
@@ -139,6 +140,7 @@ fn through_reviews_to_the_end() {
     let passed = |verification: u32, review: &str| Command::VerificationPassed {
         verification,
         review: review.into(),
+        deliverables: 1,
     };
     walk.the_loop(passed(1, "rev_a"));
     let review = walk.open("review");

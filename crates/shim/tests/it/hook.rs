@@ -206,7 +206,7 @@ fn unknown_events_and_tools_go_on() {
     world.commit(&run("IMPLEMENT", &[]));
     assert!(
         world
-            .hook(&json!({"hook_event_name": "SubagentStart", "cwd": world.root}))
+            .hook(&json!({"hook_event_name": "NeverHeardOf", "cwd": world.root}))
             .allowed()
     );
     let read = json!({

@@ -1,9 +1,11 @@
 //! The shim is killed: the attempt is known to be lost, what it left is swept, and nothing is started again.
 
 use crate::support::{BOUND, World, bring_to, shim, signal, until_state};
-use bowline_supervisor::{Attempt, Condition, Error, Handle, State, Stream, Swept, Want, sweep};
+use bowline_supervisor::{
+    Attempt, Condition, Error, Handle, Spec, State, Stream, Swept, Want, sweep,
+};
 use bowline_test_support::wait_until;
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 const FAMILY: &str = "
     sleep 1000 &
@@ -121,6 +123,24 @@ fn what_is_no_attempt_is_told() {
     let world = World::script("true");
     let again = Attempt::create(world.attempt.folder(), world.attempt.spec().clone());
     assert_eq!(again.unwrap_err().code(), "attempt_exists");
+}
+
+/// To clean up takes no descriptor either.
+#[test]
+fn an_attempt_that_cannot_be_made_for_want_of_descriptors_can_be_made_later() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path().join("a");
+    let spec = Spec::new("a", vec!["true".into()], "/".into());
+    let before = getrlimit(Resource::Nofile);
+    let none = Rlimit {
+        current: Some(0),
+        ..before
+    };
+    setrlimit(Resource::Nofile, none).unwrap();
+    let lacking = Attempt::create(&at, spec.clone());
+    setrlimit(Resource::Nofile, before).unwrap();
+    assert_eq!(lacking.unwrap_err().code(), "attempt_io");
+    Attempt::create(&at, spec).unwrap();
 }
 
 /// A server asks about attempts all the time, and for that moment it has their lock.

@@ -149,17 +149,33 @@ impl Line {
 
     /// Reads a line without its line end; `None` when it is not exactly what was once written.
     pub(crate) fn decode(text: &[u8]) -> Option<Self> {
-        let body_bytes = text.len().checked_sub(SUM_BYTES)?;
-        let (body, end) = text.split_at(body_bytes);
-        let digits = end.strip_prefix(SUM_KEY.as_bytes())?.strip_suffix(b"\"}")?;
-        let mut whole = Vec::with_capacity(body.len() + 1);
-        whole.extend_from_slice(body);
-        whole.push(b'}');
-        if sum(&whole).as_bytes() != digits {
-            return None;
-        }
-        serde_json::from_slice(&whole).ok()
+        serde_json::from_slice(&checked_body(text)?).ok()
     }
+}
+
+/// The number and the kind of a line without its line end, whose sum is checked and which is not decoded.
+pub(crate) fn peek(text: &[u8]) -> Option<(u64, &[u8])> {
+    checked_body(text)?;
+    let number = text.strip_prefix(b"{\"seq\":")?;
+    let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
+    let number = std::str::from_utf8(&number[..digits.count()]).ok()?;
+    // Quotation marks within texts are escaped, and `kind` comes before every raw value.
+    const KEY: &[u8] = b",\"kind\":\"";
+    let at = text.windows(KEY.len()).position(|window| window == KEY)?;
+    let kind = &text[at + KEY.len()..];
+    let end = kind.iter().position(|byte| *byte == b'"')?;
+    Some((number.parse().ok()?, &kind[..end]))
+}
+
+/// A line without its sum; `None` when the sum is another.
+fn checked_body(text: &[u8]) -> Option<Vec<u8>> {
+    let body_bytes = text.len().checked_sub(SUM_BYTES)?;
+    let (body, end) = text.split_at(body_bytes);
+    let digits = end.strip_prefix(SUM_KEY.as_bytes())?.strip_suffix(b"\"}")?;
+    let mut whole = Vec::with_capacity(body.len() + 1);
+    whole.extend_from_slice(body);
+    whole.push(b'}');
+    (sum(&whole).as_bytes() == digits).then_some(whole)
 }
 
 fn sum(body: &[u8]) -> String {
@@ -174,7 +190,7 @@ mod tests {
 
     use serde_json::value::RawValue;
 
-    use super::{Line, kind};
+    use super::{Line, kind, peek};
     use crate::hash::ContentHash;
     use crate::splice::splices;
 
@@ -198,6 +214,7 @@ mod tests {
             "one line"
         );
         let text = &bytes[..bytes.len() - 1];
+        assert_eq!(peek(text), Some((7, kind::CHANGE.as_bytes())));
         let back = Line::decode(text).unwrap();
         assert_eq!(
             (back.seq, back.id.as_str(), back.before, back.after),
@@ -213,6 +230,7 @@ mod tests {
             let mut broken = text.to_vec();
             broken[at] ^= 1;
             assert!(Line::decode(&broken).is_none(), "byte {at}");
+            assert!(peek(&broken).is_none(), "byte {at}");
             assert!(Line::decode(&text[..at]).is_none(), "cut at {at}");
         }
     }

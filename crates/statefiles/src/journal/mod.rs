@@ -1,11 +1,13 @@
 //! The journal: one line per change, and the line is the commit.
 
+mod check;
 mod line;
 mod read;
 mod write;
 
+pub use check::JournalCheck;
 pub use line::{Line, Pending, kind};
-pub(crate) use read::{Tail, read_all};
+pub(crate) use read::{LastLines, Tail, read_all};
 pub(crate) use write::Writer;
 
 /// A journal longer than this is rotated: its successor begins with the full document, one predecessor is kept.

@@ -180,16 +180,34 @@ impl Tail {
         &self.findings
     }
 
-    /// All good lines, the first one first, and what is wrong with the others.
-    pub(crate) fn whole(mut self, disk: &dyn Disk) -> Result<(Vec<Line>, Vec<Incident>), Error> {
-        while self.line(disk, self.lines.len())?.is_some() {}
+    /// The last good lines, at most `lines_max`, the first one first, what is wrong with the others, and whether there
+    /// is more before them.
+    pub(crate) fn last_lines(
+        mut self,
+        disk: &dyn Disk,
+        lines_max: usize,
+    ) -> Result<LastLines, Error> {
+        while self.lines.len() < lines_max && self.line(disk, self.lines.len())?.is_some() {}
+        self.lines.truncate(lines_max);
         self.lines.reverse();
         self.findings.reverse();
-        Ok((self.lines, self.findings))
+        Ok(LastLines {
+            more: self.buffer_at > 0 || !self.buffer.is_empty(),
+            lines: self.lines,
+            findings: self.findings,
+        })
     }
 }
 
-/// The same of the journal at a path. Missing is empty.
-pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<(Vec<Line>, Vec<Incident>), Error> {
-    Tail::open(disk, path)?.whole(disk)
+/// The end of a journal.
+pub(crate) struct LastLines {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) findings: Vec<Incident>,
+    /// There are lines before these.
+    pub(crate) more: bool,
+}
+
+/// All lines of the journal at a path. Missing is empty.
+pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<LastLines, Error> {
+    Tail::open(disk, path)?.last_lines(disk, usize::MAX)
 }

@@ -3,6 +3,7 @@
 //! Steps that come in while a commit is under way go into the next one together: many callers share one flush. Whoever comes
 //! alone and waits writes with its own hands: two changes of threads take a third as long as a flush.
 
+mod copy;
 mod log;
 mod read;
 mod schema;
@@ -12,11 +13,13 @@ use self::log::Log;
 use self::write::Spelled;
 use crate::advance::{Advance, Outcome};
 use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
-use crate::{Advancing, EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError};
-use bowline_machines::Timestamp;
+use crate::{
+    Advancing, EventQuery, JobQuery, Pruned, RecordQuery, Resource, Retention, SpendQuery, Store,
+    StoreError, exhausted, is_exhausted,
+};
 use bowline_machines::job::TaskStatus;
-use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock, fstatfs};
 use serde_json::Value;
 use std::fs::File;
@@ -33,10 +36,10 @@ const ENGINE_MIN: i32 = 3_051_003;
 const GROUP_MAX: usize = 512;
 /// How long a reader waits for the moment in which the log is started anew.
 const BUSY_MS: u64 = 5_000;
+/// Idle connections that read and are kept.
+const READERS_IDLE_MAX: usize = 4;
 /// Statements that a connection keeps compiled.
 const STATEMENTS_MAX: usize = 64;
-/// Pages copied at once by a backup, so that nobody waits long.
-const BACKUP_PAGES: i32 = 256;
 /// How long the lock of a process that has just ended may last: what it was about to start holds it until it has begun.
 const LOCK_WAIT_MS: u64 = 500;
 /// Between two looks at the lock.
@@ -58,6 +61,7 @@ pub struct Sqlite {
 /// The one connection that writes, and how many orders the thread has before it.
 #[derive(Debug)]
 struct Writer {
+    path: PathBuf,
     connection: Mutex<Connection>,
     ordered: AtomicUsize,
     log: Log,
@@ -66,7 +70,7 @@ struct Writer {
 /// Something for the thread that writes.
 enum Order {
     Advance(Vec<Spelled>, Answer),
-    Prune(Timestamp, SyncSender<Result<Pruned, StoreError>>),
+    Prune(Retention, SyncSender<Result<Pruned, StoreError>>),
 }
 
 /// Where the outcomes of steps go, and whom to wake when they are there.
@@ -98,7 +102,7 @@ impl Writer {
         callers: Vec<Vec<Spelled>>,
     ) -> Result<Vec<Vec<Outcome>>, StoreError> {
         let steps = callers.iter().map(Vec::len).sum();
-        let done = write::group(connection, callers)?;
+        let done = write::group(connection, callers).map_err(|it| cause(&self.path, it))?;
         self.log.grew(connection, steps);
         Ok(done)
     }
@@ -117,13 +121,19 @@ impl Sqlite {
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         let lock = lock(path)?;
         check_place(path, &lock)?;
-        let mut writer = connect(path, OpenFlags::default())?;
-        schema::migrate(&mut writer)?;
+        let mut writer = connect(path, OpenFlags::default()).map_err(|it| cause(path, it))?;
+        if let Err(error) = copy::check(&writer, "quick_check", path) {
+            // What is set aside is as it was found: the log is not brought into a damaged file.
+            let _ = writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            return Err(error);
+        }
+        schema::migrate(&mut writer).map_err(|it| cause(path, it))?;
         let (orders, inbox) = channel();
         let writer = Arc::new(Writer {
+            path: path.to_owned(),
             connection: Mutex::new(writer),
             ordered: AtomicUsize::new(0),
-            log: Log::open(path)?,
+            log: Log::open(path).map_err(|it| cause(path, it))?,
         });
         let served = writer.clone();
         let thread = std::thread::Builder::new()
@@ -138,6 +148,41 @@ impl Sqlite {
             thread: Some(thread),
             _lock: lock,
         })
+    }
+
+    /// Looks at every page and every row of the store in this file, and changes nothing. No process may have it.
+    pub fn verify(path: &Path) -> Result<(), StoreError> {
+        let _lock = lock(path)?;
+        // An empty file is a store without anything in it, and cannot be read as one.
+        if std::fs::metadata(path).map_or(0, |it| it.len()) == 0 {
+            return Ok(());
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let whole = || {
+            let connection = connect(path, flags)?;
+            copy::check(&connection, "integrity_check", path)?;
+            if copy::is_new(&connection)? {
+                return Ok(());
+            }
+            read::jobs(
+                &connection,
+                &JobQuery {
+                    archived: true,
+                    ..JobQuery::default()
+                },
+            )?;
+            read::records(&connection, &RecordQuery::default())?;
+            read::effects(&connection)?;
+            read::timers(&connection).map(drop)
+        };
+        whole().map_err(|it| cause(path, it))
+    }
+
+    /// Writes a whole copy of the store in this file to a new one, whoever has it.
+    pub fn backup_file(path: &Path, to: &Path) -> Result<(), StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let from = connect(path, flags).map_err(|it| cause(path, it))?;
+        copy::copy_database(&from, to).map_err(|it| cause(path, it))
     }
 
     /// Hands something to the thread that writes. Nobody answers where that has ended.
@@ -164,13 +209,72 @@ impl Sqlite {
             Some(connection) => connection,
             None => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                connect(&self.path, flags)?
+                connect(&self.path, flags).map_err(|it| cause(&self.path, it))?
             }
         };
-        let answer = read(&connection);
-        readers().push(connection);
-        answer
+        let answer = read(&connection).map_err(|it| cause(&self.path, it))?;
+        // One that failed is closed: the next reader gets a new one.
+        let mut readers = readers();
+        if readers.len() < READERS_IDLE_MAX {
+            readers.push(connection);
+        }
+        Ok(answer)
     }
+}
+
+/// Names what the machine lacks where that is why the database failed.
+fn cause(path: &Path, error: StoreError) -> StoreError {
+    let StoreError::Failed(failed) = &error else {
+        return error;
+    };
+    use rusqlite::Error as Sql;
+    let sql = failed.downcast_ref::<Sql>();
+    let code = match sql {
+        Some(Sql::SqliteFailure(failure, _)) => Some(failure.code),
+        _ => None,
+    };
+    // A value that is not of its column's type was not written by us.
+    let is_damage = match sql {
+        Some(Sql::SqliteFailure(failure, message)) => {
+            let is_header = message.as_deref() == Some("unsupported file format");
+            let code = failure.code;
+            is_header || matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        }
+        Some(
+            Sql::FromSqlConversionFailure(..)
+            | Sql::InvalidColumnType(..)
+            | Sql::IntegralValueOutOfRange(..)
+            | Sql::Utf8Error(..),
+        ) => true,
+        _ => false,
+    };
+    if is_damage {
+        return StoreError::DamagedFile {
+            path: path.display().to_string(),
+            why: failed.to_string(),
+        };
+    }
+    let resource = match code {
+        Some(ErrorCode::DiskFull) => Some(Resource::Disk),
+        Some(ErrorCode::OutOfMemory) => Some(Resource::Memory),
+        Some(ErrorCode::CannotOpen) => is_exhausted(path).or_else(|| lacked_descriptors(path)),
+        Some(ErrorCode::SystemIoFailure) => is_exhausted(path),
+        _ => exhausted(&**failed),
+    };
+    match resource {
+        Some(resource) => StoreError::Exhausted {
+            resource,
+            path: path.display().to_string(),
+        },
+        None => error,
+    }
+}
+
+/// The database could not be opened a moment ago and can be now: another thread has let go of a descriptor since.
+fn lacked_descriptors(path: &Path) -> Option<Resource> {
+    let writable = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    let is_open_to_us = writable(path) && path.parent().is_some_and(writable);
+    is_open_to_us.then_some(Resource::Descriptors)
 }
 
 /// Everything that was ordered is written before the store is let go.
@@ -279,7 +383,7 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
         let mut prunes = Vec::new();
         let mut take = |order| match order {
             Order::Advance(steps, answer) => group.push((steps, answer)),
-            Order::Prune(before, answer) => prunes.push((before, answer)),
+            Order::Prune(kept, answer) => prunes.push((kept, answer)),
         };
         take(first);
         inbox.try_iter().take(GROUP_MAX).for_each(take);
@@ -290,8 +394,9 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
             true => Ok(Vec::new()),
             false => writer.commit(&mut connection, steps),
         };
-        let pruned = prunes.into_iter().map(|(before, answer)| {
-            let pruned = write::prune(&mut connection, before);
+        let pruned = prunes.into_iter().map(|(kept, answer)| {
+            let pruned = write::prune(&mut connection, &kept);
+            let pruned = pruned.map_err(|it| cause(&writer.path, it));
             move || answer.send(pruned)
         });
         let pruned: Vec<_> = pruned.collect();
@@ -304,10 +409,8 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
                 each.for_each(|(answer, outcomes)| answer.give(Ok(outcomes)));
             }
             Err(error) => {
-                let message = error.to_string();
                 for answer in answers {
-                    let error = std::io::Error::other(message.clone());
-                    answer.give(Err(StoreError::failed(error)));
+                    answer.give(Err(error.clone()));
                 }
             }
         }
@@ -344,22 +447,35 @@ impl Store for Sqlite {
         })
     }
 
-    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
-        let answers = self.order(|answer| Order::Prune(before, answer));
+    fn reopen(&self) -> Result<(), StoreError> {
+        let fresh = connect(&self.path, OpenFlags::default());
+        let fresh = fresh.map_err(|it| cause(&self.path, it))?;
+        *self.writer.connection() = fresh;
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        Ok(())
+    }
+
+    fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {
+        let answers = self.order(|answer| Order::Prune(*kept, answer));
         answers.recv().map_err(|_| gone())?
     }
 
+    fn merge_log(&self) -> Result<(), StoreError> {
+        // A reader that is open keeps the log from being emptied.
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        let connection = self.writer.connection();
+        let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        merged.map_err(|it| cause(&self.path, StoreError::failed(it)))
+    }
+
     fn backup(&self, to: &Path) -> Result<(), StoreError> {
-        self.read(|from| {
-            let mut copy = Connection::open(to).map_err(StoreError::failed)?;
-            let backup = Backup::new(from, &mut copy).map_err(StoreError::failed)?;
-            let pause = Duration::ZERO;
-            backup
-                .run_to_completion(BACKUP_PAGES, pause, None)
-                .map_err(StoreError::failed)
-        })?;
-        let copied = File::open(to).and_then(|file| file.sync_all());
-        copied.map_err(StoreError::failed)
+        self.read(|from| copy::copy_database(from, to))
     }
 
     fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
@@ -416,5 +532,31 @@ impl Store for Sqlite {
 
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
         self.read(|connection| read::request(connection, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use super::{Resource, StoreError, cause};
+    use rusqlite::{Error, ffi};
+
+    #[test]
+    fn a_database_that_can_be_opened_again_was_lacking_a_descriptor() {
+        let could_not_open = || {
+            let code = ffi::Error::new(ffi::SQLITE_CANTOPEN);
+            StoreError::failed(Error::SqliteFailure(code, None))
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let missing = cause(&path, could_not_open());
+        assert!(matches!(missing, StoreError::Failed(_)), "{missing}");
+        std::fs::write(&path, "").unwrap();
+        let there = cause(&path, could_not_open());
+        let StoreError::Exhausted { resource, .. } = there else {
+            panic!("{there}");
+        };
+        assert_eq!(resource, Resource::Descriptors);
     }
 }

@@ -240,7 +240,9 @@ pub(super) fn events(
 }
 
 pub(super) fn feed(connection: &Connection) -> Result<(u64, u64), StoreError> {
-    let sql = "SELECT coalesce(min(sequence), 0), coalesce(max(sequence), 0) FROM event";
+    let sql = "SELECT coalesce(max(min(sequence), (SELECT floor + 1 FROM feed)), 0),
+            coalesce(max(sequence), 0)
+        FROM event";
     connection
         .query_row(sql, [], |row| Ok((number(row, 0)?, number(row, 1)?)))
         .map_err(StoreError::failed)

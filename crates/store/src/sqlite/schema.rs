@@ -4,7 +4,7 @@ use crate::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One entry per version, in order. An entry that was published never changes.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
 CREATE TABLE job (
     id TEXT PRIMARY KEY NOT NULL,
@@ -91,6 +91,11 @@ CREATE TABLE spend (
     PRIMARY KEY (day, job, agent)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spend_job ON spend (job);
+",
+    "
+CREATE TABLE feed (floor INTEGER NOT NULL) STRICT;
+INSERT INTO feed VALUES (0);
+CREATE INDEX request_at ON request (at);
 ",
 ];
 

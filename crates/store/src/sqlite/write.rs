@@ -1,8 +1,8 @@
 //! Writing: a group of steps in one transaction, each looked at before anything of it is written.
 
 use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Settle, TimerChange};
-use crate::rows::{EffectRow, EventRow};
-use crate::{Pruned, StoreError, day_of};
+use crate::rows::{EffectRow, EventRow, NO_JOB};
+use crate::{Pruned, Retention, StoreError, day_of};
 use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -276,6 +276,8 @@ fn write_job(db: &Transaction<'_>, change: &Change, texts: &Texts) -> Done<Optio
                 let sql = format!("DELETE FROM {table} WHERE job = ?1");
                 db.prepare_cached(&sql)?.execute([&change.job])?;
             }
+            let sql = "DELETE FROM event WHERE job = ?1 AND sequence <= (SELECT floor FROM feed)";
+            db.prepare_cached(sql)?.execute([&change.job])?;
             db.prepare_cached("DELETE FROM job WHERE id = ?1")?
                 .execute([&change.job])?;
             Ok(Some(change.expected))
@@ -345,17 +347,28 @@ fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
     Ok(())
 }
 
-pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> Result<Pruned, StoreError> {
+pub(super) fn prune(connection: &mut Connection, kept: &Retention) -> Result<Pruned, StoreError> {
     let mut prune = || -> Done<Pruned> {
         let db = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let at = [before.0];
-        let events = db.execute("DELETE FROM event WHERE at < ?1", at)?;
-        let requests = db.execute("DELETE FROM request WHERE at < ?1", at)?;
-        let effects = db.execute("DELETE FROM effect WHERE at < ?1 AND open = 0", at)?;
-        db.execute(
-            "DELETE FROM delivery WHERE effect NOT IN (SELECT id FROM effect)",
-            [],
-        )?;
+        let sql = "SELECT floor, coalesce((SELECT max(sequence) FROM event), 0) FROM feed";
+        let (floor, newest) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (floor, newest): (i64, i64) = (floor, newest);
+        let next = newest.saturating_sub(int(kept.events)).max(floor);
+        let sql = "DELETE FROM event WHERE sequence > ?1 AND sequence <= ?2 AND job <> ?3
+            AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = event.job)";
+        let events = db.execute(sql, params![floor, next, NO_JOB])?;
+        db.execute("UPDATE feed SET floor = ?1", [next])?;
+        let sql = "DELETE FROM request WHERE at < ?1 OR (at < ?2 AND id IN
+            (SELECT id FROM request ORDER BY at DESC, id LIMIT -1 OFFSET ?3))";
+        let (from, until) = (kept.requests_from.0, kept.requests_until.0);
+        let requests = db.execute(sql, params![from, until, int(kept.requests)])?;
+        let mut effects = 0;
+        if let Some(from) = kept.effects_from {
+            let sql = "DELETE FROM effect WHERE at < ?1 AND open = 0";
+            effects = db.execute(sql, [from.0])?;
+            let sql = "DELETE FROM delivery WHERE effect NOT IN (SELECT id FROM effect)";
+            db.execute(sql, [])?;
+        }
         db.commit()?;
         Ok(Pruned {
             events: events as u64,

@@ -5,7 +5,8 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
     Advance, Change, EffectEnd, EventQuery, JobQuery, Next, Outcome, Pruned, Record, RecordBody,
-    RecordKind, RecordQuery, Request, SaidRow, Settle, SpendQuery, Spent, StoreError, TimerChange,
+    RecordKind, RecordQuery, Request, Retention, SaidRow, Settle, SpendQuery, Spent, StoreError,
+    TimerChange,
 };
 use serde_json::json;
 
@@ -342,12 +343,19 @@ fn lists_are_by_age_and_can_be_cut_filtered_and_gone_on_with() {
     });
 }
 
+/// Keeps everything.
+const ALL: Retention = Retention {
+    events: u64::MAX,
+    requests: u64::MAX,
+    requests_from: Timestamp(0),
+    requests_until: Timestamp(0),
+    effects_from: None,
+};
+
 #[test]
-fn what_is_old_is_forgotten_and_what_is_open_is_not() {
+fn settled_effects_are_deleted_and_open_ones_are_not() {
     every_store(|store| {
         let mut step = create("task_a", "Tea");
-        step.request = request("r-1", "make tea");
-        step.changes[0].events.push(event("made"));
         step.changes[0].effects = vec![effect("spawn"), effect("notify")];
         apply(store, step);
         let done = Advance {
@@ -358,19 +366,82 @@ fn what_is_old_is_forgotten_and_what_is_open_is_not() {
             ..Advance::at(NOON)
         };
         apply(store, done);
-        assert_eq!(store.prune(NOON).unwrap(), Pruned::default());
-        let pruned = store.prune(Timestamp(NOON.0 + 1)).unwrap();
-        let expected = Pruned {
-            events: 1,
-            requests: 1,
-            effects: 1,
+        let from = |at| Retention {
+            effects_from: Some(at),
+            ..ALL
         };
-        assert_eq!(pruned, expected);
+        assert_eq!(store.prune(&from(NOON)).unwrap(), Pruned::default());
+        let pruned = store.prune(&from(Timestamp(NOON.0 + 1))).unwrap();
+        assert_eq!(pruned.effects, 1);
         assert_eq!(store.effects().unwrap().len(), 1);
-        let mut step = create("task_b", "Cup");
-        step.changes[0].events.push(event("made"));
-        apply(store, step);
-        assert_eq!(store.feed().unwrap(), (2, 2), "no number is given twice");
+    });
+}
+
+#[test]
+fn old_events_of_removed_jobs_are_deleted_and_the_feed_says_from_where_it_is_whole() {
+    every_store(|store| {
+        for (id, title) in [("task_a", "Tea"), ("task_b", "Cup")] {
+            let mut step = create(id, title);
+            step.changes[0].events = vec![event("made"), event("seen")];
+            apply(store, step);
+        }
+        let remove = |id: &str| {
+            let mut gone = Change::to(id, 1, draft("Tea"), about(NOON.0));
+            gone.next = Next::Gone;
+            gone.events.push(event("gone"));
+            let mut step = Advance::at(NOON);
+            step.changes.push(gone);
+            apply(store, step);
+        };
+        remove("task_a");
+        let numbers = |job: Option<&str>| -> Vec<u64> {
+            let wanted = EventQuery {
+                job: job.map(str::to_owned),
+                ..EventQuery::default()
+            };
+            let events = store.events(&wanted).unwrap();
+            events.into_iter().map(|it| it.sequence).collect()
+        };
+        assert_eq!(store.feed().unwrap(), (1, 5));
+        let kept = Retention { events: 2, ..ALL };
+        assert_eq!(store.prune(&kept).unwrap().events, 2);
+        assert_eq!(store.feed().unwrap(), (4, 5));
+        assert_eq!(numbers(Some("task_b")), [3, 4], "a job keeps its history");
+        assert_eq!(store.prune(&kept).unwrap().events, 0);
+        remove("task_b");
+        assert_eq!(numbers(None), [4, 5, 6], "and takes what is old with it");
+        assert_eq!(store.feed().unwrap(), (4, 6));
+    });
+}
+
+#[test]
+fn answers_to_requests_are_kept_by_number_and_by_age() {
+    every_store(|store| {
+        for (index, id) in ["r-1", "r-2", "r-3", "r-4"].into_iter().enumerate() {
+            let mut step = create(&format!("task_{index}"), "Tea");
+            step.at = Timestamp(NOON.0 + index as i64);
+            step.request = request(id, "make tea");
+            apply(store, step);
+        }
+        let known = || -> Vec<&str> {
+            let all = ["r-1", "r-2", "r-3", "r-4"].into_iter();
+            all.filter(|id| store.request(id).unwrap().is_some())
+                .collect()
+        };
+        let at = |seconds| Timestamp(NOON.0 + seconds);
+        let old = Retention {
+            requests_from: at(1),
+            ..ALL
+        };
+        assert_eq!(store.prune(&old).unwrap().requests, 1);
+        assert_eq!(known(), ["r-2", "r-3", "r-4"]);
+        let many = Retention {
+            requests: 1,
+            requests_until: at(2),
+            ..ALL
+        };
+        assert_eq!(store.prune(&many).unwrap().requests, 1);
+        assert_eq!(known(), ["r-3", "r-4"], "a young one stays");
     });
 }
 

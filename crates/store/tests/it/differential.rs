@@ -5,7 +5,8 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
     Advance, Change, EffectEnd, EventQuery, JobQuery, Memory, Next, Record, RecordBody,
-    RecordQuery, Request, SaidRow, Settle, SpendQuery, Spent, Sqlite, Store, TimerChange,
+    RecordQuery, Request, Retention, SaidRow, Settle, SpendQuery, Spent, Sqlite, Store,
+    TimerChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -162,8 +163,14 @@ proptest! {
             let expected = model.advance(steps.clone()).unwrap();
             prop_assert_eq!(file.advance(steps).unwrap(), expected);
             if let Some((at, before)) = prune && at == index {
-                let before = Timestamp(before);
-                prop_assert_eq!(file.prune(before).unwrap(), model.prune(before).unwrap());
+                let kept = Retention {
+                    events: before.unsigned_abs() % 7,
+                    requests: before.unsigned_abs() % 3,
+                    requests_from: Timestamp(before - 10),
+                    requests_until: Timestamp(before),
+                    effects_from: (before % 2 == 0).then_some(Timestamp(before)),
+                };
+                prop_assert_eq!(file.prune(&kept).unwrap(), model.prune(&kept).unwrap());
             }
             if index % 5 == 4 {
                 drop(file);

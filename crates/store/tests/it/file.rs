@@ -73,6 +73,54 @@ fn a_copy_made_in_use_is_whole() {
 }
 
 #[test]
+fn a_copy_replaces_nothing_and_a_merged_log_leaves_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    let copy = folder.path().join("copy.db");
+    std::fs::write(&copy, "mine").unwrap();
+    assert!(store.backup(&copy).is_err());
+    assert!(Sqlite::backup_file(&path, &copy).is_err());
+    assert_eq!(std::fs::read(&copy).unwrap(), b"mine");
+    store.merge_log().unwrap();
+    let alone = folder.path().join("alone.db");
+    std::fs::copy(&path, &alone).unwrap();
+    let alone = Sqlite::open(&alone).unwrap();
+    assert!(alone.job("task_a").unwrap().is_some());
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .filter(|it| it.contains(".new-"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn damaged_pages_are_found_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    drop(store);
+    Sqlite::verify(&path).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    for byte in &mut bytes[4_096..4_160] {
+        *byte = !*byte;
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    for refused in [Sqlite::open(&path).map(drop), Sqlite::verify(&path)] {
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, StoreError::DamagedFile { .. }),
+            "{refused}"
+        );
+        assert_eq!(refused.code(), "store_damaged");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
 fn a_store_of_a_newer_program_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
@@ -95,11 +143,14 @@ fn an_older_store_becomes_a_newer_one_and_keeps_what_it_has() {
     apply(&store, create("task_a", "Tea"));
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.execute_batch("DROP TABLE spend; PRAGMA user_version = 1")
-        .unwrap();
+    raw.execute_batch(
+        "DROP TABLE spend; DROP TABLE feed; DROP INDEX request_at; PRAGMA user_version = 1",
+    )
+    .unwrap();
     drop(raw);
     let store = Sqlite::open(&path).unwrap();
     assert_eq!(store.spend(&SpendQuery::default()).unwrap(), []);
+    assert_eq!(store.feed().unwrap(), (0, 0));
     assert!(store.job("task_a").unwrap().is_some());
 }
 

@@ -22,6 +22,8 @@ const MESSAGE_BYTES_MAX: usize = 4096;
 pub struct Shim {
     program: PathBuf,
     words: Vec<String>,
+    /// How long it may take to be ready.
+    ready: Duration,
 }
 
 impl Shim {
@@ -31,7 +33,13 @@ impl Shim {
             // The shim is started in another folder than this one.
             program: std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
             words: words.iter().map(|&word| word.to_owned()).collect(),
+            ready: Duration::from_millis(READY_MS_MAX),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_ready_time(self, ready: Duration) -> Shim {
+        Shim { ready, ..self }
     }
 
     /// Leaves a shim behind that owns the attempt and waits for `go`. Returns when it answers, or says why it does not.
@@ -47,9 +55,16 @@ impl Shim {
             .spawn()
             .map_err(|error| self.failed(attempt, error))?;
         // The shim inherits this pipe: it ends when the shim has said its word, or is gone.
-        let word = child.stdout.take().and_then(|mut it| read_word(&mut it));
+        let word = child
+            .stdout
+            .take()
+            .and_then(|mut it| read_word(&mut it, self.ready));
+        if word.is_none() {
+            // One that says nothing need not end either.
+            let _ = child.kill();
+        }
         let _ = child.wait();
-        judge(attempt, word)
+        judge(attempt, word, self.ready)
     }
 
     /// The program in an environment of its own, from which it takes nothing along.
@@ -108,7 +123,7 @@ impl Starter {
     /// As [`Shim::start`].
     pub fn start(&mut self, attempt: &Attempt) -> Result<(), Error> {
         if let Some(word) = self.ask(attempt.folder()) {
-            return judge(attempt, Some(word));
+            return judge(attempt, Some(word), self.shim.ready);
         }
         // Somebody ended it, or the program is of a version that has no such word. A second shim for an attempt does no harm.
         self.process = None;
@@ -122,7 +137,7 @@ impl Starter {
         let process = self.process.as_mut()?;
         let question = [folder.as_os_str().as_bytes(), &[END]].concat();
         process.ask.write_all(&question).ok()?;
-        read_word(&mut process.hear).filter(|word| !word.is_empty())
+        read_word(&mut process.hear, self.shim.ready).filter(|word| !word.is_empty())
     }
 
     fn resident(&self) -> Option<Resident> {
@@ -143,21 +158,21 @@ fn not_started(attempt: &Attempt, message: String) -> Error {
 }
 
 /// What the word of a shim means.
-fn judge(attempt: &Attempt, word: Option<String>) -> Result<(), Error> {
+fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(), Error> {
     match word.as_deref() {
         Some("ready") => Ok(()),
         Some("") => Err(not_started(attempt, "it ended without a word".into())),
         Some(word) => Err(not_started(attempt, word.into())),
         None => {
-            let message = format!("not ready after {READY_MS_MAX} ms");
+            let message = format!("not ready after {} ms", ready.as_millis());
             Err(not_started(attempt, message))
         }
     }
 }
 
 /// The next word, without its end. Nothing when it takes too long.
-fn read_word(from: &mut (impl Read + std::os::fd::AsFd)) -> Option<String> {
-    let end = Instant::now() + Duration::from_millis(READY_MS_MAX);
+fn read_word(from: &mut (impl Read + std::os::fd::AsFd), ready: Duration) -> Option<String> {
+    let end = Instant::now() + ready;
     let mut word = Vec::new();
     loop {
         let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()?;

@@ -1,16 +1,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-use super::{Dialogue, Event, Sent};
+use super::{Dialogue, Event, Sent, Shim};
+use crate::attempt::Attempt;
 use crate::error::{Error, Refused};
 use crate::protocol::{
     Answer, BODY_BYTES_MAX, Envelope, FEATURES, Flow, Hello, InputStatus, LINE_BYTES_MAX, Lines,
     No, PROTOCOL, State, Status, Want,
 };
+use crate::spec::Spec;
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
 
 fn hello(attempt: &str) -> Hello {
     Hello {
@@ -220,6 +224,26 @@ fn write_some(stream: &mut UnixStream, bytes: &[u8]) -> usize {
         Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A program beside ours may be anything: one that neither speaks nor ends is told about, and ended.
+#[test]
+fn a_program_that_is_silent_in_the_place_of_the_shim_is_ended() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let spec = Spec::new("quiet", vec!["true".into()], folder.path().to_owned());
+    let attempt = Attempt::create(&folder.path().join("quiet"), spec).unwrap();
+    let note = folder.path().join("pid");
+    let script = format!("echo $$ > {}; exec sleep 600", note.display());
+    let quiet = Shim::new(Path::new("/bin/sh"), &["-c", &script]);
+    let started = quiet
+        .with_ready_time(Duration::from_millis(500))
+        .start(&attempt);
+    assert!(
+        matches!(&started, Err(Error::NotStarted { message, .. }) if message.contains("500 ms")),
+        "{started:?}"
+    );
+    let pid = std::fs::read_to_string(note).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists());
 }
 
 #[test]

@@ -17,10 +17,13 @@ pub(crate) use lines::Lines;
 pub const PROTOCOL: u32 = 1;
 
 /// What a shim of this version can do beyond the first one of protocol 1.
-pub const FEATURES: [&str; 3] = [INTERRUPT, MASK, RAW_ENVIRONMENT];
+pub const FEATURES: [&str; 4] = [INTERRUPT, INPUT_READ, MASK, RAW_ENVIRONMENT];
 
 /// The feature of shims that understand `interrupt`.
 pub(crate) const INTERRUPT: &str = "interrupt";
+
+/// The feature of shims that tell how much of its input the agent has read.
+pub(crate) const INPUT_READ: &str = "input_read";
 
 /// The feature of shims that understand `mask`.
 pub(crate) const MASK: &str = "mask";
@@ -329,6 +332,9 @@ pub struct InputStatus {
     pub next: u64,
     /// The last message that is wholly in the agent's pipe.
     pub written: u64,
+    /// The last message that the agent has wholly read. Only of shims with the feature `input_read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<u64>,
     /// Bytes accepted and not yet in the pipe.
     pub queued: u64,
     /// Whether nothing more is accepted.

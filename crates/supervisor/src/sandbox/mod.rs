@@ -71,27 +71,32 @@ impl Sandbox {
         sandbox
     }
 
+    /// Says whether a whole path without links lies in one of the roots.
+    pub fn may_read(&self, path: &Path) -> bool {
+        let mut roots = self.read.iter().chain(&self.write);
+        roots.any(|root| path.starts_with(root))
+    }
+
     /// Puts this thread, and everything it will start, into the sandbox. There is no way out.
     pub fn enter(&self) -> Result<(), String> {
         drop_privileges().map_err(|error| format!("cannot drop privileges: {error}"))?;
-        let roots = self.roots()?;
-        self.rules(&roots)
-            .and_then(RulesetCreated::restrict_self)
-            .map(drop)
-            .map_err(|error| format!("this kernel cannot enforce the sandbox: {error}"))
-    }
-
-    /// The roots that are there, held open, with what may be done in each.
-    fn roots(&self) -> Result<Vec<Root>, String> {
+        let cannot =
+            |error: RulesetError| format!("this kernel cannot enforce the sandbox: {error}");
+        let mut rules = self.rules().map_err(cannot)?;
         let read = self.read.iter().map(|path| (path, false));
         let write = self.write.iter().map(|path| (path, true));
-        let opened = read
-            .chain(write)
-            .map(|(path, writable)| Root::open(path, writable));
-        opened.filter_map(Result::transpose).collect()
+        // One by one: there may be more roots than files that may be open at once.
+        for (path, writable) in read.chain(write) {
+            if let Some(root) = Root::open(path, writable)? {
+                let rule = PathBeneath::new(&root.place, root.access());
+                rules = rules.add_rule(rule).map_err(cannot)?;
+            }
+        }
+        rules.restrict_self().map(drop).map_err(cannot)
     }
 
-    fn rules(&self, roots: &[Root]) -> Result<RulesetCreated, RulesetError> {
+    /// The rules for everything but the roots.
+    fn rules(&self) -> Result<RulesetCreated, RulesetError> {
         let level = if self.best_effort {
             CompatLevel::BestEffort
         } else {
@@ -112,9 +117,6 @@ impl Sandbox {
             ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
         }
         let mut rules = ruleset.create()?.set_compatibility(level);
-        for root in roots {
-            rules = rules.add_rule(PathBeneath::new(&root.place, root.access()))?;
-        }
         for port in self.connect.iter().flatten() {
             rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }

@@ -210,8 +210,17 @@ impl Clients {
         let pid = peer.pid.as_raw_nonzero().get();
         let older = Process::look(pid).is_some_and(|peer| peer.start < born);
         if !older && (descent(pid, me) != Descent::Elsewhere || was_given(pid, mark.as_bytes())) {
-            let told = "an agent cannot control its own shim";
-            client.refuse(0, Refused::AgentPeer, told);
+            // Without a file it could open, nobody can be told from an agent.
+            match std::fs::File::open("/proc/self/stat") {
+                Err(error) => {
+                    let told = format!("the shim cannot tell who asks: {error}");
+                    client.refuse(0, Refused::NoDescriptors, &told);
+                }
+                Ok(_) => {
+                    let told = "an agent cannot control its own shim";
+                    client.refuse(0, Refused::AgentPeer, told);
+                }
+            }
             client.flush();
             return;
         }

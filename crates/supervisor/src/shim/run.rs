@@ -8,7 +8,7 @@ use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
 use super::place::Place;
 use super::relay::{Relays, SOCKET};
-use super::{MYSELF, clients::IDLE_MS, clients::Received, end};
+use super::{MYSELF, clients::IDLE_MS, clients::Received, end, start::spawn_patiently};
 use crate::attempt::{Attempt, Owner, Stream, writable};
 use crate::cgroup::Cgroup;
 use crate::error::Refused;
@@ -168,6 +168,7 @@ impl Run {
                     .step(now, root, childless, self.cgroup.as_ref(), bounds);
             }
             self.pump(now);
+            self.input.look(now);
             if self.control.ended() && self.drained(now) {
                 return self.finish();
             }
@@ -244,6 +245,7 @@ impl Run {
             self.control.next,
             self.retry,
             self.drain_until,
+            self.input.next_look,
             // Somebody may wait for a place.
             self.clients
                 .are_full()
@@ -514,8 +516,8 @@ impl Run {
             self.relays = Some(relays);
         }
         let relay = self.relays.as_ref().map(|_| self.attempt.path(SOCKET));
-        let mut child = Command::new(MYSELF)
-            .args(&self.prefix)
+        let mut stub = Command::new(MYSELF);
+        stub.args(&self.prefix)
             .arg("exec")
             .arg(self.attempt.folder())
             .arg(self.owner.pid.to_string())
@@ -527,8 +529,8 @@ impl Run {
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+            .stderr(Stdio::piped());
+        let mut child = spawn_patiently(&mut stub)
             .map_err(|error| format!("cannot start in {}: {error}", spec.folder.display()))?;
         let pipe = |end: Option<OwnedFd>| -> Result<File, String> {
             let end = end.ok_or("a pipe is missing")?;
@@ -635,6 +637,7 @@ impl Run {
             out_acked: flow(&self.out).acked,
             err_acked: flow(&self.err).acked,
             complete,
+            input_read: Some(self.input.last_read()),
             unread,
             left: std::mem::take(&mut self.control.left),
         };
@@ -651,10 +654,7 @@ impl Run {
         if self.relays.is_some() {
             let _ = std::fs::remove_file(self.attempt.path(SOCKET));
         }
-        match written {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        }
+        ExitCode::from(u8::from(written.is_err()))
     }
 
     /// Counts the version up when something has changed that is worth a look.

@@ -11,9 +11,14 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 /// Ends a folder on its way in, and what came of it on its way out: no path holds it.
 pub(crate) const END: u8 = 0;
+
+/// How long, and how often, a process is tried to start that cannot be for lack of resources.
+const SPAWN_MS_MAX: u64 = 5_000;
+const SPAWN_AGAIN_MS: u64 = 50;
 
 /// Read at once.
 const CHUNK_BYTES: usize = 4096;
@@ -87,6 +92,19 @@ fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
         Err(error) => word = error.to_string().into_bytes(),
     }
     word
+}
+
+/// Starts a program. Where no process is to be had, it tries again for a while.
+pub(super) fn spawn_patiently(command: &mut Command) -> io::Result<Child> {
+    let end = Instant::now() + Duration::from_millis(SPAWN_MS_MAX);
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(SPAWN_AGAIN_MS));
+            }
+            done => return done,
+        }
+    }
 }
 
 fn spawn(prefix: &[&str], folder: &Path, output: Stdio) -> io::Result<Child> {

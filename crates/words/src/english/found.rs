@@ -48,6 +48,7 @@ table! {
         IsNoTime => "is not a time";
         UnknownPhaseKept => "says no phase that is known; it is kept. Which phase is the run in?";
         NotAnOrchestration => "the file is not about an orchestration";
+        AnotherProgramsFile => "the file was written by another program";
         ListedTwice { ids } => "{0} there more than once" [ids.say(En)];
         ListedInBoth { ids } => "{0} also in the list that counts" [ids.say(En)];
         ListedWrongly { ids } => "{0} made something else by the rest of the file" [ids.say(En)];

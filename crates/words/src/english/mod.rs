@@ -13,6 +13,7 @@ mod tool;
 mod troubles;
 mod usage;
 pub(crate) mod web;
+pub(crate) mod web_forms;
 
 pub(crate) use found::*;
 pub(crate) use gate::*;
@@ -27,6 +28,7 @@ pub(crate) use tool::*;
 pub(crate) use troubles::*;
 pub(crate) use usage::*;
 pub(crate) use web::*;
+pub(crate) use web_forms::*;
 
 use crate::Lang::En;
 use crate::message::Passage;
@@ -46,7 +48,13 @@ table! {
         PutBackTaking { sequence, taken } => "the file was put back by hand as it was after transition {sequence}, which takes back {0}; 'bowline restore NUMBER' brings a later version back" [listed(taken)];
         AnotherTask { was, is } => "the file is now about '{is}', it was about '{was}': nothing of that was applied to it";
         Distrusted { places } => "changed outside Bowline and not believed: {places}";
+        PlanNotThere { path } => "the plan that the state file names is not there: {path}";
+        AnotherPlan { path, foreign } => "the state file belongs to another plan: {foreign} of its tasks are not in {path}, so nothing is counted by that; name its plan in 'tasks_file', or move the file away and run 'bowline orchestrate init'";
+        TreeNotCompared => "tree = false in bowline.toml: what lands may be another tree than the one that was tested";
         NotIgnored => "git does not ignore .develop-workflow/; add it to .gitignore";
+        GitHooksElsewhere { path } => "git's hooks are off, and commits are not held: core.hooksPath is {path}; 'git config core.hooksPath .git/hooks', then 'bowline init'";
+        GitHookMissing { path } => "git's hooks are off, and commits are not held: {path} is not Bowline's any more; 'bowline init' puts it back";
+        GitHookNotExecutable { path } => "git's hooks are off, and commits are not held: {path} is not executable; 'chmod +x' it";
         Mended { pointer, found } => "{pointer} {0}" [found.say(En)];
         MendedSo { pointer, found, repair } => "{pointer} {0}: {1}" [found.say(En), repair.say(En)];
         RestoredDamaged { from, aside } => "the file was damaged: {0}; the damaged one is {aside}" [from.say(En)];

@@ -53,5 +53,13 @@ table! {
         TitleInText { id } => "the title of `{id}` would be read as something else: whole in its text";
         Field { name, tasks } => "{name}, of {tasks} task(s): in their text";
         FieldLeftOut { name, tasks } => "{name}, of {tasks} task(s): left out";
+        StatusesInText { count, status, ids } => "{count} tasks are '{status}', for which a plan has no sign: in their text ({ids})";
+        CountAsDone { count, status, ids } => "{count} tasks are '{status}': ticked, so that nothing waits for them ({ids})";
+        ManyDeleted { count, ids } => "{count} tasks are deleted: left out ({ids})";
+        LinksInText { count, link, ids } => "{count} links ({link}) order nothing: in the text of their tasks ({ids})";
+        ManyRenamed { count, ids } => "{count} names cannot be ids in a plan and are others here: {ids}";
+        TitlesInText { count, ids } => "{count} titles would be read as something else: whole in their text ({ids})";
+        NeedsNotThere { count, ids } => "{count} needs name tasks that are not there: left out ({ids})";
+        OrdersLeftOut { count, ids } => "{count} places in the order would make circles: left out ({ids})";
     }
 }

@@ -7,7 +7,11 @@ table! {
         Changed { path } => "{path} (changed)";
         Removed { path } => "{path} (removed)";
         Added { path } => "{path} (added)";
+        Uncommitted { path } => "{path} (not committed)";
+        LinkOut { path } => "{path} (link out of the tree)";
+        Mounted { path } => "{path} (mounted over)";
         Tree => "the tree (changed)";
+        TreeSinceDone => "the tree (not the one that 'done' recorded)";
         Seal => "the seal of the run";
         Rules => "the rules in bowline.toml";
         NothingSealed => "nothing was sealed, and bowline.toml has commands";

@@ -19,7 +19,12 @@ table! {
         Signal => "ended by a signal";
         NoPromise { times } => "no promise after {times} repetitions";
         Conflict { paths } => "conflict in {paths}";
-        NothingInCommon => "conflict in the whole history";
+        NothingInCommon { branch, command } => "your commits have no history in common with {branch}: put your work on top of it with '{command}'";
+        BadModules { said } => "git cannot parse .gitmodules, and does nothing in a checkout with it: {said}";
+        PlanRemoved { path, command } => "your work removes the plan {path}: bring it back with '{command}'";
+        PlanCut { path, ids, command } => "your work cuts text of other tasks ({ids}) out of the plan {path}: bring it back with '{command}'";
+        LandingsGone { ids, branch, command } => "landed, but no longer on branch {branch}: {ids}. This brings it back: {command}";
+        InTheWay { said, command } => "{said} This ends the wait: {command}";
         Unresolved { path } => "the conflict in {path} is not resolved";
         OwnRepository { path } => "{path} is a git repository of its own, and its files would not land: take its .git away";
         SubmoduleAlone { path } => "the work in submodule {path} is nowhere else: commit it there, and push that commit";
@@ -72,6 +77,10 @@ table! {
         Key { line, key: _, said } => "line {line}: {said}";
         Notify { line, key } => "line {line}: {key} makes no sense: webhook, slack, ntfy and ntfy_actions are one text each, desktop is true or false";
         EmptyCommand { agent } => "agent '{agent}' has an empty command";
+        NoClient { agent } => "agent '{agent}' has a model or args and no client: set client to claude, codex, gemini or opencode";
+        CommandAndClient { agent } => "agent '{agent}' mixes a command with a client: either command and protocol, or client, model and args";
+        NoModel { agent, client, model } => "agent '{agent}': {client} takes no model '{model}' by an argument; leave model away and set it in the client's own settings";
+        ReservedArgument { agent, client, argument } => "agent '{agent}': the argument '{argument}' of {client} is set by bowline; take it out of args";
         NoPhases { name } => "type '{name}' has no phases";
     }
 }

@@ -109,6 +109,7 @@ table! {
         NothingYet => "No state files here yet. Begin with one of:";
         NoThinkingRuns => "No thinking runs here or below. Begin one with:";
         TooManyFolders => "there are too many folders below; some were not looked into";
+        HistoryBegins { first, at } => "the history begins with transition {first} ({at}): only the current journal and the one before it are kept, and what came before is no longer there";
         NoTransitions => "no transitions yet: the journal begins with the first change made by Bowline";
         UpdateBowline => "update Bowline to change this file";
         EditFile { path } => "a person edits {path}, then: bowline doctor {path}";
@@ -143,6 +144,7 @@ table! {
         RunShortMemory { free, wanted } => "⏸ nothing more is started: {free} MB of memory are free, {wanted} MB are wanted";
         RunShortDisk { free, wanted } => "⏸ nothing more is started: {free} MB of disk are free, {wanted} MB are wanted";
         RunShortInodes { free, wanted } => "⏸ nothing more is started: the disk has room for {free} files, {wanted} are wanted";
+        RunNothingValid { id, seconds } => "⚠ {id}: its client has sent no valid message for {seconds} seconds; 'bowline attach' lists agents and shows their output";
         RunOverlap { id, other, paths } => "⚠ {id} and {other} are about to meet in {paths}";
         RunRecalled { id, on } => "⏸ {id} waits again: {on}, on whose work it was begun, failed";
         RunProposed { id, url } => "▸ {id} is proposed: {url}";
@@ -170,6 +172,7 @@ table! {
         Rehearsed { ended, runs } => "{ended} of {runs} simulated runs come to their end";
         RehearsedTime { least, middle, most } => "  time: {least} at the least, {middle} in the middle, nine in ten within {most}";
         RehearsedBlocks { id, count } => "  {id} would block {count}";
+        ToolsNotGranted { flags } => "PATH leads to programs that the sandbox does not grant; if the agent needs them, add: {flags}";
         Restless => "its processes started others faster than they could be ended; look again with 'bowline attach ID --end'";
         LeftProcesses { pids } => "processes that would not end are left: {pids}";
         NoAttempts => "no attempts; 'bowline run-agent -- CMD' makes one";
@@ -192,8 +195,10 @@ table! {
     }
 
     label: Label => text {
+        PhaseComplete => "complete";
         DryRun => "(dry run)";
         Note => "note";
+        Unsandboxed => "signed outside of a sandbox";
         Warning => "warning";
         Error => "error";
         ReadOnly => "read_only";

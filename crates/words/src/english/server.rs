@@ -7,6 +7,7 @@ table! {
         NoToken => "this needs a token" / "send 'Authorization: Bearer TOKEN' with the text of the server's token file, or sign in by the link that 'bowline serve' printed";
         WrongToken => "this is not the server's token" / "read it anew from the token file of the server's data folder";
         ForeignHost { host } => "'{host}' is not a name of this server" / "use the address that 'bowline serve' printed";
+        TwoHosts => "the request names two hosts" / "send one Host header";
         ForeignOrigin { origin } => "a page of '{origin}' may not ask this server" / "open the server's own page";
         NeedsPerson { what } => "only a person may {what}" / "ask the person you work for; a script says BOWLINE_ACTOR=person";
         NeedsAgent => "only the agent of a task may report on it" / "use the token file that BOWLINE_AGENT_TOKEN_FILE names, while that attempt runs";
@@ -23,6 +24,9 @@ table! {
         TooManyConnections => "too many connections are open" / "close some, or come back in a while";
         Draining => "the server is stopping" / "its agents go on; ask again when it is back";
         Starting => "the server is starting" / "ask again in a moment";
+        DiskFull => "no space is left on the disk of the data folder: nothing can be changed" / "make room; the server goes on by itself";
+        Exhausted => "the machine has no file descriptors, memory or processes left: nothing can be changed" / "the server goes on by itself when there are some again";
+        StoreDown => "the store failed and is being opened again: nothing can be changed" / "ask again in a moment; the server's log says why";
         Changed { version } => "the task moved on; its version is {version} now" / "look at it again, and decide then";
         RequestReused => "this request id was used for something else" / "use a new one for every request";
         UnknownType { name, known } => "there is no type '{name}'" / "use one of {known}";
@@ -30,11 +34,17 @@ table! {
         EventGone { asked, oldest } => "what followed event {asked} is not kept any more; the oldest event is {oldest}" / "read the lists anew, and listen from X-Sequence on";
         OutsideWorkspace { path } => "'{path}' is not in the workspace" / "use a path of the list of artifacts";
         TooBigToSend { bytes, max } => "that is {bytes} bytes; at most {max} are sent" / "take single files, or copy them from the workspace folder";
+        DiffFailed { why } => "the changes cannot be shown: {why}" / "look at the files in the workspace folder before you decide";
         NoSuchVerb { verb, known } => "there is no verb '{verb}' here" / "use one of {known}";
         VerbLacks { verb, field } => "'{verb}' needs '{field}'" / "add it to the body";
         NotOneOf { verb, field, value, known } => "'{value}' is no '{field}' of '{verb}'" / "use one of {known}";
         LeadsOut { path } => "{path} is a link that leads out of the workspace" / "put the file itself there, or serve the folder that has it";
         Cycle { path } => "the tasks would wait for each other: {path}" / "leave one of the dependencies away";
+        WorkspaceMissing { path } => "the workspace {path} does not exist" / "make the folder first, or name another one";
+        WorkspaceNotAFolder { path } => "the workspace {path} is not a folder" / "name a folder";
+        WorkspaceHoldsData { path } => "the workspace {path} holds the server's data folder" / "name another folder: an agent must not reach the server's own files";
+        WorkspaceInsideData { path } => "the workspace {path} lies inside the server's data folder" / "name a folder outside of it, or none: the task then gets one of its own";
+        ProtectedName { name } => "the environment variable '{name}' is protected" / "ask for the value under another name";
         BadValue { why } => "the value cannot be used: {why}" / "give another one";
         NearMiss { answer, suggestion } => "'{answer}' is not one of the options" / "did you mean '{suggestion}'?";
         Internal => "something failed that should not" / "the server's log says more";
@@ -48,6 +58,9 @@ table! {
         OpenToOthers { path } => "{path} can be read by other users" / "chmod 600 {path}, or remove it to have a new one made";
         AlreadyServing { path } => "another server uses {path}" / "stop it, or choose another folder with --data";
         Store { cause } => "the store cannot be opened: {0}" [cause.say(En)] / "stop whoever else uses it, or name another folder with '--data DIR'; a copy can be put back in its place";
+        StoreDamaged { path, why } => "the store {path} is damaged: {why}" / "put a backup in its place, or start with 'bowline serve --rebuild': it sets the damaged files aside and finds tasks again from their folders";
+        StoreLost { path, tasks } => "the store {path} is empty or missing, but there are folders of {tasks} task(s)" / "put a backup in its place, find the tasks again with 'bowline serve --rebuild', or start without them with '--start-empty'";
+        FileThere { path } => "{path} is there already" / "name a file that is not there";
         BadConfig { path, fault } => "{path} cannot be used: {fault}" / "'bowline schema config' has its shape";
         BadStore { url } => "'{url}' is no store this program knows" / "use sqlite:PATH";
         Unreachable { place, cause } => "no server answers at {place}: {0}" [cause.say(En)] / "start one with 'bowline serve', or name it with --server and --token-file";
@@ -60,6 +73,7 @@ table! {
         Incomplete { missing } => "the task lacks {missing}" / "set {missing} and submit again";
         ScheduledLater => "the task is scheduled for later" / "wait until its time comes";
         WaitingForTasks { tasks } => "the task waits for {tasks}" / "it starts by itself once they are completed";
+        WorkspaceBusy { by } => "task '{by}' holds the workspace" / "wait until '{by}' is completed, failed or cancelled";
         Stale => "a newer attempt took its place" / "nothing to do";
         Unknown { what, id } => "there is no {what} '{id}' here" / "list what the task asks for";
         Settled { what, id, status } => "{what} '{id}' is already {status}" / "nothing to do";
@@ -97,6 +111,10 @@ table! {
         Step => "step";
         Checkpoint => "checkpoint";
         LastOutput => "last output";
+        WaitsFor => "waits for";
+        BackedUp { path } => "wrote {path}; keep the file 'key' of the data folder with it";
+        WouldBackUp { path } => "would write {path}";
+        HoldsWorkspace { task } => "{task}, which holds the workspace";
         Failed => "failed";
         Asks => "asks";
         Needs => "needs";
@@ -106,6 +124,10 @@ table! {
         Spend => "used";
         Spent { tokens, usd } => "{tokens} tokens{usd}";
         WantsLeave => "asks leave";
+        HiddenRest { lines, characters, task } => "+{lines} lines, +{characters} characters: bowline task show {task}";
+        Changes { files, added, removed } => "{files} files changed, +{added} −{removed} lines";
+        DeletedFile { path } => "deleted: {path}";
+        MoreFiles { count } => "and {count} more";
         NoRules => "no rules";
         RulePast { answers, asked, differs, waiting } => "so far it would have answered {answers} of {asked} tool calls, {differs} of them otherwise than a person did; {waiting} wait now";
         RebuiltGoesOn { id, title, phase } => "{id} ({title}) goes on in phase {phase} from its latest checkpoint";

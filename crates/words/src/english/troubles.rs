@@ -27,6 +27,7 @@ table! {
         NothingHere { path } => "there is no state file at or above {path}" / "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C";
         Ambiguous { paths } => "several state files are here: {paths}" / "name one of them";
         UnknownKind { path } => "{path} is not a state file of any kind Bowline knows" / "name one of the files 'bowline' lists";
+        AnotherProgramsFile { path } => "{path} was written by another program" / "it does not hold what Bowline writes and is left alone; move it away to begin here";
         Foreign { path } => "{path} is not an orchestration" / "it belongs to another program and is left alone; move it away to begin here";
         NoPlan { path } => "there is no plan at {path}" / "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md";
         OutputThere { path } => "{path} already exists" / "'--force' replaces it, '--output FILE' writes another";
@@ -36,6 +37,7 @@ table! {
         AmbiguousTask { name, fitting } => "several tasks fit '{name}': {fitting}" / "give more of its id";
         NobodyRuns { path } => "nobody runs the orchestration of {path}" / "begin with 'bowline orchestrate run'";
         NoAgent { name } => "there is no agent '{name}'" / "describe it as [agent.{name}] in bowline.toml, or take claude, codex, gemini, opencode or scripted";
+        AgentNotInstalled { name, program } => "agent '{name}' cannot be started: there is no program '{program}'" / "install it, put its folder on PATH, or name another agent with --agent";
         Breaker { id, why } => "'{id}' used up what it is allowed: {why}" / "raise it in the table [limits] of bowline.toml, then run again";
         StartsSpent { max } => "{max} agents were started, as many as asked for" / "run again to go on";
         NoValidation { id } => "nothing tells whether checkpoint '{id}' is done" / "hand in a contract with 'validation: {{ command: … }}' for it: bowline develop review --contract FILE";
@@ -52,6 +54,7 @@ table! {
         CutOff { refused, variable, person } => "{0}, and nothing shows that a person gives this command: it was cut off from its terminal's shell" [refused.say(En).0] / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
         RunChanged => "the develop run became another one while this command was on its way" / "look at 'bowline develop status' and decide whether to run it again";
         MovedOn { path } => "{path} has moved on since it was looked at" / "look at it again, and decide then";
+        TransitionNotKept { path, sequence, first, at } => "{path} has no transition {sequence} any more: its history begins with {first} ({at}); older journals were dropped, because only the current journal and the one before it are kept" / "'bowline history {path}' lists what can be restored";
         NoSuchTransition { path, sequence } => "{path} has no transition {sequence}" / "'bowline history {path}' lists them";
         NothingToUndo { path } => "{path} has nothing to undo" / "nothing to do";
         EffectsLeft { sequence, trigger } => "transition {sequence} ({trigger}) had effects outside the file" / "with --state-only the file goes back and what was done outside it stays";
@@ -60,6 +63,7 @@ table! {
         StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
         NotVerified { reasons } => "not verified: {0}" [Doubt::all(reasons, En)] / "pass the gates again on this tree";
         ProgramFailed { program, said } => "'{program}' failed: {said}" / "see what it said";
+        DeniedBySandbox { program, said, path } => "'{program}' failed: {said}" / "the agent's sandbox does not grant {path}: a person starts the agent with '--read {path}'";
         GitTooOld { found, needed } => "this is {found}; agents that work beside each other need git {needed} or newer" / "install a newer git; outside of a repository the run needs none";
         NoAttempt { id } => "there is no attempt '{id}'" / "'bowline attach' lists the attempts";
         AmbiguousId { id, fitting } => "several attempts begin with '{id}': {fitting}" / "give more letters of the id";
@@ -69,12 +73,15 @@ table! {
         ShimSilent { id, pid } => "the shim of attempt {id} does not answer (process {pid})" / "try again; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'";
         ShimSilentSomewhere { id, stopped: true } => "the shim of attempt {id} is stopped" / "try again; 'bowline attach' tells whether it ended or was lost";
         ShimSilentSomewhere { id, stopped: false } => "the shim of attempt {id} does not answer" / "try again; 'bowline attach' tells whether it ended or was lost";
-        TreeChanged { command } => "files of the project changed while '{command}' ran; it is no evidence for either version" / "let nothing else write while it runs; a command that makes tracked files goes before the gate";
+        ChangedWhileRunning { command, changes } => "files changed while '{command}' ran, so it is no evidence: {0}" [Change::first(changes, En)] / "let nothing else write while it runs, then try again; a command that writes tracked files goes before the gate";
+        CallCancelled { what } => "the call was cancelled: '{what}' was ended, and nothing was changed" / "call it again when it is wanted";
         NotPausedYet { id, seconds } => "attempt {id} is not paused after {seconds} s: something of it still runs" / "it goes on being paused; look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotResumedYet { id, seconds } => "attempt {id} does not run again after {seconds} s: something of it is still stopped" / "look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotEndedYet { id, seconds } => "attempt {id} has not ended after {seconds} s: something of it is left" / "it goes on being ended; look with 'bowline attach'";
         AgentNotStarted { id, why } => "the agent of attempt {id} could not be started: {why}" / "check the command, its folder and its sandbox";
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
+        OutsideTree { changes } => "a command would test what is not in the tree, so it would be no evidence: {0}" [Change::first(changes, En)] / "commit in the submodule; let links lead to places inside the tree, or have git ignore them";
+        NoSigningSandbox { why } => "nothing is signed: the command could read the signing key ({why})" / "a person may accept that with --unsandboxed-signing, which the evidence then says; else use Linux 5.13 or newer, and a key outside of what agents may read";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";
         RootThroughLink { link, target } => "{link} is a link out of a folder that agents write: it leads to {target}" / "remove the link, or name the place it leads to if that is what you want";
         NotRelayed { what, reason } => "'{what}' is not carried out for an agent in a sandbox: {0}" [reason.say(En)] / "work in your own folder; for anything else ask the person you work for";
@@ -122,6 +129,7 @@ table! {
         InputClosed { said } => "{said}" / "start a new attempt with the message";
         NotRunning { said } => "{said}" / "'bowline attach' tells how it ended";
         AgentPeer { said } => "{said}" / "ask the person you work for to do it from outside of the agent";
+        NoDescriptors { said } => "{said}" / "raise the limit of open files (ulimit -n) and start the agent anew";
         BadRequest { said } => "{said}" / "update Bowline";
         Unsupported { said } => "{said}" / "end the agent and start it anew";
     }

@@ -33,6 +33,7 @@ declared! {
         FailedWith => "The server answered {{code}}";
         ServerLost => "The server does not answer.";
         ShownAsOf => "What you see was true {{age}}.";
+        CannotChange => "Nothing can be changed now; the server goes on by itself.";
         CatchingUp => "Connected again; reading everything that happened meanwhile.";
         TryNow => "Try now";
         // Signing in.
@@ -107,7 +108,23 @@ declared! {
         SecretHint => "It is kept encrypted, given to the agent only, and never shown again.";
         RejectFails => "The task cannot go on without it: refusing it ends the task.";
         RejectedByPerson => "Refused on the web page";
-        WantsToUse => "The agent asks to use {{tool}}:";
+        AgentAsks => "The agent asks";
+        AgentNeeds => "The agent asks you for a value";
+        AgentWants => "The agent asks to use a tool";
+        AgentsWords => "The text above is the agent's, not Bowline's. Bowline itself never asks for a password here.";
+        ValueFor => "Value for the agent, by the agent's own name for it:";
+        WholeInput => "The whole input";
+        AsDifferences => "As differences, made of {{keys}}";
+        RestBelow => "The other lines are in the input below.";
+        EmptyValue => "empty";
+        ReadToEnd => "Scroll to the end of the input; then you can permit it.";
+        InputCut => "The input is too long to be shown whole. It cannot be permitted here, only denied.";
+        HiddenLines => "+{{n}} line | +{{n}} lines";
+        HiddenCharacters => "+{{n}} character | +{{n}} characters";
+        LeftOut => "{{n}} is too long to be shown whole here and is left out: decide it alone. | {{n}} are too long to be shown whole here and are left out: decide them one by one.";
+        ToolDecisions => "Tool calls the agent asked for";
+        DecidedByPerson => "by a person";
+        DecidedByRule => "by the rule {{rule}}";
         RuleTitle => "Answer such calls by a rule";
         RuleHint => "A star stands for any letters within the value.";
         RuleOnlyTask => "Only in this task";
@@ -280,7 +297,6 @@ declared! {
         FailureDependencyRejected => "A dependency was refused";
         FailureDependencyTimeout => "A dependency was not provided in time";
         FailureBreaker => "A breaker stopped it";
-        // Output.
         Output => "Output of the agent";
         SearchLog => "Search the output";
         NoHits => "none";
@@ -290,10 +306,9 @@ declared! {
         Follow => "Follow";
         NoOutput => "No output yet";
         CutCharacters => "… {{n}} more characters";
-        // Conversation.
         NothingSaid => "Nothing was said yet";
         NothingSaidHint => "Prompts, answers and the agent's own words appear here.";
-        QueuedForAgent => "goes out with the next words to the agent";
+        QueuedForAgent => "not read by the agent yet";
         SayToAgent => "Tell the agent something";
         RoleUser => "To the agent";
         RoleAssistant => "Agent";
@@ -307,9 +322,10 @@ declared! {
         AboutProvided => "Provided";
         AboutPermitted => "Permitted";
         AboutDenied => "Denied";
+        AboutPending => "Waits for a decision";
+        AboutExpired => "Not decided before the agent ended";
         ToolCallsN => "{{n}} tool call | {{n}} tool calls";
         ToolCall => "Tool call";
-        CutText => "The rest is too long to be shown.";
         // Review.
         SeeComments => "See the comments on the files.";
         ReviewsOfTask => "Reviews";
@@ -345,10 +361,15 @@ declared! {
         ShiftForRange => "Drag over the numbers, or Shift-click, for several lines";
         Remove => "Remove";
         DiffCut => "The rest is too long to show here; the file has all of it.";
+        DiffShown => "first {{n}} shown";
+        ModeExecutable => "executable";
+        ModeLink => "symbolic link";
+        ModeRepository => "a repository of its own: its files are not shown";
+        NotText => "not text";
+        FilesUnlisted => "{{n}} more file changed and is not listed | {{n}} more files changed and are not listed";
         ChangeAdded => "new";
         ChangeModified => "changed";
         ChangeDeleted => "deleted";
-        ChangeRenamed => "renamed";
         // History and checkpoints.
         NoHistory => "Nothing has happened yet";
         Now => "Now";
@@ -651,7 +672,6 @@ declared! {
         KnownAgents => "Known agents";
         Available => "available";
         NotInstalled => "not installed";
-        // A capsule.
         Capsule => "Capsule";
         OpenCapsule => "Open a capsule";
         CapsuleHint => "One file with all that happened to a task, written by 'bowline capsule TASK'. Drop it here or choose it; it is read in this browser and sent nowhere.";
@@ -661,7 +681,6 @@ declared! {
         CapsuleOf => "Made by Bowline {{version}} at {{time}}";
         EarlierMove => "Earlier";
         LaterMove => "Later";
-        // Keys.
         Keyboard => "Keyboard";
         KeyMove => "Next, previous";
         KeyOpen => "Open";
@@ -671,7 +690,6 @@ declared! {
         KeyFollow => "Follow the output";
         KeyLeave => "Back";
         KeyHelp => "This list";
-        // Kinds of what an agent needs.
         DependencyApiKey => "API key";
         DependencyEnvVariable => "Environment variable";
         DependencyService => "Service";

@@ -94,6 +94,7 @@ table! {
         IsNoTime => "시각이 아닙니다";
         UnknownPhaseKept => "알 수 없는 단계 이름이라 그대로 두었습니다. 지금 어느 단계입니까?";
         NotAnOrchestration => "오케스트레이션에 관한 파일이 아닙니다";
+        AnotherProgramsFile => "다른 프로그램이 쓴 파일입니다";
         ListedTwice { ids } => "여러 번 있습니다: {0}" [ids.say(Ko)];
         ListedInBoth { ids } => "기준이 되는 목록에도 있습니다: {0}" [ids.say(Ko)];
         ListedWrongly { ids } => "나머지 내용에 따르면 여기 있을 것이 아닙니다: {0}" [ids.say(Ko)];

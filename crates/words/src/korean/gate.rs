@@ -1,6 +1,7 @@
 //! 게이트가 하는 말. 첫 줄과 '차단된 명령', '미충족 gate'는 사람과 프로그램이 이미 아는 말이라 그대로 둡니다.
 
 use crate::Lang::Ko;
+use crate::message::Change;
 use crate::particle::*;
 
 /// What is odd about a command line.
@@ -58,6 +59,8 @@ table! {
         WriteSomewhere { phase, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 ({by})";
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
         Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [deed(what)];
+        OtherTree { what } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 트리가 아닙니다.\n대상: {what}";
+        OtherFiles { what, changes } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 것과 다릅니다: {0}\n대상: {what}" [Change::first(changes, Ko)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";

@@ -17,6 +17,7 @@ mod tool;
 mod troubles;
 mod usage;
 mod web;
+mod web_forms;
 
 pub(crate) use found::*;
 pub(crate) use gate::*;
@@ -31,6 +32,7 @@ pub(crate) use tool::*;
 pub(crate) use troubles::*;
 pub(crate) use usage::*;
 pub(crate) use web::*;
+pub(crate) use web_forms::*;
 
 use crate::Lang::Ko;
 use crate::message::{Passage, Status};
@@ -82,7 +84,13 @@ table! {
         PutBackTaking { sequence, taken } => "누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓아 다음 전이가 취소되었습니다: {0}. 'bowline restore 번호'로 이후 버전을 되찾을 수 있습니다" [listed(taken)];
         AnotherTask { was, is } => "파일이 이제 '{is}'에 관한 것입니다. 전에는 '{was}'에 관한 것이었으며, 그 내용은 적용하지 않았습니다";
         Distrusted { places } => "Bowline 밖에서 바뀌어 인정하지 않는 값: {places}";
+        PlanNotThere { path } => "상태 파일이 가리키는 계획 파일이 없습니다: {path}";
+        AnotherPlan { path, foreign } => "상태 파일은 다른 계획의 것입니다. 작업 {foreign}개가 {path}에 없어 그것으로 세지 않습니다. 'tasks_file'에 계획을 적거나, 파일을 옮기고 'bowline orchestrate init'을 실행하세요";
+        TreeNotCompared => "bowline.toml에 tree = false가 있어 확인하지 않은 트리도 반영될 수 있습니다";
         NotIgnored => "git이 .develop-workflow/를 무시하지 않습니다. .gitignore에 추가하세요";
+        GitHooksElsewhere { path } => "git 훅이 꺼져 있어 커밋을 막지 못합니다. core.hooksPath: {path}. 'git config core.hooksPath .git/hooks' 다음에 'bowline init'을 실행하세요";
+        GitHookMissing { path } => "git 훅이 꺼져 있어 커밋을 막지 못합니다. Bowline의 훅이 없습니다: {path}. 'bowline init'으로 다시 설치하세요";
+        GitHookNotExecutable { path } => "git 훅이 꺼져 있어 커밋을 막지 못합니다. 실행 권한이 없습니다: {path}. 'chmod +x'로 실행 권한을 주세요";
         Mended { pointer, found } => "{pointer} {0}" [found.say(Ko)];
         MendedSo { pointer, found, repair } => "{pointer} {0}: {1}" [found.say(Ko), repair.say(Ko)];
         RestoredDamaged { from, aside } => "파일이 손상되어 {0}. 손상된 파일: {aside}" [from.say(Ko)];

@@ -55,5 +55,13 @@ table! {
         TitleInText { id } => "`{id}`의 제목은 다르게 읽힐 수 있어 본문에 온전히 적었습니다";
         Field { name, tasks } => "작업 {tasks}개의 {name}{은} 본문에 적었습니다";
         FieldLeftOut { name, tasks } => "작업 {tasks}개의 {name}{은} 뺐습니다";
+        StatusesInText { count, status, ids } => "작업 {count}개의 상태 '{status}'{은} 계획에 표시가 없어 본문에 적었습니다 ({ids})";
+        CountAsDone { count, status, ids } => "작업 {count}개의 상태가 '{status}'입니다. 기다리는 작업이 없도록 완료로 표시했습니다 ({ids})";
+        ManyDeleted { count, ids } => "삭제된 작업 {count}개를 뺐습니다 ({ids})";
+        LinksInText { count, link, ids } => "관계({link}) {count}개는 순서를 만들지 않아 작업 본문에 적었습니다 ({ids})";
+        ManyRenamed { count, ids } => "이름 {count}개는 계획의 ID가 될 수 없어 바꿨습니다: {ids}";
+        TitlesInText { count, ids } => "제목 {count}개는 다른 뜻으로 읽히므로 본문에 그대로 적었습니다 ({ids})";
+        NeedsNotThere { count, ids } => "없는 작업을 가리키는 의존 {count}개를 뺐습니다 ({ids})";
+        OrdersLeftOut { count, ids } => "순환이 생기는 순서 {count}개를 뺐습니다 ({ids})";
     }
 }

@@ -8,7 +8,11 @@ table! {
         Changed { path } => "{path} (변경됨)";
         Removed { path } => "{path} (삭제됨)";
         Added { path } => "{path} (추가됨)";
+        Uncommitted { path } => "{path} (커밋되지 않음)";
+        LinkOut { path } => "{path} (트리 밖으로 나가는 링크)";
+        Mounted { path } => "{path} (위에 마운트됨)";
         Tree => "작업 트리 (변경됨)";
+        TreeSinceDone => "작업 트리 ('done'이 기록한 트리가 아님)";
         Seal => "개발 실행의 봉인";
         Rules => "bowline.toml의 규칙";
         NothingSealed => "봉인한 것은 없는데 bowline.toml에 명령이 있음";

@@ -20,7 +20,12 @@ table! {
         Signal => "시그널로 끝났습니다";
         NoPromise { times } => "{times}번 되풀이했지만 완료 문구가 없습니다";
         Conflict { paths } => "{paths}에서 충돌";
-        NothingInCommon => "공통 커밋이 없어 전체가 충돌";
+        NothingInCommon { branch, command } => "커밋에 브랜치 {branch}{과} 공통된 이력이 없습니다: '{command}'{으로} 작업을 그 위에 올리세요";
+        BadModules { said } => "git이 .gitmodules를 읽을 수 없어 이 체크아웃에서 아무것도 하지 못합니다: {said}";
+        PlanRemoved { path, command } => "작업이 계획 {path}{을} 지웁니다: '{command}'{으로} 되돌리세요";
+        PlanCut { path, ids, command } => "작업이 계획 {path}에서 다른 작업({ids})의 내용을 지웁니다: '{command}'{으로} 되돌리세요";
+        LandingsGone { ids, branch, command } => "합쳐졌지만 브랜치 {branch}에 더 이상 없습니다: {ids}. 되돌리는 명령: {command}";
+        InTheWay { said, command } => "{said} 기다림을 끝내는 명령: {command}";
         Unresolved { path } => "{path}의 충돌이 해결되지 않았습니다";
         OwnRepository { path } => "{path}{은} 별도의 git 저장소라서 그 안의 파일이 합쳐지지 않습니다: 그 안의 .git을 지우세요";
         SubmoduleAlone { path } => "서브모듈 {path}의 작업이 다른 어디에도 없습니다: 그 안에서 커밋하고 푸시하세요";
@@ -72,6 +77,10 @@ table! {
         Key { line, key, said: _ } => "{line}번째 줄의 '{key}'{을} 쓸 수 없습니다. 이름과 값을 확인하세요";
         Notify { line, key } => "{line}번째 줄의 '{key}'{을} 쓸 수 없습니다. webhook, slack, ntfy, ntfy_actions는 각각 문자열 하나, desktop은 true나 false입니다";
         EmptyCommand { agent } => "에이전트 '{agent}'의 명령이 비어 있습니다";
+        NoClient { agent } => "에이전트 '{agent}'에 model이나 args는 있는데 client가 없습니다. client를 claude, codex, gemini, opencode 가운데 하나로 지정하세요";
+        CommandAndClient { agent } => "에이전트 '{agent}'에 command와 client가 섞여 있습니다. command와 protocol, 또는 client와 model과 args 가운데 한쪽만 쓰세요";
+        NoModel { agent, client, model } => "에이전트 '{agent}': {client}에는 모델 '{model}'{을} 인수로 지정할 수 없습니다. model을 빼고 클라이언트 자체 설정에서 지정하세요";
+        ReservedArgument { agent, client, argument } => "에이전트 '{agent}': {client}의 인수 '{argument}'{은} bowline이 정합니다. args에서 빼세요";
         NoPhases { name } => "유형 '{name}'에 단계가 없습니다";
     }
 }

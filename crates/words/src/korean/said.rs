@@ -114,6 +114,7 @@ table! {
         NothingYet => "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:";
         NoThinkingRuns => "이 폴더와 그 아래에 사고 실행이 없습니다. 다음으로 시작하세요:";
         TooManyFolders => "하위 폴더가 너무 많아 일부는 살펴보지 못했습니다";
+        HistoryBegins { first, at } => "이력은 전이 {first}번({at})부터 남아 있습니다. 저널은 현재 것과 바로 앞의 것만 보관하므로 그 전의 전이는 없습니다";
         NoTransitions => "아직 전이가 없습니다. 저널은 Bowline으로 처음 변경할 때 시작됩니다";
         UpdateBowline => "이 파일을 바꾸려면 Bowline을 업데이트하세요";
         EditFile { path } => "사람이 {path}{을} 직접 고친 뒤: bowline doctor {path}";
@@ -148,6 +149,7 @@ table! {
         RunShortMemory { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 메모리 {free} MB, 필요 {wanted} MB";
         RunShortDisk { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 디스크 {free} MB, 필요 {wanted} MB";
         RunShortInodes { free, wanted } => "⏸ 새로 시작하지 않습니다: 디스크에 파일을 {free}개 더 만들 수 있고 {wanted}개가 필요합니다";
+        RunNothingValid { id, seconds } => "⚠ {id}: 클라이언트가 {seconds}초 동안 올바른 메시지를 보내지 않았습니다. 'bowline attach'가 에이전트 목록과 출력을 보여줍니다";
         RunOverlap { id, other, paths } => "⚠ {id}, {other}: 같은 곳을 고치고 있습니다: {paths}";
         RunRecalled { id, on } => "⏸ {id}: 바탕이 된 {on} 작업이 실패해 다시 기다립니다";
         RunProposed { id, url } => "▸ {id}: 풀 리퀘스트를 올렸습니다: {url}";
@@ -175,6 +177,7 @@ table! {
         Rehearsed { ended, runs } => "모의 실행 {runs}번 가운데 {ended}번이 끝까지 갔습니다";
         RehearsedTime { least, middle, most } => "  시간: 가장 짧게 {least}, 가운데 {middle}, 열에 아홉은 {most} 안";
         RehearsedBlocks { id, count } => "  {id}: 실패하면 {count}개가 막힙니다";
+        ToolsNotGranted { flags } => "PATH에 있지만 샌드박스 안에서 쓸 수 없는 프로그램이 있습니다. 필요하면 추가하세요: {flags}";
         Restless => "프로세스가 끝내는 속도보다 빨리 늘어났습니다. 'bowline attach ID --end'로 다시 확인하세요";
         LeftProcesses { pids } => "끝나지 않은 프로세스가 남았습니다: {pids}";
         NoAttempts => "에이전트 실행이 없습니다. 'bowline run-agent -- CMD'로 시작하세요";
@@ -197,8 +200,10 @@ table! {
     }
 
     label: Label => text {
+        PhaseComplete => "완료";
         DryRun => "(시험 실행)";
         Note => "알림";
+        Unsandboxed => "샌드박스 밖에서 서명됨";
         Warning => "경고";
         Error => "오류";
         ReadOnly => "읽기 전용";

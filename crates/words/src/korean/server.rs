@@ -59,6 +59,7 @@ table! {
         NoToken => "토큰이 필요합니다" / "서버의 토큰 파일 내용을 'Authorization: Bearer 토큰'으로 보내거나 'bowline serve'가 알려 준 링크로 로그인하세요";
         WrongToken => "서버의 토큰이 아닙니다" / "서버 데이터 폴더의 토큰 파일을 다시 읽으세요";
         ForeignHost { host } => "'{host}'{은} 이 서버의 이름이 아닙니다" / "'bowline serve'가 알려 준 주소를 쓰세요";
+        TwoHosts => "요청에 호스트가 둘 있습니다" / "Host 헤더를 하나만 보내세요";
         ForeignOrigin { origin } => "'{origin}'의 페이지는 이 서버에 요청할 수 없습니다" / "서버의 페이지를 여세요";
         NeedsPerson { what: _ } => "사람만 할 수 있는 일입니다" / "함께 일하는 사람에게 요청하세요. 스크립트는 BOWLINE_ACTOR=person을 씁니다";
         NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "에이전트 실행 중에 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
@@ -75,6 +76,9 @@ table! {
         TooManyConnections => "연결이 너무 많습니다" / "몇 개를 닫거나 잠시 뒤에 다시 연결하세요";
         Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 실행됩니다. 서버가 돌아오면 다시 요청하세요";
         Starting => "서버가 시작하는 중입니다" / "잠시 뒤에 다시 요청하세요";
+        DiskFull => "데이터 폴더가 있는 디스크에 남은 공간이 없어 아무것도 바꿀 수 없습니다" / "공간을 비우면 서버가 스스로 이어 갑니다";
+        Exhausted => "파일 디스크립터나 메모리, 프로세스가 모자라 아무것도 바꿀 수 없습니다" / "다시 생기면 서버가 스스로 이어 갑니다";
+        StoreDown => "저장소에 오류가 나서 다시 여는 중이라 아무것도 바꿀 수 없습니다" / "잠시 뒤에 다시 요청하세요. 이유는 서버의 로그에 있습니다";
         Changed { version } => "그 사이 작업이 바뀌었습니다. 지금 버전은 {version}입니다" / "다시 보고 결정하세요";
         RequestReused => "이 요청 id는 다른 요청에 쓰였습니다" / "요청마다 새 id를 쓰세요";
         UnknownType { name, known } => "'{name}' 유형은 없습니다" / "{known} 중 하나를 쓰세요";
@@ -82,11 +86,17 @@ table! {
         EventGone { asked, oldest } => "이벤트 {asked} 뒤의 것은 남아 있지 않습니다. 가장 오래된 이벤트는 {oldest}입니다" / "목록을 다시 읽고 X-Sequence부터 들으세요";
         OutsideWorkspace { path } => "'{path}'{은} 작업 공간 안에 없습니다" / "산출물 목록의 경로를 쓰세요";
         TooBigToSend { bytes, max } => "{bytes}바이트입니다. 최대 {max}바이트까지 보냅니다" / "파일을 하나씩 받거나 작업 공간 폴더에서 복사하세요";
+        DiffFailed { why } => "변경 내용을 표시할 수 없습니다: {why}" / "결정하기 전에 작업 공간 폴더의 파일을 확인하세요";
         NoSuchVerb { verb, known } => "'{verb}' 동사는 여기에 없습니다" / "{known} 중 하나를 쓰세요";
         VerbLacks { verb, field } => "'{verb}'에는 '{field}'{이} 필요합니다" / "본문에 추가하세요";
         NotOneOf { verb, field, value, known } => "'{value}'{은} '{verb}'의 '{field}'에 쓸 수 없습니다" / "{known} 중 하나를 쓰세요";
         LeadsOut { path } => "{path}{은} 작업 공간 밖으로 나가는 링크입니다" / "그 자리에 파일을 두거나, 파일이 있는 폴더를 작업 공간으로 여세요";
         Cycle { path } => "작업들이 서로를 기다리게 됩니다: {path}" / "의존성 하나를 빼세요";
+        WorkspaceMissing { path } => "작업 폴더 {path}{이} 없습니다" / "먼저 폴더를 만들거나 다른 폴더를 적으세요";
+        WorkspaceNotAFolder { path } => "작업 폴더 {path}{은} 폴더가 아닙니다" / "폴더를 적으세요";
+        WorkspaceHoldsData { path } => "작업 폴더 {path} 안에 서버의 데이터 폴더가 있습니다" / "다른 폴더를 적으세요. 에이전트가 서버의 파일에 닿으면 안 됩니다";
+        WorkspaceInsideData { path } => "작업 폴더 {path}{은} 서버의 데이터 폴더 안에 있습니다" / "그 밖의 폴더를 적거나 비워 두세요. 비우면 작업마다 폴더가 생깁니다";
+        ProtectedName { name } => "환경 변수 '{name}'{은} 보호됩니다" / "다른 이름으로 값을 요청하세요";
         BadValue { why } => "쓸 수 없는 값입니다: {0}" [bad_value(why)] / "다른 값을 주세요";
         NearMiss { answer, suggestion } => "'{answer}'{은} 선택지에 없습니다" / "'{suggestion}'{을} 말씀하시나요?";
         Internal => "서버 안에서 오류가 났습니다" / "서버의 로그를 보세요";
@@ -100,6 +110,9 @@ table! {
         OpenToOthers { path } => "{path}{을} 다른 사용자가 읽을 수 있습니다" / "chmod 600 {path}{을} 실행하거나, 지워서 새로 만들게 하세요";
         AlreadyServing { path } => "다른 서버가 {path}{을} 쓰고 있습니다" / "그 서버를 멈추거나 --data로 다른 폴더를 고르세요";
         Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "쓰고 있는 다른 프로세스를 멈추거나 '--data 폴더'로 다른 곳을 지정하세요. 복사본을 되돌려 놓을 수도 있습니다";
+        StoreDamaged { path, why } => "저장소 {path}{이} 손상되었습니다: {why}" / "백업을 그 자리에 두거나 'bowline serve --rebuild'로 시작하세요. 손상된 파일은 따로 옮겨 두고 작업은 폴더에서 다시 찾습니다";
+        StoreLost { path, tasks } => "저장소 {path}{이} 비었거나 없는데, 작업 {tasks}개의 폴더가 있습니다" / "백업을 그 자리에 두거나, 'bowline serve --rebuild'로 작업을 다시 찾거나, '--start-empty'로 작업 없이 시작하세요";
+        FileThere { path } => "{path}{이} 이미 있습니다" / "없는 파일 이름을 적으세요";
         BadConfig { path, fault } => "{path}{을} 쓸 수 없습니다: {0}" [fault.say(Ko)] / "형식은 'bowline schema config'에 있습니다";
         BadStore { url } => "'{url}'{은} 이 프로그램이 아는 저장소가 아닙니다" / "sqlite:경로를 쓰세요";
         Unreachable { place, cause } => "{place}에서 응답하는 서버가 없습니다: {0}" [cause.say(Ko)] / "'bowline serve'로 시작하거나 --server와 --token-file로 지정하세요";
@@ -112,6 +125,7 @@ table! {
         Incomplete { missing } => "작업에 빠진 것이 있습니다: {missing}" / "{missing}{을} 채우고 다시 제출하세요";
         ScheduledLater => "나중으로 예약된 작업입니다" / "그 시각까지 기다리세요";
         WaitingForTasks { tasks } => "작업이 {tasks}{을} 기다립니다" / "그 작업이 완료되면 저절로 시작합니다";
+        WorkspaceBusy { by } => "작업 '{by}'{이} 작업 폴더를 쓰고 있습니다" / "'{by}'{이} 완료, 실패 또는 취소될 때까지 기다리세요";
         Stale => "더 새로운 실행이 있습니다" / "할 일이 없습니다";
         Unknown { what, id } => "여기에는 {0} '{id}'{이} 없습니다" [thing(what)] / "작업이 요청한 것의 목록을 보세요";
         Settled { what, id, status: _ } => "{0} '{id}'{은} 이미 처리되었습니다" [thing(what)] / "할 일이 없습니다";
@@ -149,6 +163,10 @@ table! {
         Step => "단계";
         Checkpoint => "체크포인트";
         LastOutput => "마지막 출력";
+        WaitsFor => "기다리는 작업";
+        BackedUp { path } => "{path}{을} 썼습니다. 데이터 폴더의 'key' 파일도 함께 보관하세요";
+        WouldBackUp { path } => "{path}{을} 쓸 것입니다";
+        HoldsWorkspace { task } => "{task} (작업 폴더를 쓰고 있음)";
         Failed => "실패";
         Asks => "질문";
         Needs => "필요";
@@ -158,6 +176,10 @@ table! {
         Spend => "사용량";
         Spent { tokens, usd } => "토큰 {tokens}개{usd}";
         WantsLeave => "도구 사용 요청";
+        HiddenRest { lines, characters, task } => "+{lines}줄, +{characters}자: bowline task show {task}";
+        Changes { files, added, removed } => "변경된 파일 {files}개, +{added} −{removed}줄";
+        DeletedFile { path } => "삭제: {path}";
+        MoreFiles { count } => "외 {count}개";
         NoRules => "규칙이 없습니다";
         RulePast { answers, asked, differs, waiting } => "지금까지의 도구 요청 {asked}건 중 {answers}건에 이 규칙이 답했을 것입니다. 사람의 답과 다른 것 {differs}건, 지금 기다리는 것 {waiting}건";
         RebuiltGoesOn { id, title, phase } => "{id} ({title}): 마지막 체크포인트에서 {phase}단계를 이어 갑니다";

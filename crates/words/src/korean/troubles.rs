@@ -46,6 +46,7 @@ table! {
         NothingHere { path } => "{path}{과} 그 위에 상태 파일이 없습니다" / "'bowline thinking new ID --title T --goal G'로 시작하거나 -C로 폴더를 지정하세요";
         Ambiguous { paths } => "상태 파일이 여러 개 있습니다: {paths}" / "하나를 지정하세요";
         UnknownKind { path } => "{path}{은} Bowline이 아는 상태 파일이 아닙니다" / "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요";
+        AnotherProgramsFile { path } => "{path}{은} 다른 프로그램이 쓴 파일입니다" / "Bowline이 쓰는 내용이 아니므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요";
         Foreign { path } => "{path}{은} 오케스트레이션 파일이 아닙니다" / "다른 프로그램의 파일이므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요";
         NoPlan { path } => "{path}에 계획 파일이 없습니다" / "'bowline orchestrate plan 파일'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다";
         OutputThere { path } => "{path}{이} 이미 있습니다" / "'--force'로 바꾸거나 '--output 파일'로 다른 파일에 쓰세요";
@@ -55,6 +56,7 @@ table! {
         AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
         NobodyRuns { path } => "{path}의 오케스트레이션을 실행하는 명령이 없습니다" / "'bowline orchestrate run'으로 시작하세요";
         NoAgent { name } => "에이전트 '{name}'{이} 없습니다" / "bowline.toml에 [agent.{name}]으로 적거나 claude, codex, gemini, opencode, scripted 가운데 하나를 쓰세요";
+        AgentNotInstalled { name, program } => "에이전트 '{name}'{을} 시작할 수 없습니다. 프로그램 '{program}'{이} 없습니다" / "설치하거나, 그 폴더를 PATH에 넣거나, --agent로 다른 에이전트를 지정하세요";
         Breaker { id, why } => "'{id}'{이} 허용된 한도를 다 썼습니다: {0}" [why.say(Ko)] / "bowline.toml의 [limits] 표에서 한도를 올린 뒤 다시 실행하세요";
         StartsSpent { max } => "요청한 대로 에이전트를 {max}번 시작했습니다" / "이어서 하려면 다시 실행하세요";
         NoValidation { id } => "체크포인트 '{id}'{이} 끝났는지 알려 주는 명령이 없습니다" / "'validation: {{ command: … }}'가 있는 계약을 내세요: bowline develop review --contract FILE";
@@ -71,6 +73,7 @@ table! {
         CutOff { refused, variable, person } => "{0}. 사람이 실행했다는 표시가 없습니다: 터미널의 셸에서 떨어져 나온 프로세스입니다" [refused.say(Ko).0] / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
         RunChanged => "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다" / "'bowline develop status'를 확인하고 다시 실행할지 정하세요";
         MovedOn { path } => "{path}{이} 본 뒤에 바뀌었습니다" / "다시 보고 결정하세요";
+        TransitionNotKept { path, sequence, first, at } => "{path}에 전이 {sequence}번이 더는 없습니다. 이력은 {first}번({at})부터 남아 있습니다. 저널은 현재 것과 바로 앞의 것만 보관하며, 더 오래된 것은 지워집니다" / "되돌릴 수 있는 전이는 'bowline history {path}'로 확인하세요";
         NoSuchTransition { path, sequence } => "{path}에 전이 {sequence}번이 없습니다" / "'bowline history {path}'로 확인하세요";
         NothingToUndo { path } => "{path}에 되돌릴 것이 없습니다" / "할 일이 없습니다";
         EffectsLeft { sequence, trigger } => "전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다" / "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다";
@@ -79,6 +82,7 @@ table! {
         StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
         NotVerified { reasons } => "확인되지 않았습니다: {0}" [Doubt::all(reasons, Ko)] / "이 트리에서 게이트를 다시 통과하세요";
         ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}" / "프로그램이 남긴 말을 확인하세요";
+        DeniedBySandbox { program, said, path } => "'{program}' 실행에 실패했습니다: {said}" / "에이전트의 샌드박스에서 {path}{을} 읽을 수 없습니다. 사람이 '--read {path}'로 에이전트를 시작해야 합니다";
         GitTooOld { found, needed } => "설치된 것은 {found}입니다. 에이전트들이 나란히 작업하려면 git {needed} 이상이 필요합니다" / "더 새로운 git을 설치하세요. 저장소 밖에서 실행하면 git이 필요 없습니다";
         NoAttempt { id } => "에이전트 실행 '{id}'{이} 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
         AmbiguousId { id, fitting } => "'{id}'{으로} 시작하는 에이전트 실행이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
@@ -88,12 +92,15 @@ table! {
         ShimSilent { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 응답하지 않습니다" / "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
         ShimSilentSomewhere { id, stopped: true } => "에이전트 실행 {id}의 심(shim)이 멈춰 있습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
         ShimSilentSomewhere { id, stopped: false } => "에이전트 실행 {id}의 심(shim)이 응답하지 않습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
-        TreeChanged { command } => "'{command}'{이} 실행되는 동안 프로젝트의 파일이 바뀌어 어느 쪽의 증거도 되지 않습니다" / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하세요. 추적되는 파일을 만드는 명령은 게이트 전에 실행하세요";
+        ChangedWhileRunning { command, changes } => "'{command}'{이} 실행되는 동안 파일이 바뀌어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하고 다시 시도하세요. 추적되는 파일을 쓰는 명령은 게이트 전에 실행하세요";
+        CallCancelled { what } => "호출이 취소되어 '{what}'{을} 끝냈고 아무것도 바꾸지 않았습니다" / "필요할 때 다시 호출하세요";
         NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
         AgentNotStarted { id, why } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)] / "명령, 폴더, 샌드박스를 확인하세요";
         NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [reason.say(Ko)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
+        OutsideTree { changes } => "작업 트리에 없는 것을 시험하게 되어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "서브모듈 안에서 커밋하고, 링크는 트리 안으로 이어지게 하거나 git이 무시하게 하세요";
+        NoSigningSandbox { why } => "명령이 서명 키를 읽을 수 있어 서명하지 않습니다({why})" / "사람이 --unsandboxed-signing으로 받아들일 수 있고, 그 사실이 증거에 남습니다. 아니면 Linux 5.13 이상을 쓰고, 키를 에이전트가 읽을 수 없는 곳에 두세요";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
         RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
         NotRelayed { what, reason } => "'{what}'{은} 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {0}" [reason.say(Ko)] / "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요";
@@ -141,6 +148,7 @@ table! {
         InputClosed { said: _ } => "에이전트가 더는 입력을 받지 않습니다" / "새 에이전트 실행을 시작하세요";
         NotRunning { said: _ } => "에이전트가 실행 중이 아닙니다" / "'bowline attach'로 어떻게 끝났는지 볼 수 있습니다";
         AgentPeer { said: _ } => "에이전트는 자신의 심(shim)을 조종할 수 없습니다" / "함께 일하는 사람에게 요청하세요";
+        NoDescriptors { said } => "심(shim)이 파일을 더 열 수 없어 누가 요청하는지 알 수 없습니다: {said}" / "열 수 있는 파일 수(ulimit -n)를 늘리고 에이전트를 새로 시작하세요";
         BadRequest { said: _ } => "요청을 이해할 수 없습니다" / "Bowline을 업데이트하세요";
         Unsupported { said: _ } => "이 심(shim)은 중단 요청을 모르는 이전 버전입니다" / "에이전트를 끝내고 새로 시작하세요";
     }

@@ -49,6 +49,7 @@ messages! {
         IsNoTime,
         UnknownPhaseKept,
         NotAnOrchestration,
+        AnotherProgramsFile,
         ListedTwice { ids: Named },
         ListedInBoth { ids: Named },
         ListedWrongly { ids: Named },

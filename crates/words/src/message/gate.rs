@@ -1,6 +1,6 @@
 //! What the gate says: denials, and the card of a run.
 
-use super::Cause;
+use super::{Cause, Change};
 
 messages! {
     /// Why a tool call is denied, without the command that was given and what opens the way.
@@ -10,6 +10,8 @@ messages! {
         WriteSomewhere { phase: &'static str, by: String },
         WriteSomewhereByTool { phase: &'static str },
         Finish { phase: &'static str, what: String },
+        OtherTree { what: String },
+        OtherFiles { what: String, changes: Vec<Change> },
         Hidden { phase: &'static str, what: Unseen },
         Guard { phase: &'static str, path: String },
         PersonHere { phase: &'static str, what: String },

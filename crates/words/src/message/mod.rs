@@ -13,6 +13,7 @@ mod usage;
 mod word;
 
 pub use crate::english::web::Web;
+pub use crate::english::web_forms::WebForms;
 pub use found::{Found, Kind, Named, Repair};
 pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
@@ -39,6 +40,12 @@ messages! {
         AnotherTask { was: String, is: String },
         Distrusted { places: String },
         NotIgnored,
+        GitHooksElsewhere { path: String },
+        GitHookMissing { path: String },
+        GitHookNotExecutable { path: String },
+        PlanNotThere { path: String },
+        AnotherPlan { path: String, foreign: usize },
+        TreeNotCompared,
         Mended { pointer: String, found: Found },
         MendedSo { pointer: String, found: Found, repair: Repair },
         RestoredDamaged { from: Origin, aside: String },
@@ -88,6 +95,7 @@ messages! {
         Ambiguous { paths: String },
         UnknownKind { path: String },
         Foreign { path: String },
+        AnotherProgramsFile { path: String },
         NoPlan { path: String },
         AlreadyExists { path: String },
         OutputThere { path: String },
@@ -96,6 +104,7 @@ messages! {
         AmbiguousTask { name: String, fitting: String },
         NobodyRuns { path: String },
         NoAgent { name: String },
+        AgentNotInstalled { name: String, program: String },
         Breaker { id: String, why: Spent },
         StartsSpent { max: u32 },
         NoValidation { id: String },
@@ -113,6 +122,7 @@ messages! {
         RunChanged,
         MovedOn { path: String },
         NoSuchTransition { path: String, sequence: u64 },
+        TransitionNotKept { path: String, sequence: u64, first: u64, at: String },
         NothingToUndo { path: String },
         EffectsLeft { sequence: u64, trigger: String },
         NoCopy { which: String, folder: String },
@@ -120,6 +130,7 @@ messages! {
         StaleSeal { changes: Vec<Change> },
         NotVerified { reasons: Vec<Doubt> },
         ProgramFailed { program: String, said: String },
+        DeniedBySandbox { program: String, said: String, path: String },
         GitTooOld { found: String, needed: String },
         NoAttempt { id: String },
         AmbiguousId { id: String, fitting: String },
@@ -128,12 +139,15 @@ messages! {
         ShimStopped { id: String, pid: i32 },
         ShimSilent { id: String, pid: i32 },
         ShimSilentSomewhere { id: String, stopped: bool },
-        TreeChanged { command: String },
+        ChangedWhileRunning { command: String, changes: Vec<Change> },
+        CallCancelled { what: String },
         NotPausedYet { id: String, seconds: u64 },
         NotResumedYet { id: String, seconds: u64 },
         NotEndedYet { id: String, seconds: u64 },
         AgentNotStarted { id: String, why: NotRun },
         NoControlGroup { what: String, reason: NoGroup },
+        OutsideTree { changes: Vec<Change> },
+        NoSigningSandbox { why: String },
         StateInSandbox { root: String, folder: String },
         RootThroughLink { link: String, target: String },
         NotRelayed { what: String, reason: Unrelayed },
@@ -183,6 +197,7 @@ messages! {
         InputClosed { said: String },
         NotRunning { said: String },
         AgentPeer { said: String },
+        NoDescriptors { said: String },
         BadRequest { said: String },
         Unsupported { said: String },
     }

@@ -55,5 +55,13 @@ messages! {
         TitleInText { id: String },
         Field { name: String, tasks: usize },
         FieldLeftOut { name: String, tasks: usize },
+        StatusesInText { count: usize, status: String, ids: String },
+        CountAsDone { count: usize, status: String, ids: String },
+        ManyDeleted { count: usize, ids: String },
+        LinksInText { count: usize, link: String, ids: String },
+        ManyRenamed { count: usize, ids: String },
+        TitlesInText { count: usize, ids: String },
+        NeedsNotThere { count: usize, ids: String },
+        OrdersLeftOut { count: usize, ids: String },
     }
 }

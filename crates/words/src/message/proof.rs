@@ -8,7 +8,11 @@ messages! {
         Changed { path: String },
         Removed { path: String },
         Added { path: String },
+        Uncommitted { path: String },
+        Mounted { path: String },
+        LinkOut { path: String },
         Tree,
+        TreeSinceDone,
         Seal,
         Rules,
         NothingSealed,
@@ -56,7 +60,20 @@ messages! {
     }
 }
 
+/// Changes that a sentence names at the most.
+const CHANGES_NAMED_MAX: usize = 5;
+
 impl Change {
+    /// The first of them in a sentence, and how many more there are.
+    pub fn first(changes: &[Change], lang: Lang) -> String {
+        let named = &changes[..changes.len().min(CHANGES_NAMED_MAX)];
+        let more = changes.len() - named.len();
+        match more {
+            0 => Change::all(named, lang),
+            more => format!("{} (+{more})", Change::all(named, lang)),
+        }
+    }
+
     /// Several of them in a sentence.
     pub fn all(changes: &[Change], lang: Lang) -> String {
         let said: Vec<String> = changes.iter().map(|one| one.say(lang)).collect();

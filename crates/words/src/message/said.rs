@@ -106,6 +106,7 @@ messages! {
         NothingYet,
         NoThinkingRuns,
         TooManyFolders,
+        HistoryBegins { first: u64, at: String },
         NoTransitions,
         UpdateBowline,
         EditFile { path: String },
@@ -140,6 +141,7 @@ messages! {
         RunShortMemory { free: u64, wanted: u64 },
         RunShortDisk { free: u64, wanted: u64 },
         RunShortInodes { free: u64, wanted: u64 },
+        RunNothingValid { id: String, seconds: i64 },
         RunOverlap { id: String, other: String, paths: String },
         RunRecalled { id: String, on: String },
         RunProposed { id: String, url: String },
@@ -168,6 +170,7 @@ messages! {
         RehearsedTime { least: String, middle: String, most: String },
         RehearsedBlocks { id: String, count: usize },
         Restless,
+        ToolsNotGranted { flags: String },
         LeftProcesses { pids: String },
         NoAttempts,
         Unshown { count: usize, max: usize },
@@ -191,8 +194,10 @@ messages! {
 
     /// A word or two that stand before a value, over a column, or beside a name.
     Label, label => text {
+        PhaseComplete,
         DryRun,
         Note,
+        Unsandboxed,
         Warning,
         Error,
         ReadOnly,

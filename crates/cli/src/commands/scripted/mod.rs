@@ -13,7 +13,8 @@ use bowline_engine::words::{shown, system};
 use bowline_words::message::{Advice, Label, Why, Wrong};
 use input::Input;
 use serde_json::json;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,7 +58,7 @@ pub(crate) fn run(
     let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
     let begin = scenario.first_step(phase, 0);
     let rest = scenario.steps[begin..].iter();
-    let waits = rest.filter(|step| matches!(step, Step::Wait(_))).count();
+    let waits = rest.filter(|step| step.waits()).count();
     if turn > waits {
         return Err(Error::BadInput {
             message: Wrong::NoSuchTurn { turn, last: waits },
@@ -120,7 +121,7 @@ impl<'a> Player<'a> {
     /// Plays to the end; the exit code. An error is an output that nobody reads.
     fn play(&mut self, phase: u32, turn: usize) -> io::Result<u8> {
         // This client says nothing before it is told something.
-        if self.scenario.protocol == Speech::ClaudeStreamJson && !self.wait("")? {
+        if self.scenario.protocol == Speech::ClaudeStreamJson && self.wait(&[""])?.is_none() {
             return Ok(0);
         }
         let first = self.scenario.first_step(phase, turn);
@@ -137,7 +138,7 @@ impl<'a> Player<'a> {
         }
         self.voice.end_turn()?;
         if self.scenario.protocol == Speech::ClaudeStreamJson {
-            while self.wait("")? {}
+            while self.wait(&[""])?.is_some() {}
         }
         Ok(0)
     }
@@ -146,22 +147,27 @@ impl<'a> Player<'a> {
         match step {
             Step::Say(text) => self.voice.say(&text.replace("{input}", &self.told))?,
             Step::Raw(text) => voice::print(text)?,
-            Step::Write { path, text } => {
+            Step::Write { path, text, append } => {
                 let path = self.folder.join(path);
+                let text = text.replace("{input}", &self.told);
                 let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+                let mut file = OpenOptions::new();
+                file.create(true).append(*append);
+                file.write(true).truncate(!append);
                 parent
-                    .and_then(|()| std::fs::write(&path, text))
+                    .and_then(|()| file.open(&path))
+                    .and_then(|mut file| file.write_all(text.as_bytes()))
                     .map_err(failed("write", &path.display().to_string()))?;
             }
             Step::Tool { name, output } => self.voice.tool(name, output)?,
             Step::Ask { .. } => {
                 if self.voice.ask(step)? {
-                    return self.wait_or_end("control_response");
+                    return self.wait_or_end(&["control_response"]);
                 }
             }
             Step::Leave { tool, input } => {
                 if self.voice.leave(tool, input)? {
-                    return self.wait_or_end("control_response");
+                    return self.wait_or_end(&["control_response"]);
                 }
             }
             Step::Progress { .. }
@@ -181,8 +187,9 @@ impl<'a> Player<'a> {
             Step::Usage { input, output, usd } => self.voice.used(*input, *output, *usd),
             Step::Wait(name) => {
                 self.voice.end_turn()?;
-                return self.wait_or_end(name);
+                return self.wait_or_end(&[name]);
             }
+            Step::Loop { on, steps, until } => return self.repeat(on, steps, until),
             Step::Hold(_) => return self.hold(),
             Step::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Step::Fork {
@@ -204,29 +211,47 @@ impl<'a> Player<'a> {
         Ok(Next::Step)
     }
 
-    fn wait_or_end(&mut self, name: &str) -> io::Result<Next> {
-        Ok(if self.wait(name)? {
+    /// Plays `steps` for each message named in `on`, until another one comes.
+    fn repeat(&mut self, on: &[String], steps: &[Step], until: &str) -> io::Result<Next> {
+        let names: Vec<&str> = on.iter().map(String::as_str).chain([until]).collect();
+        loop {
+            self.voice.end_turn()?;
+            match self.wait(&names)? {
+                None => return Ok(Next::End(0)),
+                Some(name) if !on.contains(&name) => return Ok(Next::Step),
+                Some(_) => {}
+            }
+            for step in steps {
+                if let Next::End(code) = self.step(step)? {
+                    return Ok(Next::End(code));
+                }
+            }
+        }
+    }
+
+    fn wait_or_end(&mut self, names: &[&str]) -> io::Result<Next> {
+        Ok(if self.wait(names)?.is_some() {
             Next::Step
         } else {
             Next::End(0)
         })
     }
 
-    /// Waits for a message of that name, or any; `false` when there will be none.
-    fn wait(&mut self, name: &str) -> io::Result<bool> {
+    /// Waits for a message of these names, or any; its name, nothing when there will be none.
+    fn wait(&mut self, names: &[&str]) -> io::Result<Option<String>> {
         // Its next message is the prompt of its next run.
         if self.scenario.protocol == Speech::CodexJson {
-            return Ok(false);
+            return Ok(None);
         }
         while let Some(message) = self.input.next()? {
             if message.name == "interrupt" {
                 self.voice.obey(&message.text)?;
-            } else if name.is_empty() || name == message.name {
+            } else if names.contains(&"") || names.contains(&message.name.as_str()) {
                 self.told = message.text;
-                return Ok(true);
+                return Ok(Some(message.name));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Stays in its turn until it is interrupted, where the protocol can say so, or ended.

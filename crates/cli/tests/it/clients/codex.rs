@@ -2,6 +2,7 @@
 
 use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
+use crate::environment::TestEnvironment;
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::json;
@@ -26,7 +27,11 @@ pub(super) fn settings(home: &Path, model: &ModelServer) -> PathBuf {
 }
 
 fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
-    let mut client = started(world, program, model);
+    // Its hooks are read in a folder that is trusted, and run when they are, too.
+    let mut client = match trusted {
+        true => trusting(world, program, model),
+        false => started(world, program, model),
+    };
     client
         .args(trusted.then_some("--dangerously-bypass-hook-trust"))
         .args(arguments);
@@ -208,4 +213,47 @@ fn what_codex_does_without_trusted_hooks_is_held_by_git() {
     // The file is written: nobody was asked about that. It is not committed.
     assert_eq!(world.0.read("src/old.txt"), "old\nx\n");
     world.held();
+}
+
+/// `exec` asks nobody: what a person would have to approve is refused.
+#[test]
+fn codex_exec_calls_changing_tools() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let mode = "default_tools_approval_mode = \"approve\"\n";
+    // By the settings that `init` writes, and by what our tools say of themselves.
+    for by_settings in [true, false] {
+        let world = Guarded(TestEnvironment::repository());
+        world.0.quietly("init --agent codex", 0);
+        let settings = world.0.read(".codex/config.toml");
+        assert!(settings.contains(mode), "{settings}");
+        if !by_settings {
+            world
+                .0
+                .write(".codex/config.toml", settings.replace(mode, ""));
+        }
+        let task = json!({ "name": "Times", "goal": "A table", "steps": [{ "name": "Read", "agent": "a" }] });
+        let model = ModelServer::start([
+            looks_for("memory task new"),
+            Kind::Codex.tool("memory_task_new", task),
+            Reply::text("Done."),
+        ])
+        .unwrap();
+        let mut client = Kind::Codex.run(&world, &program, &model, "plan it");
+        client.args(["--sandbox", "workspace-write"]);
+        world.run(client);
+        let told = last(&model.asked()[2]);
+        assert!(!told.contains("requires approval"), "{told}");
+        assert!(
+            world
+                .0
+                .read(".claude/memory/task-state.json")
+                .contains("Times")
+        );
+    }
+    works(
+        "BOWLINE_CODEX",
+        "`exec` calls changing tools without a question",
+    );
 }

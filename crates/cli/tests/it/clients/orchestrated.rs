@@ -49,7 +49,8 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
     let world = project(PLAN, "exit 1\n", "");
     world.write(
         "bowline.toml",
-        "[defaults]\nagent = \"claude\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\"]\n[limits]\nretry_after = 3\n[orchestrate]\nbackoff = 0\n",
+        "[agent.big]\nclient = \"claude\"\nmodel = \"claude-ferry-1\"\nargs = [\"--append-system-prompt\", \"Ahoy from args.\"]\n\
+         [defaults]\nagent = \"big\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\"]\n[limits]\nretry_after = 3\n[orchestrate]\nbackoff = 0\n",
     );
     world.git(&["commit", "--quiet", "--all", "--message=claude"]);
     let bin = Path::new(&program).parent().unwrap();
@@ -86,6 +87,12 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
     assert!(!world.read("TASKS.md").contains("[ ]"));
     // The conflict went back into the conversation in which the work was done, with its hunks.
     let asked = model.asked();
+    // Model and arguments reach it, in a conversation that is gone on with too.
+    for at in [1, 7] {
+        assert_eq!(asked[at].body["model"], "claude-ferry-1", "{at}");
+        let system = asked[at].body["system"].to_string();
+        assert!(system.contains("Ahoy from args."), "{at}: {system}");
+    }
     let told = asked[7].body["messages"].to_string();
     for part in ["It is written.", "<<<<<<<", "line of T1.1", "line of T1.2"] {
         assert!(told.contains(part), "{part}: {told}");

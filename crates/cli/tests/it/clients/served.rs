@@ -10,7 +10,7 @@ use bowline_test_support::{wait_until, works};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const INBOX: &str = "task --data data inbox";
+pub(super) const INBOX: &str = "task --data data inbox";
 
 /// Two phases, each with a file and a review.
 const TYPES: &str = "[limits]\nretry_after = 4\n\
@@ -18,7 +18,7 @@ const TYPES: &str = "[limits]\nretry_after = 4\n\
     [[type.ferry.phases]]\nname = \"Build\"\ndeliverables = [\"ferry.md\"]\n";
 
 /// The client where the server finds it and with what it gets in other tests, and a type of task for it.
-fn with_client(
+pub(super) fn with_client(
     world: TestEnvironment,
     kind: Kind,
     program: &str,
@@ -204,6 +204,10 @@ fn works_off_a_task(kind: Kind) {
     world.quietly(&format!("init --agent {}", kind.name()), 0);
     let guarded = Guarded(world);
     guarded.commit_all();
+    // A workspace does not hold the data folder.
+    let data = guarded.0.root().join("served");
+    std::fs::create_dir(&data).unwrap();
+    std::os::unix::fs::symlink(&data, guarded.0.path("data")).unwrap();
     let server = Server::of(guarded.0);
     let rule = |what: String| server.done(&format!("task --data data rule add --tool {what}"));
     for name in [

@@ -94,9 +94,9 @@ fn of_a_stage() {
     }
     let reason = Reason {
         agent: "",
-        settings: "[agent.gone]\ncommand = [\"/nowhere/gone\"]\n",
-        english: "✗ planning failed: agent_not_started: cannot run /nowhere/gone: ",
-        korean: "✗ planning 실패: 에이전트를 시작할 수 없습니다: 프로그램 '/nowhere/gone': ",
+        settings: "[agent.gone]\ncommand = [\"./nowhere/gone\"]\n",
+        english: "✗ planning failed: agent_not_started: cannot run ./nowhere/gone: ",
+        korean: "✗ planning 실패: 에이전트를 시작할 수 없습니다: 프로그램 './nowhere/gone': ",
     };
     told(&format!("{line} --agent gone"), new, &reason);
 }

@@ -306,3 +306,17 @@ fn what_used_up_its_limit_is_not_begun_again_before_somebody_raises_it() {
     equip(&world, WRITER, "[limits]\nwall_time = 600\n");
     good(&world, "thinking --dir tasks/ferries run");
 }
+
+#[test]
+fn an_agent_that_is_not_installed_is_told_before_anything_starts() {
+    let world = project(WRITER, "");
+    task(&world, "tasks/ferries", "ferries-001");
+    world.write(
+        "bowline.toml",
+        "[agent.gone]\ncommand = [\"no-such-client\"]\n",
+    );
+    let (text, code) = ran(&world, "thinking --dir tasks/ferries run --agent gone");
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("no-such-client"), "{text}");
+    assert_eq!(state(&world)["stages"]["planning"]["status"], "pending");
+}

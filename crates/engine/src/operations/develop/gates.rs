@@ -2,16 +2,19 @@
 
 use super::{DevelopRun, refused};
 use crate::context::Context;
-use crate::develop::evidence::{For, Scene, Watch};
+use crate::develop::evidence::{For, Scene, Watch, check_not_cancelled};
 use crate::develop::seal::SealState;
 use crate::develop::{Known, Ledger, contract_of};
 use crate::error::Error;
-use crate::files::Changed;
+use crate::files::{Changed, Moved};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
 use bowline_words::message::{Advice, Change, Wrong};
 use serde_json::{Value, json};
+
+/// How an open gate is told.
+const OPEN: &str = "open";
 
 /// Why a gate should open.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,7 +87,7 @@ impl DevelopRun {
             };
             match &mut evidence {
                 Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
-                    *exit_code = decisive.exit_code;
+                    *exit_code = decisive.evidence.exit_code;
                 }
                 Evidence::ByHand { .. } | Evidence::None => {}
             }
@@ -96,6 +99,7 @@ impl DevelopRun {
         }
         let mut facts = json!({ "gate": gate.name() });
         if let Some(decisive) = gathered.first() {
+            let decisive = &decisive.evidence;
             facts["evidence"] = decisive.id.clone().into();
             facts["source"] = decisive.source.name().into();
             facts["exitCode"] = decisive.exit_code.into();
@@ -118,12 +122,48 @@ impl DevelopRun {
             }),
         };
         let word = move |run: &Option<Run>| gate_word(run, gate);
-        let changed = self.moves(context, &known, ("gate", "GATE_PASS"), facts, command, word)?;
+        let shared = gathered.first().is_some_and(|decisive| decisive.shared);
+        let already = match shared {
+            true => self.opened_by(context, gate, &facts)?,
+            false => None,
+        };
+        let changed = match already {
+            Some(changed) => changed,
+            None => {
+                check_not_cancelled(watch, gate.name())?;
+                self.moves(context, &known, ("gate", "GATE_PASS"), facts, command, word)?
+            }
+        };
         Ok(Passed {
             changed: self.advised(context, changed, looked.as_ref())?,
-            evidence: gathered,
+            evidence: gathered.into_iter().map(|it| it.evidence).collect(),
             would_run,
         })
+    }
+
+    /// The gate as the caller that ran the shared evidence has opened it; nothing where it has not.
+    fn opened_by(
+        &self,
+        context: &Context,
+        gate: Gate,
+        facts: &Value,
+    ) -> Result<Option<Changed<Option<Run>>>, Error> {
+        let (view, known) = self.look(context)?;
+        let passed = known.ledger.passed.iter();
+        let by_it = passed
+            .filter(|(name, _)| name == gate.name())
+            .any(|(_, evidence)| facts["evidence"] == json!(evidence));
+        let state = view.run().cloned();
+        let word = gate_word(&state, gate);
+        if !by_it || word != OPEN {
+            return Ok(None);
+        }
+        let moved = Moved::new("gate", "GATE_PASS", Some(word.clone()), word);
+        Ok(Some(Changed {
+            view,
+            moved: moved.with(facts.clone()),
+            state,
+        }))
     }
 
     /// Closes a gate and those after it.
@@ -193,7 +233,9 @@ impl DevelopRun {
             let seal = known.seal(context)?;
             let seal = seal.as_ref();
             let scene = Scene::new(context, &known.folder, &self.file.path, seal, watch);
-            let record = scene.gather(For::Checkpoint(id), Source::Given, command)?;
+            let record = scene
+                .gather(For::Checkpoint(id), Source::Given, command)?
+                .evidence;
             evidence = Evidence::Given {
                 exit_code: record.exit_code,
             };
@@ -201,8 +243,10 @@ impl DevelopRun {
             facts["exitCode"] = record.exit_code.into();
             gathered.push(record);
             if let Some(command) = added {
-                gathered.push(scene.gather(For::Checkpoint(id), Source::Given, command)?);
+                let added = scene.gather(For::Checkpoint(id), Source::Given, command)?;
+                gathered.push(added.evidence);
             }
+            check_not_cancelled(watch, command)?;
         }
         let command = || pass(evidence.clone());
         let changed = self.on_checkpoint(context, &known, id, "CHECKPOINT_PASS", facts, command)?;
@@ -264,5 +308,5 @@ fn not_empty(command: Option<&str>) -> Result<(), Error> {
 
 fn gate_word(run: &Option<Run>, gate: Gate) -> String {
     let open = run.as_ref().is_some_and(|run| run.gates.is_open(gate));
-    if open { "open" } else { "closed" }.to_owned()
+    if open { OPEN } else { "closed" }.to_owned()
 }

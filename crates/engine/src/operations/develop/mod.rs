@@ -15,7 +15,9 @@ pub use verify::Verified;
 
 use crate::context::Context;
 use crate::develop::seal::{self, SealState};
-use crate::develop::{ADOPT, Known, Ledger, RunFolder, START, contract_of, keep_contract, new_id};
+use crate::develop::{
+    ADOPT, BACK, DONE, Known, Ledger, RunFolder, START, contract_of, keep_contract, new_id,
+};
 use crate::error::{Error, Refusal};
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{Develop, FileKind};
@@ -214,7 +216,7 @@ impl DevelopRun {
 
     /// Enters DONE.
     pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        self.goes_on(context, Gate::ReReviewClean, "DONE", Command::Done)
+        self.goes_on(context, Gate::ReReviewClean, DONE, Command::Done)
     }
 
     /// Enters a phase, once nothing has changed that the gate before it rests on.
@@ -229,9 +231,13 @@ impl DevelopRun {
         self.check(context, &view, command.clone())?;
         let seal = known.seal_state(context)?;
         seal.holds()?;
-        self.is_fresh(context, gate, &known, &seal)?;
+        let tree = self.is_fresh(context, gate, &known, &seal)?;
+        let facts = match trigger {
+            DONE => json!({ "tree": tree }),
+            _ => json!({}),
+        };
         let command = |_: &Ledger| Ok(command.clone());
-        self.to_phase(context, &known, trigger, json!({}), command, Some(&seal))
+        self.to_phase(context, &known, trigger, facts, command, Some(&seal))
     }
 
     /// Goes back to an earlier phase.
@@ -242,7 +248,7 @@ impl DevelopRun {
             by: context.actor(),
         };
         let command = |_: &Ledger| Ok(command.clone());
-        self.to_phase(context, &known, "BACK", json!({}), command, None)
+        self.to_phase(context, &known, BACK, json!({}), command, None)
     }
 
     /// Throws the run away. Its file is removed; the journal and the backup keep it.

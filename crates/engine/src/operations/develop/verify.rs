@@ -7,7 +7,7 @@ use crate::develop::{Known, evidence};
 use crate::error::Error;
 use crate::files::{Changed, Moved};
 use crate::history::person;
-use crate::tree;
+use crate::{tree, workspace};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_formats::develop::seal::Seal;
 use bowline_gate::locate;
@@ -122,7 +122,14 @@ impl DevelopRun {
                     change: Change::OtherSeal { gate },
                 });
             }
-            changes.extend(self.tree_change(context, &last.evidence)?);
+            let now = Some(self.tree_now(context)?);
+            let done = known.ledger.done_tree.is_some() && known.ledger.done_tree != now;
+            let other = last.evidence.tree != now;
+            changes.extend(match (done, other) {
+                (true, _) => Some(Change::TreeSinceDone),
+                (false, true) => Some(Change::Tree),
+                (false, false) => None,
+            });
         }
         if reasons.is_empty() && !changes.is_empty() {
             return Err(Error::StaleEvidence { changes, tree_only });
@@ -134,29 +141,32 @@ impl DevelopRun {
         }
     }
 
-    /// Fails when the tree that a gate was passed on has changed, where that matters.
+    /// Fails when the tree is not the one that a gate was passed on, where that matters; gives the tree.
     pub(super) fn is_fresh(
         &self,
         context: &Context,
         gate: Gate,
         known: &Known,
         seal: &SealState,
-    ) -> Result<(), Error> {
-        if seal.seal().is_some_and(|seal| seal.rules.tree)
+    ) -> Result<String, Error> {
+        let now = self.tree_now(context)?;
+        let unsealed = || seal::policy_of(self.root()).unwrap_or_default();
+        let rules = seal.seal().map_or_else(unsealed, |seal| seal.rules.clone());
+        let in_repository = workspace::git_top(self.root()).is_some();
+        if rules.compares_trees(in_repository)
             && let Some(record) = known.evidence_of(gate, &evidence::all(&known.folder)?)
-            && let Some(change) = self.tree_change(context, record)?
+            && record.tree.as_deref() != Some(now.as_str())
         {
             return Err(Error::StaleEvidence {
-                changes: vec![change],
+                changes: vec![Change::Tree],
                 tree_only: true,
             });
         }
-        Ok(())
+        Ok(now)
     }
 
-    fn tree_change(&self, context: &Context, record: &Record) -> Result<Option<Change>, Error> {
+    fn tree_now(&self, context: &Context) -> Result<String, Error> {
         let side = locate::side_folder(&self.file.path);
-        let now = tree::hash(context, self.root(), &side)?;
-        Ok((record.tree.as_deref() != Some(now.as_str())).then_some(Change::Tree))
+        tree::hash(context, self.root(), &side)
     }
 }

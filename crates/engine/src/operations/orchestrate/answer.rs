@@ -1,15 +1,15 @@
 //! The one line that says what can be done now.
 
+use super::Glance;
 use super::merge::{Ticks, merged};
-use super::verbs::{Orchestration, waits_for_section};
-use super::{Glance, Plan};
+use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
 use bowline_formats::StateFormat as _;
 use bowline_formats::orchestrate::OrchestrateFile;
 use bowline_formats::tasks_md::TaskId;
 use bowline_formats::tasks_md::wire::{ErrorCode, Ready, ResolveReply};
-use bowline_machines::orchestrate::{Id, Next, Run, Status, next};
+use bowline_machines::orchestrate::{Id, Next, Run, next};
 
 /// What can be done now, in the words of the wire; what cannot be answered is the error behind it.
 pub fn answer(
@@ -86,25 +86,15 @@ fn asked(
             ErrorCode::PHASE_NOT_CURRENT,
             &format!("phase {current} comes first"),
         ),
-        Some(_) | None => reply(&run, plan.as_ref()),
+        Some(_) | None => reply(&run),
     })
 }
 
-fn reply(run: &Run, plan: Option<&Plan>) -> ResolveReply {
+fn reply(run: &Run) -> ResolveReply {
     match next(run) {
-        Next::Ready(_) => {
-            let places = run.free_places().unwrap_or(usize::MAX);
-            let ready = run.ids(Status::Ready).into_iter();
-            let ids = ready.filter(|id| waits_for_section(run, plan, id).is_empty());
-            match Ready::now(ids.take(places).filter_map(|id| TaskId::new(&id).ok())) {
-                Some(ready) => ResolveReply::Ready(ready),
-                None if run.count(Status::InProgress) > 0 => ResolveReply::Wait,
-                None => {
-                    let mut stuck = run.ids(Status::Failed);
-                    stuck.extend(run.ids(Status::Blocked));
-                    stalled(&stuck)
-                }
-            }
+        Next::Ready(ids) => {
+            let ids = ids.iter().filter_map(|id| TaskId::new(id).ok());
+            Ready::now(ids).map_or(ResolveReply::Wait, ResolveReply::Ready)
         }
         Next::Wait => ResolveReply::Wait,
         Next::PhaseDone(phase) => ResolveReply::PhaseDone(phase),

@@ -18,6 +18,10 @@ use std::path::{Path, PathBuf};
 
 /// A larger file of another program is not read.
 const SOURCE_BYTES_MAX: u64 = 64 << 20;
+/// How much of a file is looked through for its front matter.
+const FRONT_MATTER_BYTES_MAX: u64 = 8 << 10;
+/// How deep folders of a backlog are looked through.
+const FOLDERS_DEEP_MAX: usize = 4;
 /// Files of one backlog that are read.
 const PAGES_MAX: usize = 20_000;
 /// Where each program keeps its tasks, below the root of a project.
@@ -96,7 +100,7 @@ pub fn take_over(folder: &Path, from: Option<Source>, path: &Path) -> Result<Tak
         path: place,
         file: tasks_md::parse(&text),
         text,
-        unplaced,
+        unplaced: import::grouped(unplaced),
     })
 }
 
@@ -229,7 +233,7 @@ fn by_name(path: &Path) -> Option<Source> {
     match path.extension()?.to_str()? {
         "json" => Some(Source::TaskMaster),
         "jsonl" => Some(Source::Beads),
-        "md" => Some(match front_matter(path) {
+        "md" => Some(match is_backlog_page(path) {
             true => Source::Backlog,
             false => Source::SpecKit,
         }),
@@ -237,24 +241,52 @@ fn by_name(path: &Path) -> Option<Source> {
     }
 }
 
-fn front_matter(path: &Path) -> bool {
-    let mut begin = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && begin.starts_with(b"---")
+/// Whether a file begins with the front matter of a task: one with an id. Files of spec-kit have front matter, too.
+fn is_backlog_page(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    let mut begin = Vec::new();
+    if file
+        .take(FRONT_MATTER_BYTES_MAX)
+        .read_to_end(&mut begin)
+        .is_err()
+    {
+        return false;
+    }
+    let begin = String::from_utf8_lossy(&begin);
+    let mut lines = begin
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .map(str::trim_end);
+    lines.next() == Some("---")
+        && lines
+            .take_while(|line| *line != "---")
+            .any(|line| line.starts_with("id:"))
 }
 
-/// The Markdown files of a folder, in order.
+/// The Markdown files of a folder and the folders in it, in order.
 fn pages(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    let markdown = paths.filter(|path| path.extension().is_some_and(|it| it == "md"));
-    let mut all: Vec<PathBuf> = markdown.filter(|path| path.is_file()).collect();
+    let mut all = Vec::new();
+    let mut open = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for entry in entries.take(PAGES_MAX) {
+            let path = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+            if is_folder && depth < FOLDERS_DEEP_MAX {
+                open.push((path, depth + 1));
+            } else if path.extension().is_some_and(|it| it == "md") && path.is_file() {
+                all.push(path);
+            }
+        }
+    }
     all.sort();
     all
 }
 
 fn has_pages(folder: &Path) -> bool {
-    pages(folder).iter().any(|path| front_matter(path))
+    pages(folder).iter().any(|path| is_backlog_page(path))
 }
 
 fn backlog(place: &Path) -> Result<Result<Imported, Refused>, Error> {

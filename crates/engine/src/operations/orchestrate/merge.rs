@@ -20,7 +20,8 @@ pub(super) enum Ticks {
 }
 
 /// The run that a state file and a plan tell of together: the plan has the say over its tasks and their order, the file over
-/// how far they are. Tasks that only the file knows stay. `None` where the two make no graph, or the plan is not to be used.
+/// how far they are. Tasks that only the file knows stay, but for those that failed: taking such a task out of the plan is how a
+/// person goes on without it. `None` where the two make no graph, or the plan is not to be used.
 pub(super) fn merged(document: &JsonDocument, plan: &TasksFile, ticks: Ticks) -> Option<Run> {
     if plan.blocking().is_some() {
         return None;
@@ -42,11 +43,17 @@ pub(super) fn merged(document: &JsonDocument, plan: &TasksFile, ticks: Ticks) ->
     facts
         .claims
         .extend(done.into_iter().map(|id| (id, Status::Completed)));
+    let failed = facts.claims.iter();
+    let failed = failed.filter(|(id, status)| {
+        *status == Status::Failed && !plan.tasks.is_empty() && plan.task(id).is_none()
+    });
+    let gone: HashSet<Id> = failed.map(|(id, _)| id.clone()).collect();
     let mut nodes = specs(plan);
-    nodes.extend(
-        told.into_iter()
-            .filter(|node| plan.task(&node.id).is_none()),
-    );
+    nodes.extend(told.into_iter().filter_map(|mut node| {
+        node.dependencies.retain(|id| !gone.contains(id));
+        (plan.task(&node.id).is_none() && !gone.contains(&node.id)).then_some(node)
+    }));
+    facts.claims.retain(|(id, _)| !gone.contains(id));
     let graph = Graph::new(nodes).ok()?;
     Some(Run::from_facts(Arc::new(graph), &facts))
 }

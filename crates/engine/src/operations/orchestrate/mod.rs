@@ -7,6 +7,7 @@ mod drawing;
 mod drawing_svg;
 mod exchange;
 mod merge;
+pub(crate) mod own_plan;
 mod owned;
 mod rescue;
 mod timeline;
@@ -32,6 +33,7 @@ use crate::kinds::FileKind;
 use crate::rebuild::TASKS_FILES;
 use crate::words::{cannot_be_read, shown};
 use crate::workspace;
+use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Summary};
 use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
 use bowline_machines::Machine as _;
@@ -141,6 +143,14 @@ impl Stamp {
     }
 }
 
+/// The number of tasks that a state file and its plan have together; nothing where there is no plan to go by.
+pub(crate) fn total_by_plan(file: &KnownFile, document: &JsonDocument) -> Option<usize> {
+    let root = file.path.parent()?.parent()?;
+    let plan = own_plan::find(root, document).filter(|plan| plan.usable().is_ok())?;
+    let run = merge::merged(document, &plan.file, Ticks::OfNewTasks)?;
+    Some(run.metrics().total_tasks)
+}
+
 /// The plan of a project, if it has one.
 fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
     for path in plan_places(root, told) {
@@ -210,8 +220,8 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         .parent()
         .and_then(Path::parent)
         .unwrap_or(Path::new("."));
-    // A plan that cannot be read leaves the file's own numbers.
-    let plan = find_plan(root, summary.plan_file.as_deref()).unwrap_or(None);
+    // A plan that cannot be read, or is that of another run, leaves the file's own numbers.
+    let plan = own_plan::find(root, &view.document);
     let mut view = view;
     if let Some(run) = plan
         .as_ref()

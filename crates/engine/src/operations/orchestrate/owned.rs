@@ -1,7 +1,7 @@
 //! An orchestration whose file somebody holds for a whole run: many moves, each durable at once, the file written now and then.
 
 use super::merge::{Ticks, merged};
-use super::verbs::{Orchestration, resolve, waits_for_section};
+use super::verbs::{Orchestration, resolve};
 use super::{Announced, Plan, Stamp};
 use crate::context::Context;
 use crate::effects::Owed;
@@ -25,6 +25,8 @@ const TRIES_MAX: usize = 5;
 pub struct Owned {
     orchestration: Orchestration,
     held: Held,
+    /// Lines of journals that were removed under this run.
+    lost_lines: u64,
     run: Run,
     document: JsonDocument,
     plan: Option<Plan>,
@@ -72,6 +74,7 @@ impl Orchestration {
         let mut owned = Owned {
             orchestration: self.clone(),
             held,
+            lost_lines: 0,
             run,
             document,
             plan,
@@ -109,9 +112,10 @@ impl Owned {
         Meta::read(self.document.value())
     }
 
-    /// The number of the last line of the journal: it has grown whenever somebody else takes the file.
+    /// The number of the last line of the journal: it has grown whenever somebody else takes the file. Lines of a journal that
+    /// was removed under this run count, too: agents take orders under a number that only grows.
     pub fn sequence(&self) -> u64 {
-        self.held.snapshot().seq
+        self.lost_lines + self.held.snapshot().seq
     }
 
     /// The orchestration.
@@ -122,11 +126,6 @@ impl Owned {
     /// The task a name means.
     pub fn resolve(&self, name: &str) -> Result<Id, Error> {
         resolve(self.run.graph(), name)
-    }
-
-    /// What a ready task still waits for because it is in a later section of its phase.
-    pub fn waits_for(&self, id: &str) -> Vec<Id> {
-        waits_for_section(&self.run, self.plan.as_ref(), id)
     }
 
     /// Makes a move, and says what follows once it is durable, which [`Owned::flush`] makes it. A refused one changes nothing.
@@ -153,11 +152,14 @@ impl Owned {
 
     /// Makes all moves durable that are not, with one flush.
     pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
+        if self.held.is_removed() {
+            return self.hold_again(context);
+        }
         if self.staged.is_empty() {
             return Ok(());
         }
         self.held.commit(&context.request(), &self.staged)?;
-        let (last, count) = (self.sequence(), self.staged.len());
+        let (last, count) = (self.held.snapshot().seq, self.staged.len());
         self.staged.clear();
         self.loose = true;
         // Every step is a line of its own, the last one the newest.
@@ -165,6 +167,21 @@ impl Owned {
             let behind = u64::try_from(count - 1 - place).unwrap_or_default();
             self.news.push((last.saturating_sub(behind), news));
         }
+        Ok(())
+    }
+
+    /// Takes the file anew after its folder was removed under the run, with lock and journal, and writes it as it should be.
+    fn hold_again(&mut self, context: &Context) -> Result<(), Error> {
+        let held = self.orchestration.file().file.hold(&context.request())?;
+        self.lost_lines = self.sequence();
+        self.held = held;
+        self.read_theirs()?;
+        // The document has what the staged moves and those in the lost journal led to.
+        self.staged.clear();
+        self.rewrite(context, "RUN")?;
+        let news = self.staged_news.drain(..).map(|(_, news)| news);
+        let last = self.held.snapshot().seq;
+        self.news.extend(news.map(|news| (last, news)));
         Ok(())
     }
 
@@ -216,7 +233,11 @@ impl Owned {
         }
         let request = context.request();
         let text = self.next(context).text().to_owned();
-        match self.held.write(&request, &text)? {
+        let written = match self.held.write(&request, &text) {
+            Err(_) if self.held.is_removed() => return self.hold_again(context),
+            written => written?,
+        };
+        match written {
             Written::Done { .. } => {
                 self.document = JsonDocument::parse(text.as_bytes())
                     .map_err(|_| self.orchestration.unreadable())?;

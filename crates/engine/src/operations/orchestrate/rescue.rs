@@ -132,6 +132,7 @@ impl Orchestration {
             "diff",
             "--no-color",
             "--no-ext-diff",
+            "--no-textconv",
             &base,
             &rescued.commit,
         ])?;
@@ -212,7 +213,8 @@ fn base(git: &Git, commit: &str) -> Result<String, Error> {
 
 fn files(git: &Git, commit: &str) -> Result<Vec<String>, Error> {
     let base = base(git, commit)?;
-    let text = git.text(&["diff", "--name-only", "--no-ext-diff", "-z", &base, commit])?;
+    let names = ["diff-tree", "-r", "--name-only", "--no-renames", "-z"];
+    let text = git.text(&[&names[..], &[&base, commit]].concat())?;
     let names = text.split('\0').filter(|it| !it.is_empty());
     Ok(names.map(str::to_owned).collect())
 }

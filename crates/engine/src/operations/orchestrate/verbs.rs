@@ -14,8 +14,8 @@ use bowline_formats::StateFormat as _;
 use bowline_formats::finding::Read;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Meta, Mode, OrchestrateFile};
+use bowline_formats::tasks_md::set_tick;
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
-use bowline_formats::tasks_md::{TasksFile, set_tick};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{
     Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
@@ -150,8 +150,7 @@ impl Orchestration {
 
     /// The plan that is used with a document; none where there is none that can be used.
     pub(super) fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
-        let told = orchestrate::plan_file(document.value());
-        let plan = find_plan(&self.root, told).ok().flatten();
+        let plan = super::own_plan::find(&self.root, document);
         plan.filter(|plan| plan.usable().is_ok())
     }
 
@@ -339,7 +338,7 @@ impl Orchestration {
         let metadata = json!({ "phase": phase, "git": *end != PhaseEnd::NoGit });
         let changed = self.transact(
             context,
-            |_, _| {
+            |_| {
                 Ok(Command::PhaseFinish {
                     phase,
                     end: end.clone(),
@@ -405,23 +404,7 @@ impl Orchestration {
     ) -> Result<Changed<TaskMoved>, Error> {
         let changed = self.transact(
             context,
-            |run, plan| {
-                let id = resolve(run.graph(), name)?;
-                let ready = run
-                    .node(&id)
-                    .is_some_and(|node| node.status == Status::Ready);
-                let waits_for = waits_for_section(run, plan, &id);
-                if trigger == "START" && ready && !waits_for.is_empty() {
-                    let phase = None;
-                    let refusal = Refusal::NotReady {
-                        id,
-                        waits_for,
-                        phase,
-                    };
-                    return Err(Error::Refused(refusal.into()));
-                }
-                Ok(command(id))
-            },
+            |run| Ok(command(resolve(run.graph(), name)?)),
             |before, after| {
                 let id = resolve(before.graph(), name).unwrap_or_else(|_| name.into());
                 let status = |run: &Run| run.node(&id).map_or("", |node| node.status.name());
@@ -457,7 +440,7 @@ impl Orchestration {
     fn transact(
         &self,
         context: &Context,
-        command: impl Fn(&Run, Option<&Plan>) -> Result<Command, Error>,
+        command: impl Fn(&Run) -> Result<Command, Error>,
         describe: impl Fn(&Run, &Run) -> Moved,
     ) -> Result<Changed<Run>, Error> {
         self.file.transact_on::<Orchestrate>(
@@ -467,7 +450,7 @@ impl Orchestration {
                 let both = plan.and_then(|plan| merged(document, &plan.file, Ticks::OfNewTasks));
                 both.unwrap_or(alone)
             },
-            |document, run, _| command(run, self.plan_beside(document).as_ref()),
+            |_, run, _| command(run),
             describe,
         )
     }
@@ -595,40 +578,4 @@ pub(super) fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
                 .collect(),
         }),
     }
-}
-
-/// What a task waits for because it is in a later section of its phase: `Phase 1.5` follows what stands in phase 1 before it.
-/// Nothing in a phase where a task needs one of a later section.
-pub(super) fn waits_for_section(run: &Run, plan: Option<&Plan>, id: &str) -> Vec<Id> {
-    let Some(file) = plan.map(|plan| &plan.file) else {
-        return Vec::new();
-    };
-    let Some(task) = file.task(id).filter(|task| task.section > 0) else {
-        return Vec::new();
-    };
-    if mixed(file, run, task.phase) {
-        return Vec::new();
-    }
-    let open = |id: &str| {
-        run.node(id)
-            .is_some_and(|node| node.status != Status::Completed)
-    };
-    let earlier = file
-        .tasks
-        .iter()
-        .filter(|it| it.phase == task.phase && it.section < task.section);
-    let earlier = earlier.filter(|it| open(it.id.as_str()));
-    earlier.map(|it| Id::from(it.id.as_str())).collect()
-}
-
-/// Whether a task of a phase needs one of a later section of it.
-fn mixed(file: &TasksFile, run: &Run, phase: u32) -> bool {
-    let section = |id: &str| file.task(id).map(|task| task.section);
-    run.graph().tasks_of(phase).iter().any(|id| {
-        let needs = run.graph().dependencies_of(id);
-        needs.iter().any(|need| {
-            let inside = run.graph().phase_of(need) == Some(phase);
-            inside && section(need) > section(id)
-        })
-    })
 }

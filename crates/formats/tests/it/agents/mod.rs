@@ -8,7 +8,7 @@ mod writing;
 use bowline_formats::agents::{Adapter, Protocol, Resume};
 
 /// Every recorded or made-up output, with its protocol.
-const OUTPUTS: [(&str, Protocol); 9] = [
+const OUTPUTS: [(&str, Protocol); 10] = [
     ("claude-recorded", Protocol::ClaudeStreamJson),
     ("claude-odd", Protocol::ClaudeStreamJson),
     ("codex-recorded-first", Protocol::CodexJson),
@@ -17,6 +17,7 @@ const OUTPUTS: [(&str, Protocol); 9] = [
     ("codex-odd", Protocol::CodexJson),
     ("acp-recorded", Protocol::Acp),
     ("acp-recorded-load", Protocol::Acp),
+    ("acp-recorded-codex", Protocol::Acp),
     ("acp", Protocol::Acp),
 ];
 

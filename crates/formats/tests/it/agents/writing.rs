@@ -28,7 +28,9 @@ fn request(protocol: Protocol, line: &str) -> Request<'static> {
 #[test]
 fn plain_text_is_told_in_markers() {
     let mut writer = Writer::new(Protocol::Markers);
-    assert_eq!(writer.start(Start::New { cwd: "/project" }), "");
+    assert_eq!(writer.greeting(), "");
+    let new = Start::New { cwd: "/project" };
+    assert_eq!(writer.open(new), Delivery::Nothing);
     assert_eq!(
         writer.write(ToAgent::Prompt("do\nit")),
         Delivery::Input("do\nit\n".to_owned())
@@ -138,17 +140,18 @@ fn claude_hears_prompts_answers_and_interrupts() {
 #[test]
 fn acp_hears_after_its_session_has_begun() {
     let mut writer = Writer::new(Protocol::Acp);
-    let start = writer.start(Start::New { cwd: "/project" });
-    let methods: Vec<Value> = start
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["method"].clone())
-        .collect();
-    assert_eq!(methods, ["initialize", "session/new"]);
-    let resumed = writer.start(Start::Resume {
+    let greeting: Value = serde_json::from_str(&writer.greeting()).unwrap();
+    assert_eq!(greeting["method"], "initialize");
+    // A client may refuse a conversation before it has answered the greeting.
+    let new = Start::New { cwd: "/project" };
+    assert_eq!(writer.open(new), Delivery::Later);
+    writer.initialized();
+    assert_eq!(input(writer.open(new))["method"], "session/new");
+    let resumed = writer.open(Start::Resume {
         cwd: "/project",
         session: "a-0",
     });
-    assert!(resumed.contains(r#""id":"session-load:a-0""#), "{resumed}");
+    assert_eq!(input(resumed)["id"], "session-load:a-0");
     assert_eq!(writer.write(ToAgent::Prompt("go")), Delivery::Later);
     writer.session("a-1");
     assert_eq!(

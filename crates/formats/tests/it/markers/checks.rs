@@ -70,6 +70,9 @@ fn environment_names() {
         ("HOME", "env_name_protected"),
         ("USER", "env_name_protected"),
         ("SHELL", "env_name_protected"),
+        ("LD_PRELOAD", "env_name_protected"),
+        ("BOWLINE_URL", "env_name_protected"),
+        ("BASH_ENV", "env_name_protected"),
         ("PATHS", ""),
     ] {
         let code =

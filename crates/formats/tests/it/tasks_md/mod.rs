@@ -6,6 +6,7 @@ mod hands;
 mod plans;
 mod properties;
 mod rows;
+mod shapes;
 mod ticks;
 
 use std::fmt::Write as _;

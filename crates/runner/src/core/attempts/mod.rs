@@ -17,14 +17,17 @@ mod reading;
 mod shell;
 mod workers;
 
+use super::or_end_process;
 use bowline_formats::agents::{Delivery, Event, Protocol, Resume, Writer};
 use bowline_supervisor::{Blocked, Exit, Shim, Spec, State, Status, Swept, Want};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 /// Bytes of standard error that are told with an end.
 pub const ERROR_TAIL_BYTES: usize = 4 << 10;
@@ -59,6 +62,9 @@ pub struct Begin {
     /// Its standard input ends behind what it is told first.
     pub close_input: bool,
 }
+
+/// Messages by which a client is greeted, where its protocol has a greeting; others follow them.
+pub const GREETINGS: u64 = 2;
 
 /// An attempt that was made before.
 #[derive(Debug, Clone)]
@@ -121,6 +127,11 @@ pub enum Happened {
     },
     /// The client takes no such message while it runs.
     Undelivered(Delivery),
+    /// The agent has read every message up to this number. A shim that cannot tell counts those it wrote.
+    InputRead {
+        /// The number of the last one.
+        upto: u64,
+    },
     /// It ended.
     Exited {
         /// How.
@@ -170,12 +181,19 @@ pub struct Attempts(Arc<Way>);
 struct Way {
     orders: Sender<(Arc<str>, Order)>,
     wake: UnixStream,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Way {
+    fn leave(&self) {
+        let _ = self.orders.send(("".into(), Order::Leave));
+        let _ = (&self.wake).write(&[0]);
+    }
 }
 
 impl Drop for Way {
     fn drop(&mut self) {
-        let _ = self.orders.send(("".into(), Order::Leave));
-        let _ = (&self.wake).write(&[0]);
+        self.leave();
     }
 }
 
@@ -189,15 +207,45 @@ impl std::fmt::Debug for Order {
 impl Attempts {
     /// Begins the thread. `sink` is called in it with all news: it hands them on, and never waits.
     pub fn drive(shim: Shim, sink: impl FnMut(News) + Send + 'static) -> io::Result<Attempts> {
+        Attempts::drive_counting(shim, &Arc::default(), sink)
+    }
+
+    /// The same, and counts the starts that were tried again because the machine lacked something for them.
+    pub fn drive_counting(
+        shim: Shim,
+        retries: &Arc<AtomicU64>,
+        sink: impl FnMut(News) + Send + 'static,
+    ) -> io::Result<Attempts> {
         let (orders, incoming) = channel();
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        let workers = workers::Workers::begin(shim, &orders, &wake)?;
-        std::thread::Builder::new()
-            .name("attempts".into())
-            .spawn(move || shell::run(incoming, woken, workers, Box::new(sink)))?;
-        Ok(Attempts(Arc::new(Way { orders, wake })))
+        let (workers, mut threads) = workers::Workers::begin(shim, &orders, &wake, retries)?;
+        let run = move || {
+            or_end_process(|| shell::run(incoming, woken, workers, Box::new(sink)));
+        };
+        let named = std::thread::Builder::new().name("attempts".into());
+        threads.push(named.spawn(run)?);
+        let threads = Mutex::new(threads);
+        Ok(Attempts(Arc::new(Way {
+            orders,
+            wake,
+            threads,
+        })))
+    }
+
+    /// Ends the threads and waits for them: no news come afterwards, and every agent goes on.
+    pub fn close(&self) {
+        self.0.leave();
+        let mut threads = self
+            .0
+            .threads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for thread in std::mem::take(&mut *threads) {
+            // One that panicked has ended as well.
+            let _ = thread.join();
+        }
     }
 
     /// Makes an attempt and starts its agent.

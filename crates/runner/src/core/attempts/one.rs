@@ -1,8 +1,9 @@
 //! One attempt: its connection, its orders and its output. It never waits.
 
 use super::reading::Reading;
-use super::workers::{Work, told};
-use super::{Begin, ERROR_TAIL_BYTES, Happened, Known, Message, Order};
+use super::workers::Work;
+use super::{Begin, ERROR_TAIL_BYTES, GREETINGS, Happened, Known, Message, Order};
+use crate::core::error_chain;
 use bowline_formats::agents::{Delivery, Protocol, Resume, Start, What, Writer};
 use bowline_supervisor::{
     Attempt, Blocked, Condition, Dialogue, Error, Event, Exit, Refused, State, Status, Stream, Want,
@@ -10,6 +11,7 @@ use bowline_supervisor::{
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between two tries to reach a shim that lives and does not answer.
@@ -85,6 +87,8 @@ pub(super) struct One {
     interrupts: u64,
     interrupts_wanted: u64,
     status: Option<Status>,
+    /// The last message that was reported as read.
+    read: u64,
     running_told: bool,
     blocked: Option<Blocked>,
     end: Option<End>,
@@ -105,18 +109,7 @@ impl One {
         let mut one = One::new(spec.fence, Reading::at(voice.clone(), Resume::default()));
         one.environment = Some(environment);
         one.writer = Writer::new(voice.protocol);
-        let cwd = spec.folder.to_string_lossy();
-        let hello = one.writer.start(match &session {
-            Some(session) => Start::Resume { cwd: &cwd, session },
-            None => Start::New { cwd: &cwd },
-        });
-        if !hello.is_empty() {
-            one.hear(Order::Say {
-                seq: None,
-                last: false,
-                message: super::raw(hello),
-            });
-        }
+        one.greet(&spec.folder, session);
         match first {
             Some(message) => one.hear(Order::Say {
                 seq: None,
@@ -124,7 +117,7 @@ impl One {
                 message,
             }),
             None if close_input => one.hear(Order::Say {
-                seq: None,
+                seq: Some(1),
                 last: true,
                 message: super::raw(String::new()),
             }),
@@ -137,13 +130,44 @@ impl One {
     /// An attempt made before.
     pub(super) fn attach(known: Known) -> Result<One, Error> {
         let attempt = Attempt::open(&known.folder)?;
+        let known_offset = known.resume.at.offset;
         let mut one = One::new(known.fence, Reading::at(known.voice.clone(), known.resume));
         one.writer = Writer::new(known.voice.protocol);
+        // Whoever began it may have died before it was greeted.
+        one.greet(&attempt.spec().folder, known.session.clone());
+        // The answer to the greeting is the first that it says.
+        if known_offset > 0 {
+            one.writer.initialized();
+        }
         if let Some(session) = &known.session {
             one.writer.session(session);
         }
         one.attempt = Some(attempt);
         Ok(one)
+    }
+
+    /// Greets a client and opens its conversation, as its first two messages: sent again, they are heard once.
+    fn greet(&mut self, folder: &Path, session: Option<String>) {
+        let greeting = self.writer.greeting();
+        if greeting.is_empty() {
+            return;
+        }
+        self.hear(Order::Say {
+            seq: Some(1),
+            last: false,
+            message: super::raw(greeting),
+        });
+        let cwd = folder.to_string_lossy().into_owned();
+        self.hear(Order::Say {
+            seq: Some(GREETINGS),
+            last: false,
+            message: Box::new(move |writer: &mut Writer| {
+                writer.open(match &session {
+                    Some(session) => Start::Resume { cwd: &cwd, session },
+                    None => Start::New { cwd: &cwd },
+                })
+            }),
+        });
     }
 
     fn new(fence: u64, reading: Reading) -> One {
@@ -164,6 +188,7 @@ impl One {
             interrupts: 0,
             interrupts_wanted: 0,
             status: None,
+            read: 0,
             running_told: false,
             blocked: None,
             end: None,
@@ -329,6 +354,11 @@ impl One {
         }
         self.environment = None;
         self.interrupts = self.interrupts.max(status.interrupts);
+        let read = status.input.read.unwrap_or(status.input.written);
+        if read > self.read {
+            self.read = read;
+            tell(Happened::InputRead { upto: read });
+        }
         if !self.running_told {
             self.running_told = true;
             tell(Happened::Running {
@@ -351,11 +381,15 @@ impl One {
         let Some(attempt) = self.attempt.clone() else {
             return Next::Wait;
         };
-        let mut session = None;
+        let (mut session, mut initialized) = (None, false);
         let read = self.reading.step(&attempt, now, &mut |what| {
+            initialized |= is_initialized(&what);
             session = session_in(&what).or(session.take());
             tell(what);
         });
+        if initialized {
+            self.writer.initialized();
+        }
         if let Some(session) = session {
             self.writer.session(&session);
         }
@@ -364,7 +398,7 @@ impl One {
             Err(error) => {
                 tell(Happened::Refused {
                     code: error.code(),
-                    message: told(&error),
+                    message: error_chain(&error),
                 });
                 true
             }
@@ -395,6 +429,8 @@ impl One {
                 message: exit.start_error,
             }),
             Some(End::Exited(exit)) => {
+                let upto = self.read_by_the_end(&exit);
+                tell(Happened::InputRead { upto });
                 let from = exit.err.saturating_sub(ERROR_TAIL_BYTES as u64);
                 let tail = attempt.read(Stream::Err, from, ERROR_TAIL_BYTES);
                 let tail = tail.map(|(_, bytes)| bytes).unwrap_or_default();
@@ -410,6 +446,14 @@ impl One {
             }
             None => Next::Wait,
         }
+    }
+
+    /// The last message that an agent read which has ended.
+    fn read_by_the_end(&self, exit: &Exit) -> u64 {
+        let before_unread = || Some(exit.unread.as_ref()?.from_seq.saturating_sub(1));
+        let accepted = || Some(self.status.as_ref()?.input.next.saturating_sub(1));
+        let known = exit.input_read.or_else(before_unread).or_else(accepted);
+        known.unwrap_or(u64::MAX)
     }
 
     fn connect(&mut self, attempt: &Attempt, now: Instant, tell: &mut dyn FnMut(Happened)) -> Next {
@@ -474,7 +518,7 @@ impl One {
                         if long && !self.silence_told {
                             self.silence_told = true;
                             tell(Happened::Silent {
-                                message: told(&error),
+                                message: error_chain(&error),
                             });
                         }
                     }
@@ -504,7 +548,7 @@ impl One {
                     link.cannot_hide = true;
                     tell(Happened::Refused {
                         code: error.code(),
-                        message: told(&error),
+                        message: error_chain(&error),
                     });
                 }
             }
@@ -537,7 +581,7 @@ impl One {
                     self.interrupts_wanted = 0;
                     tell(Happened::Refused {
                         code: error.code(),
-                        message: told(&error),
+                        message: error_chain(&error),
                     });
                 }
             }
@@ -596,6 +640,8 @@ fn say(
             Delivery::Input(text) => text,
             // Until the client has told its conversation.
             Delivery::Later => return,
+            // Its number is used up all the same: those behind it follow without a gap.
+            Delivery::Nothing if saying.seq.is_some() => String::new(),
             other @ (Delivery::NextRun(_) | Delivery::EndRun | Delivery::Nothing) => {
                 tell(Happened::Undelivered(other));
                 sayings.pop_front();
@@ -609,7 +655,7 @@ fn say(
             Err(error) => {
                 tell(Happened::Refused {
                     code: error.code(),
-                    message: told(&error),
+                    message: error_chain(&error),
                 });
                 sayings.pop_front();
                 continue;
@@ -617,6 +663,13 @@ fn say(
         }
         return;
     }
+}
+
+fn is_initialized(what: &Happened) -> bool {
+    let Happened::Output { events, .. } = what else {
+        return false;
+    };
+    events.iter().any(|event| event.what == What::Initialized)
 }
 
 /// The conversation that output tells of: messages may wait for it.
@@ -632,6 +685,6 @@ fn session_in(what: &Happened) -> Option<String> {
 
 pub(super) fn not_begun(error: &Error) -> Happened {
     Happened::NotBegun {
-        message: Some(told(error)),
+        message: Some(error_chain(error)),
     }
 }

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// Without any reason, everything is looked at this often.
 const LOOK_MS: u64 = 5_000;
 
+/// The pause after a wait that failed.
+const WAIT_FAILED_MS: u64 = 100;
+
 type Sink = Box<dyn FnMut(News) + Send>;
 
 /// Drives all attempts until it is told to leave.
@@ -55,9 +58,11 @@ pub(super) fn run(
                 }
             }
         }
-        let Ok(ready) = wait(&all, &woken) else {
-            return;
-        };
+        // Too little memory for the list of connections, say: everything is looked at instead.
+        let ready = wait(&all, &woken).unwrap_or_else(|_| {
+            std::thread::sleep(Duration::from_millis(WAIT_FAILED_MS));
+            all.keys().cloned().collect()
+        });
         // Whoever wrote here has also sent an order.
         let mut drop = [0; 64];
         while woken.read(&mut drop).is_ok_and(|count| count == drop.len()) {}

@@ -1,15 +1,24 @@
 //! Helpers for what takes its time: starting a shim, and looking after a lost attempt.
 
 use super::Order;
-use bowline_supervisor::{Attempt, Shim, Spec, Starter, Swept, sweep};
+use crate::core::error_chain;
+use bowline_store::Resource;
+use bowline_supervisor::{Attempt, Error, Shim, Spec, Starter, Swept, sweep};
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Shims started at once. Each start is a short program; more would only compete.
 const HELPERS: usize = 4;
+
+/// Between two tries of a start that the machine lacks something for.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// Something to be done.
 pub(super) enum Work {
@@ -22,37 +31,53 @@ pub(super) enum Work {
 }
 
 /// The way to them. They leave when it is gone.
-pub(super) struct Workers(Sender<(Arc<str>, Work)>);
+pub(super) struct Workers {
+    work: Sender<(Arc<str>, Work)>,
+    /// Gone with this, so that nothing is tried again afterwards.
+    _open: Arc<()>,
+}
 
 impl Workers {
     pub(super) fn begin(
         shim: Shim,
         orders: &Sender<(Arc<str>, Order)>,
         wake: &UnixStream,
-    ) -> io::Result<Workers> {
+        retries: &Arc<AtomicU64>,
+    ) -> io::Result<(Workers, Vec<JoinHandle<()>>)> {
         let (work, queue) = channel();
+        let open = Arc::new(());
         let queue = Arc::new(Mutex::new(queue));
+        let mut threads = Vec::new();
         for number in 0..HELPERS {
             let (mut starter, orders) = (Starter::new(shim.clone()), orders.clone());
             let (queue, wake) = (queue.clone(), wake.try_clone()?);
-            std::thread::Builder::new()
-                .name(format!("attempts-{number}"))
-                .spawn(move || {
-                    while let Some((id, work)) = next(&queue) {
-                        let done = carry_out(&mut starter, work);
-                        if orders.send((id, done)).is_err() {
-                            return;
-                        }
-                        let _ = (&wake).write(&[0]);
+            let (open, retries) = (Arc::downgrade(&open), retries.clone());
+            let named = std::thread::Builder::new().name(format!("attempts-{number}"));
+            threads.push(named.spawn(move || {
+                while let Some((id, work)) = next(&queue) {
+                    let retry = Retry {
+                        open: &open,
+                        retries: &retries,
+                    };
+                    let done =
+                        catch_unwind(AssertUnwindSafe(|| carry_out(&mut starter, work, &retry)));
+                    // A thread that dies of one start would leave all others undone.
+                    let done = done.unwrap_or_else(|_| {
+                        Order::Ready(Err("a panic at the start; the log has it".into()))
+                    });
+                    if orders.send((id, done)).is_err() {
+                        return;
                     }
-                })?;
+                    let _ = (&wake).write(&[0]);
+                }
+            })?);
         }
-        Ok(Workers(work))
+        Ok((Workers { work, _open: open }, threads))
     }
 
     pub(super) fn hand_over(&self, id: &Arc<str>, work: Work) {
         // They live as long as this does.
-        let _ = self.0.send((id.clone(), work));
+        let _ = self.work.send((id.clone(), work));
     }
 }
 
@@ -61,29 +86,47 @@ fn next(queue: &Mutex<Receiver<(Arc<str>, Work)>>) -> Option<(Arc<str>, Work)> {
     queue.recv().ok()
 }
 
-fn carry_out(starter: &mut Starter, work: Work) -> Order {
-    let mut started = |attempt: Attempt| starter.start(&attempt).map(|()| Box::new(attempt));
+/// Tries a start again while the machine lacks something for it.
+struct Retry<'r> {
+    open: &'r Weak<()>,
+    retries: &'r AtomicU64,
+}
+
+impl Retry<'_> {
+    /// Calls until it succeeds, fails for another reason, or nobody waits for it any more.
+    fn run<T>(&self, mut start: impl FnMut() -> Result<T, Error>) -> Result<T, String> {
+        loop {
+            let message = match start() {
+                Ok(done) => return Ok(done),
+                Err(error) => error_chain(&error),
+            };
+            if Resource::named_in(&message).is_none() || self.open.upgrade().is_none() {
+                return Err(message);
+            }
+            self.retries.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(AGAIN);
+        }
+    }
+}
+
+fn carry_out(starter: &mut Starter, work: Work, retry: &Retry<'_>) -> Order {
+    let mut started = |attempt: Attempt| {
+        let ready = retry.run(|| starter.start(&attempt));
+        Order::Ready(ready.map(|()| Box::new(attempt)))
+    };
     match work {
         Work::Make { folder, spec } => {
-            let ready = Attempt::create(&folder, *spec).and_then(&mut started);
-            Order::Ready(ready.map_err(|error| told(&error)))
+            let made = retry.run(|| Attempt::create(&folder, Spec::clone(&spec)));
+            match made {
+                Ok(attempt) => started(attempt),
+                Err(message) => Order::Ready(Err(message)),
+            }
         }
-        Work::Start(attempt) => Order::Ready(started(*attempt).map_err(|error| told(&error))),
+        Work::Start(attempt) => started(*attempt),
         // One that cannot be swept is as gone; what it left cannot be named.
         Work::Sweep(attempt) => Order::Swept(sweep(&attempt).unwrap_or(Swept {
             restless: true,
             ..Swept::default()
         })),
     }
-}
-
-/// An error with its causes, in one line.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -208,7 +208,7 @@ impl<W: Work> Crew<'_, W> {
         let mut learnt = false;
         for word in words {
             match word {
-                Word::Something | Word::Complete | Word::Promise => {}
+                Word::Something | Word::Valid | Word::Complete | Word::Promise => {}
                 Word::Line(line) => {
                     if let Some(why) = failure(&line, id) {
                         flight.failed = Some(Why::said(why));

@@ -338,6 +338,10 @@ impl<W: Work> Crew<'_, W> {
             (Stage::Checking | Stage::Idle, _) => note.stage = Stage::Idle,
         }
         let client = self.work.client(&unit)?;
+        if let Err(missing) = client.check_installed(&self.context, &self.settings) {
+            self.stopped = Some(missing);
+            return Ok(());
+        }
         let limit = self.limits.get(&client.name).copied().unwrap_or(0);
         let start = self.starts.full_until(now, 0).unwrap_or(now);
         let wait = note.not_before_ms.max(limit).max(start);
@@ -434,6 +438,7 @@ impl<W: Work> Crew<'_, W> {
             | Happened::Blocked(_)
             | Happened::Silent { .. }
             | Happened::Refused { .. }
+            | Happened::InputRead { .. }
             | Happened::Undelivered(_) => Ok(()),
         }
     }

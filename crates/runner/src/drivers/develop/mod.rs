@@ -456,9 +456,8 @@ impl Work for Develop {
             }
             (_, Ok(_)) => Ok(After::Done),
             (_, Err(error)) => match &error {
-                Error::Refused(Refused::Develop(Refusal::EvidenceRed { .. })) => {
-                    Ok(self.again(unit, why, Some(error)))
-                }
+                Error::Refused(Refused::Develop(Refusal::EvidenceRed { .. }))
+                | Error::ChangedWhileRunning { .. } => Ok(self.again(unit, why, Some(error))),
                 _ => Err(error),
             },
         }

@@ -60,7 +60,8 @@ fn tail(attempt: &Attempt, stream: Stream) -> String {
 impl Jobs {
     fn app_command(&self, row: &JobRow) -> Result<Vec<String>, Refused> {
         let name = row.about.type_name.as_ref();
-        let spec = name.and_then(|name| self.config().types.get(name));
+        let config = self.config();
+        let spec = name.and_then(|name| config.types.get(name));
         let command = spec.map(|spec| spec.app.clone()).unwrap_or_default();
         match command.is_empty() {
             true => Err(Refused::NoSuch {
@@ -120,8 +121,10 @@ impl Jobs {
         spec.name = text.clone();
         let attempt = Attempt::create(&folder.join(number.to_string()), spec);
         let attempt = attempt.map_err(|it| failed(&it))?;
-        let shim = &self.config().shim;
-        shim.start(&attempt).map_err(|it| failed(&it))?;
+        self.config()
+            .shim
+            .start(&attempt)
+            .map_err(|it| failed(&it))?;
         let mut environment = self.config().environment.clone();
         environment.insert("PORT".into(), text);
         let mut handle = Handle::attach(&attempt, 0).map_err(|it| failed(&it))?;

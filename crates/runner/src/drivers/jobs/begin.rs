@@ -14,7 +14,9 @@ use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{Command, Life, Message, Process};
-use bowline_store::{Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, unguessable};
+use bowline_store::{
+    Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, StoreError, unguessable,
+};
 use bowline_supervisor::{Spec, Want};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -76,17 +78,24 @@ impl Desk {
             session: row.about.session.clone(),
         };
         self.attempts.attach(&id, known);
-        self.hide(row, &id);
+        // A store that failed here is noted, and the next desk does it again.
+        let _ = self.hide(row, &id);
         true
     }
 
     /// Hides what people gave in whatever the agent prints, before it can know it.
-    fn hide(&self, row: &JobRow, id: &str) {
-        let values = prompt::provided(&*self.store, &self.key, &row.id);
+    fn hide(&self, row: &JobRow, id: &str) -> Result<(), StoreError> {
+        let values = self.provided(&row.id)?;
         if !values.is_empty() {
             let values = values.into_iter().map(|(_, value)| value).collect();
             self.attempts.hide(id, values);
         }
+        Ok(())
+    }
+
+    /// Values that were given to a job, by name.
+    pub(super) fn provided(&self, job: &str) -> Result<Vec<(String, String)>, StoreError> {
+        prompt::provided(&self.store, &self.key, job)
     }
 
     pub(super) fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
@@ -111,6 +120,13 @@ impl Desk {
         tokens.insert(token, (row.id.clone(), attempt));
     }
 
+    /// Ends the token of an attempt that is over.
+    pub(super) fn forget_token(&self, job: &str, attempt: u32) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.retain(|_, (of, number)| of != job || *number != attempt);
+        let _ = std::fs::remove_file(self.config.token(&attempt_id(job, attempt)));
+    }
+
     /// A token that only this attempt has, in a file that only its user can read.
     fn new_token(&self, row: &JobRow, attempt: u32) -> std::io::Result<PathBuf> {
         let file = self.config.token(&attempt_id(&row.id, attempt));
@@ -126,29 +142,20 @@ impl Desk {
     }
 
     /// Starts the process of the present attempt, in a folder that is ready.
-    pub(super) fn begin_attempt(&mut self, row: &JobRow) {
-        let attempt = row.job.attempt;
-        let id = attempt_id(&row.id, attempt);
-        if let Err(why) = self.try_begin(row, &id) {
-            let message = why;
-            let command = Command::SpawnFailed { attempt, message };
-            if let Ok(change) = self.step(row, command) {
-                self.stage_change(change);
-            }
-        }
-    }
-
-    fn try_begin(&mut self, row: &JobRow, id: &str) -> Result<(), String> {
+    pub(super) fn begin_attempt(&mut self, row: &JobRow) -> Result<(), String> {
+        let id = &attempt_id(&row.id, row.job.attempt);
         let io = |error: std::io::Error| error.to_string();
         let agent = self.agent(row).ok_or("no such agent")?.clone();
         let workspace = self.config.workspace(row);
+        let say = self.first_words(row, &self.own_first_words(row));
         let phase = row.job.phase;
-        let text = prompt::phase(&self.config, row, phase);
-        let file = prompt::file(&workspace, phase);
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(io)?;
-        }
-        std::fs::write(&file, &text).map_err(io)?;
+        let text = prompt::phase(&self.config, row, phase) + &self.history(row, &say);
+        let opening = self.opening(row, &say, &text);
+        let opening = opening.map_err(|error| error.to_string())?;
+        let file = prompt::file(&self.config.record_folder(row), phase);
+        // Where the command names the file, nothing else tells the process what those before it have not read.
+        let named = agent.command.iter().any(|it| it.contains("{prompt_file}"));
+        prompt::write(&file, if named { &opening } else { &text }).map_err(io)?;
         folders::describe(&self.config, row, self.now()).map_err(io)?;
         let token = self.new_token(row, row.job.attempt).map_err(io)?;
         let mut environment = self.environment(row, &agent, &workspace, &file);
@@ -161,13 +168,12 @@ impl Desk {
             environment.insert("BOWLINE_RESUME".into(), "1".into());
         }
         // A name that would change what the agent itself is told is given by message only.
-        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        let values = self.provided(&row.id).map_err(|error| error.to_string())?;
         let named = values
             .iter()
             .filter(|(name, _)| check_env_name(name).is_ok());
         environment.extend(named.cloned());
-        let text = self.opening(row, text);
-        let command = command(&agent, row, &text, &file, &workspace);
+        let command = command(&agent, row, &opening, &file, &workspace);
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
         spec.fence = u64::from(row.job.attempt);
@@ -188,11 +194,10 @@ impl Desk {
         Ok(())
     }
 
-    /// The prompt of a client that takes it on its command line only: what a new process is told first. Values are not among
-    /// it, because others can read a command line; they are in its environment.
-    fn opening(&self, row: &JobRow, phase: String) -> String {
+    /// What waits to be the first message of the present attempt.
+    fn own_first_words(&self, row: &JobRow) -> Vec<Message> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
-        let mut say: Vec<Message> = waiting
+        waiting
             .filter_map(|effect| match Carry::from_value(&effect.body) {
                 Ok(Carry::Tell {
                     attempt,
@@ -202,24 +207,24 @@ impl Desk {
                 _ => None,
             })
             .flatten()
-            .collect();
-        begin_with_the_phase(row, &mut say);
+            .collect()
+    }
+
+    /// The prompt of a client that gets it by its command line: what a new process is told first.
+    fn opening(&self, row: &JobRow, say: &[Message], phase: &str) -> Result<String, StoreError> {
         let mut text = String::new();
-        for message in &say {
+        for message in say {
             let words = match message {
-                Message::PhaseStart { .. } => phase.clone(),
-                Message::DependencyProvided { name, .. } => {
-                    format!("{name} is set in your environment.")
-                }
+                Message::PhaseStart { .. } => phase.to_owned(),
                 other => {
                     let alone = std::slice::from_ref(other);
-                    self.spelling(row, alone).words(alone)
+                    self.spelling(row, alone, true)?.words(alone)
                 }
             };
             text.push_str(words.trim_end());
             text.push('\n');
         }
-        text
+        Ok(text)
     }
 
     fn environment(
@@ -252,40 +257,46 @@ impl Desk {
         let Some(agent) = self.agent(row).cloned() else {
             return;
         };
-        let first = number == 1;
-        if first && agent.protocol == Protocol::CodexJson {
+        let (first, seq) = (number == 1, self.input_number(row, number));
+        let deaf = agent.protocol == Protocol::CodexJson;
+        if first && (deaf || prompt::in_command(&agent)) {
+            // It has its prompt; the number is used up all the same.
+            let nothing = crate::core::attempts::raw(String::new());
+            self.attempts.say(id, seq, deaf, nothing);
             return;
         }
-        let mut say = say.to_vec();
-        if first && prompt::in_command(&agent) {
-            // It has its prompt; the number is used up all the same.
-            say.clear();
-        } else if first {
-            begin_with_the_phase(row, &mut say);
-        }
-        let spelling = self.spelling(row, &say);
-        self.hide(row, id);
-        // A client that is asked for a conversation first has numbers of its own.
-        let seq = (agent.protocol != Protocol::Acp).then_some(number);
+        let say = say.to_vec();
+        // A value that cannot be hidden is not told; the failed store is noted, and the next desk tells it.
+        let (Ok(spelling), Ok(())) = (self.spelling(row, &say, first), self.hide(row, id)) else {
+            return;
+        };
         let message = Box::new(move |writer: &mut Writer| spelling.write(writer, &say));
-        self.attempts.say(id, seq, message);
+        self.attempts.say(id, seq, false, message);
     }
 
-    fn spelling(&self, row: &JobRow, say: &[Message]) -> Spelling {
-        let workspace = self.config.workspace(row);
+    /// What is needed to spell messages. A new process (`first`) has values in its environment and no conversation.
+    fn spelling(&self, row: &JobRow, say: &[Message], first: bool) -> Result<Spelling, StoreError> {
+        let records = self.config.record_folder(row);
+        let values = match first {
+            true => None,
+            false => Some(self.provided(&row.id)?),
+        };
         let mut spelling = Spelling {
             prompts: Vec::new(),
-            values: prompt::provided(&*self.store, &self.key, &row.id),
+            values,
             permissions: Vec::new(),
             asked: Vec::new(),
         };
         for message in say {
             match message {
                 Message::PhaseStart { phase } => {
-                    let file = prompt::file(&workspace, *phase);
-                    let text = prompt::phase(&self.config, row, *phase);
+                    let file = prompt::file(&records, *phase);
+                    let mut text = prompt::phase(&self.config, row, *phase);
+                    if first {
+                        text += &self.history(row, say);
+                    }
                     // Told in the message as well; the file is for those who would rather read it.
-                    let _ = std::fs::write(&file, &text);
+                    let _ = prompt::write(&file, &text);
                     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
                     let spec = self.config.types.get(type_name);
                     let name = spec.and_then(|spec| spec.phase(*phase));
@@ -309,18 +320,18 @@ impl Desk {
                 _ => {}
             }
         }
-        spelling
+        Ok(spelling)
     }
 
-    pub(super) fn interrupt(&mut self, row: &JobRow, id: &str) {
-        let protocol = self.agent(row).map(|agent| agent.protocol);
-        match protocol {
-            Some(Protocol::ClaudeStreamJson | Protocol::Acp) => {
-                let message = Box::new(|writer: &mut Writer| writer.write(ToAgent::Interrupt));
-                self.attempts.say(id, None, message);
-            }
-            Some(Protocol::Markers | Protocol::CodexJson) | None => self.attempts.interrupt(id),
+    /// Interrupts an attempt: by a message with a number where its client takes one.
+    pub(super) fn interrupt(&mut self, row: &JobRow, id: &str, number: u64) {
+        if !takes_interrupts(self.agent(row)) {
+            self.attempts.interrupt(id);
+            return;
         }
+        let seq = self.input_number(row, number).filter(|_| number > 0);
+        let message = Box::new(|writer: &mut Writer| writer.write(ToAgent::Interrupt));
+        self.attempts.say(id, seq, false, message);
     }
 
     /// Has an agent look at a finished phase, where its type wants that. Says whether one does.
@@ -345,14 +356,16 @@ impl Desk {
         let id = verifier_id(&row.id, verification);
         let workspace = self.config.workspace(row);
         let text = prompt::verification(&self.config, row, row.job.phase, files);
-        let file = workspace
+        let file = self.config.record_folder(row);
+        let file = file
             .join(".metadata")
             .join(format!("verify-{verification}.md"));
-        let _ = std::fs::write(&file, &text);
+        let _ = prompt::write(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
         let mut looking = live(row, verification, true);
         looking.since = self.now().0;
         looking.protocol = agent.protocol;
+        looking.files = files.to_vec();
         self.live.insert(id.clone(), looking);
         let voice = Voice {
             protocol: agent.protocol,
@@ -418,7 +431,7 @@ impl Desk {
     /// News of an agent that looks at a phase: its result, or an end without one, which has not passed. Either counts when
     /// its process is over, so that none is left behind.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
-        let (used, criteria) = match what {
+        let (used, criteria, files) = match what {
             Happened::Output {
                 offset,
                 bytes,
@@ -448,7 +461,7 @@ impl Desk {
             }
             Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
                 match self.live.remove(id) {
-                    Some(live) => (live.used, live.found),
+                    Some(live) => (live.used, live.found, live.files),
                     None => return,
                 }
             }
@@ -485,10 +498,6 @@ impl Desk {
         }
         self.busy.remove(job);
         let mut advance = Advance::at(self.now());
-        let files = match &row.job.life {
-            Life::Verifying { deliverables } => deliverables.clone(),
-            _ => Vec::new(),
-        };
         advance
             .changes
             .extend(self.verified(&row, ticket, issues, rows, files));
@@ -503,6 +512,12 @@ impl Desk {
     }
 }
 
+/// Whether the client of an agent is interrupted by a message, and not by a signal.
+pub(super) fn takes_interrupts(agent: Option<&AgentSpec>) -> bool {
+    let protocol = agent.map(|it| it.protocol);
+    matches!(protocol, Some(Protocol::ClaudeStreamJson | Protocol::Acp))
+}
+
 fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
     Live {
         job: row.id.clone(),
@@ -512,15 +527,17 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         begun_here: false,
         unwritten: None,
         told: Vec::new(),
+        read: 0,
         protocol: Protocol::Markers,
         found: None,
+        files: Vec::new(),
         used: Used::default(),
     }
 }
 
 /// A new process knows nothing: it is told its phase, and then what the one before was to be told. One that goes on with a
 /// conversation knows its phase.
-fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
+pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
     let phase = row.job.phase;
     let told = say
         .iter()

@@ -4,35 +4,39 @@
 //! |---|---|
 //! | spawn | the folder of the attempt: one that is there is attached to, and a lost one is never started again |
 //! | signal | a level: the last one counts, and whoever attaches gives it anew; an end is settled when the attempt is over |
-//! | tell | the number of the message; settled when the attempt is over, sent again by whoever comes after us until then |
-//! | interrupt | once more than wanted is harmless |
+//! | tell | the number of the message; settled when a process has read it, sent again until then (`delivery.rs`) |
+//! | interrupt | its number, where it is a message; else once more than wanted is harmless |
 //! | snapshot | its own id: a second one is a second checkpoint |
 //! | verify | the ticket: an answer to another one is refused |
 //! | zip, error log | the same file is written again |
 //! | notify | whoever delivers it has its number |
 
 use super::decide::new_id;
+use super::delivery::Told;
 use super::desk::{Desk, Live};
 use super::flight::After;
+use super::named_workspace::check_workspace;
+use super::phase_files::PhaseChanges;
 use super::workshop::{Came, Finished, Task};
-use super::{attempt_id, prompt, verifier_id};
+use super::{Reply, attempt_id, verifier_id};
 use bowline_formats::checkpoint::Provided;
 use bowline_formats::job::{Carry, Wire as _};
-use bowline_machines::job::{Command, Level, Life, Message, Process, SpawnFrom};
+use bowline_machines::Timestamp;
+use bowline_machines::job::{Command, Level, Life, Process, SpawnFrom};
 use bowline_store::{
     About, Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind,
-    RecordQuery, Settle, VerificationRow,
+    RecordQuery, Resource, Settle, Store as _, StoreError, VerificationRow,
 };
 use bowline_supervisor::Want;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A message to an attempt that is not over.
-#[derive(Debug)]
-pub(super) struct Told {
-    pub(super) effect: u64,
-    pub(super) number: u64,
-    pub(super) say: Vec<Message>,
-}
+/// Seconds until an effect is tried again that failed for lack of resources, and how often unless the task needs it.
+const HELD_S: i64 = 1;
+const HELD_TRIES_MAX: u32 = 10;
 
 /// What became of an effect now.
 pub(super) enum Carried {
@@ -91,6 +95,7 @@ impl Desk {
     fn carry(&mut self, effect: &EffectRow, carry: Carry) -> Carried {
         let job = effect.job.clone();
         let Ok(row) = self.row(&job) else {
+            // It is gone; a store that failed is noted, and nothing is settled.
             return Carried::Done;
         };
         match carry {
@@ -105,13 +110,7 @@ impl Desk {
                     return Carried::Done;
                 }
                 // Nobody else looks after an attempt that is over for its job.
-                if let Some(live) = self.live.get_mut(&id) {
-                    live.told.push(Told {
-                        effect: effect.id,
-                        number: 0,
-                        say: Vec::new(),
-                    });
-                }
+                self.hand_over(&id, vec![without_words(effect.id, 0)]);
                 Carried::Kept
             }
             Carry::Tell {
@@ -119,28 +118,26 @@ impl Desk {
                 number,
                 say,
             } => {
+                let effect = effect.id;
+                let message = Told {
+                    effect,
+                    number,
+                    say,
+                };
+                self.deliver(&row, attempt, message)
+            }
+            Carry::Interrupt { attempt, number } => {
                 let id = attempt_id(&job, attempt);
-                let present = row.job.attempt == attempt && row.job.process == Process::Live;
-                if !present || !self.live.contains_key(&id) {
+                if !self.live.contains_key(&id) {
                     return Carried::Done;
                 }
-                self.tell(&row, &id, number, &say);
-                let effect = effect.id;
-                if let Some(live) = self.live.get_mut(&id) {
-                    live.told.push(Told {
-                        effect,
-                        number,
-                        say,
-                    });
+                self.interrupt(&row, &id, number);
+                if number == 0 {
+                    return Carried::Done;
                 }
+                // Sent again until it is read: messages behind it have the numbers that follow.
+                self.hand_over(&id, vec![without_words(effect.id, number)]);
                 Carried::Kept
-            }
-            Carry::Interrupt { attempt } => {
-                let id = attempt_id(&job, attempt);
-                if self.live.contains_key(&id) {
-                    self.interrupt(&row, &id);
-                }
-                Carried::Done
             }
             Carry::Snapshot(reason) => {
                 self.snapshot(effect.id, row, reason.name());
@@ -167,6 +164,7 @@ impl Desk {
                     verification,
                     workspace: self.config.workspace(&row),
                     phase: spec.and_then(|spec| spec.phase(phase)).cloned(),
+                    changes: self.phase_changes(&row),
                     limit: Duration::from_secs(self.config.verify_s),
                     environment: self.config.environment.clone(),
                 });
@@ -175,16 +173,22 @@ impl Desk {
             Carry::Notify(_) if self.config.notifies => Carried::Kept,
             Carry::Notify(_) => Carried::Done,
             Carry::ZipArtifacts => {
+                let Ok(secrets) = self.values(&job) else {
+                    return Carried::Waits;
+                };
                 self.workshop.give(Task::Archive {
                     effect: effect.id,
                     workspace: self.config.workspace(&row),
                     to: self.archive_of(&job).join("artifacts.zip"),
-                    secrets: self.values(&job),
+                    secrets,
                     job,
                 });
                 Carried::Busy
             }
             Carry::SaveErrorLog => {
+                let Ok(secrets) = self.values(&job) else {
+                    return Carried::Waits;
+                };
                 let folder = |attempt| self.config.attempt(&attempt_id(&job, attempt));
                 self.workshop.give(Task::ErrorLog {
                     effect: effect.id,
@@ -192,13 +196,28 @@ impl Desk {
                         .map(|it| folder(it).join("err"))
                         .collect(),
                     to: self.archive_of(&job).join("error.log"),
-                    secrets: self.values(&job),
+                    secrets,
                     job,
                 });
                 Carried::Busy
             }
             Carry::Remove => Carried::Done,
         }
+    }
+
+    /// The code before and after the present phase, where both were saved.
+    fn phase_changes(&self, row: &JobRow) -> Option<PhaseChanges> {
+        let (from, to) = (row.about.phase_ref.clone()?, self.saved_code(&row.about)?);
+        Some(PhaseChanges {
+            repository: super::workshop::repository(&self.config, row).ok()?,
+            from,
+            to,
+            list: self
+                .config
+                .data
+                .join("side")
+                .join(format!("{}.names", row.id)),
+        })
     }
 
     /// An earlier process of ours began one that looks at the phase. It is taken up even if nobody waits for it any more: somebody
@@ -212,9 +231,9 @@ impl Desk {
         self.config.data.join("archives").join(job)
     }
 
-    fn values(&self, job: &str) -> Vec<String> {
-        let values = prompt::provided(&*self.store, &self.key, job);
-        values.into_iter().map(|(_, value)| value).collect()
+    fn values(&self, job: &str) -> Result<Vec<String>, StoreError> {
+        let values = self.provided(job)?.into_iter();
+        Ok(values.map(|(_, value)| value).collect())
     }
 
     fn carry_spawn(&mut self, effect: u64, row: &JobRow, attempt: u32, from: SpawnFrom) -> Carried {
@@ -236,23 +255,62 @@ impl Desk {
             self.attached(row, attempt);
             return Carried::Done;
         }
+        if !row.about.share_workspace && self.is_folder_being_left(row) {
+            return Carried::Waits;
+        }
         if row.about.starts.len() > self.config.runs_per_hour {
             self.too_many_runs(row, attempt);
+            return Carried::Done;
+        }
+        if let Some(path) = &row.about.workspace
+            && let Err(fault) = check_workspace(&self.config.data, Path::new(path))
+        {
+            let message = format!("the workspace {path} {fault}");
+            let command = Command::SpawnFailed { attempt, message };
+            if let Ok(change) = self.step(row, command) {
+                self.stage_change(change);
+            }
             return Carried::Done;
         }
         let restore = match &from {
             SpawnFrom::Start | SpawnFrom::Latest => None,
             SpawnFrom::Checkpoint(checkpoint) => self.code_of(row, checkpoint),
         };
+        // A folder of ours begins empty, unless it is a copy.
+        let filled = row.about.workspace.is_some() || restore.is_some();
+        let first_state =
+            (attempt == 1 && filled).then(|| (Arc::clone(&self.config), Box::new(row.clone())));
         self.workshop.give(Task::Prepare {
             effect,
             job: row.id.clone(),
             attempt,
             workspace: self.config.workspace(row),
+            records: self.config.record_folder(row),
             restore,
+            first_state,
             environment: self.config.environment.clone(),
         });
         Carried::Busy
+    }
+
+    /// Whether a task that is over still has a process in the same folder, or files of it to be saved.
+    fn is_folder_being_left(&self, row: &JobRow) -> bool {
+        let saves = |effect: &EffectRow| {
+            let carry = Carry::from_value(&effect.body);
+            matches!(carry, Ok(Carry::Snapshot(_) | Carry::ZipArtifacts))
+        };
+        let saving = self.effects.iter();
+        let saving = saving.filter(|(_, of)| of.iter().any(saves));
+        let saving = saving.map(|(job, _)| job);
+        let alive = self.live.values().map(|live| &live.job);
+        let others = alive.chain(saving).filter(|job| **job != row.id);
+        let others: BTreeSet<&String> = others.collect();
+        others.into_iter().any(|job| {
+            let over =
+                |other: &JobRow| matches!(other.job.life, Life::Completed { .. } | Life::Failed(_));
+            let other = self.row(job).ok().filter(over);
+            other.is_some_and(|other| self.index.claims().overlap(row, &other))
+        })
     }
 
     /// The code of a checkpoint: repository, ref, and whether the folder is new.
@@ -318,9 +376,35 @@ impl Desk {
         });
     }
 
+    /// Removes what a forgotten job left, once no worker has its files in hand.
+    pub(super) fn remove_files(&mut self, row: JobRow, reply: Reply) {
+        // One that looks at a phase is ended with its folder.
+        let waits = |(_, until): &(u32, Timestamp)| until.0 < i64::MAX;
+        let in_hand = self.busy.contains(&row.id)
+            && !self.verifying.contains_key(&row.id)
+            && !self.held.get(&row.id).is_some_and(waits);
+        match in_hand {
+            true => drop(self.leaving.insert(row.id.clone(), (row, reply))),
+            false => self.workshop.remove(row, reply),
+        }
+    }
+
     /// Something was finished in the workshop.
     pub(super) fn finished(&mut self, finished: Finished) {
         let Finished { effect, job, what } = finished;
+        if let Some((row, reply)) = self.leaving.remove(&job) {
+            self.busy.remove(&job);
+            self.workshop.remove(row, reply);
+            return;
+        }
+        let first = self.effects.get(&job).and_then(|it| it.front());
+        if first.is_none_or(|it| it.id != effect) {
+            // Settled before the dispatcher started anew, or of a task that is gone or about to go: its removal waits for this.
+            if first.is_none() {
+                self.busy.remove(&job);
+            }
+            return;
+        }
         self.busy.remove(&job);
         let Ok(row) = self.row(&job) else { return };
         let mut advance = Advance::at(self.now());
@@ -329,8 +413,15 @@ impl Desk {
             Came::Done => {}
             // Unless it was given up, or replaced, while its folder was made ready.
             Came::Ready { attempt } => {
-                if row.job.attempt == attempt && row.job.process == Process::Live {
-                    self.begin_attempt(&row);
+                if row.job.attempt == attempt
+                    && row.job.process == Process::Live
+                    && let Err(message) = self.begin_attempt(&row)
+                {
+                    if self.hold(&job, &message, u32::MAX) {
+                        return;
+                    }
+                    let command = Command::SpawnFailed { attempt, message };
+                    advance.changes.extend(self.step(&row, command).ok());
                 }
             }
             Came::Saved { id, at, row: saved } => {
@@ -366,8 +457,16 @@ impl Desk {
             Came::Failed(note) => {
                 // A process whose folder cannot be made ready cannot be started; everything else goes on without.
                 let first = self.effects.get(&job).and_then(|it| it.front());
-                let spawn = first.and_then(|it| Carry::from_value(&it.body).ok());
-                if let Some(Carry::Spawn { attempt, .. }) = spawn {
+                let carry = first.and_then(|it| Carry::from_value(&it.body).ok());
+                // What a task cannot go on without is tried until it is not wanted any more.
+                let tries = match carry {
+                    Some(Carry::Spawn { .. } | Carry::Verify { .. }) => u32::MAX,
+                    Some(_) | None => HELD_TRIES_MAX,
+                };
+                if self.hold(&job, &note, tries) {
+                    return;
+                }
+                if let Some(Carry::Spawn { attempt, .. }) = carry {
                     let message = note.clone();
                     let command = Command::SpawnFailed { attempt, message };
                     advance.changes.extend(self.step(&row, command).ok());
@@ -376,8 +475,34 @@ impl Desk {
             }
         }
         advance.settled.push(Settle { effect, end });
+        self.held.remove(&job);
         self.pop(&job);
         self.stage(advance, After::Nothing);
+    }
+
+    /// Keeps an effect that failed because the machine lacks something, to try it again soon. Says whether it does.
+    fn hold(&mut self, job: &str, note: &str, tries_max: u32) -> bool {
+        let tries = self.held.get(job).map_or(0, |(tries, _)| *tries);
+        if Resource::named_in(note).is_none() || tries >= tries_max {
+            return false;
+        }
+        self.failures.retries.fetch_add(1, Ordering::Relaxed);
+        let at = Timestamp(self.now().0 + HELD_S);
+        self.held
+            .insert(job.to_owned(), (tries.saturating_add(1), at));
+        self.busy.insert(job.to_owned());
+        true
+    }
+
+    /// Lets effects be tried again whose time has come.
+    pub(super) fn release_held(&mut self) {
+        let now = self.now();
+        for (job, (_, at)) in &mut self.held {
+            if *at <= now {
+                *at = Timestamp(i64::MAX);
+                self.busy.remove(job);
+            }
+        }
     }
 
     /// What a verification comes to, for the machine and for people.
@@ -394,6 +519,7 @@ impl Desk {
             true => Command::VerificationPassed {
                 verification,
                 review: new_id("rev"),
+                deliverables: files.len() as u64,
             },
             false => Command::VerificationFailed {
                 verification,
@@ -435,6 +561,16 @@ impl Desk {
 /// Whether this verification is the one the job waits for.
 pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
     matches!(row.job.life, Life::Verifying { .. }) && row.job.verifications == verification
+}
+
+/// An effect that is done with its attempt, or when what was sent under its number is read.
+fn without_words(effect: u64, number: u64) -> Told {
+    let say = Vec::new();
+    Told {
+        effect,
+        number,
+        say,
+    }
 }
 
 pub(super) fn level(want: Level) -> Want {

@@ -1,19 +1,23 @@
 //! Wishes of people, and exact words of agents.
 
-use super::desk::Desk;
+use super::desk::{Desk, resolve_workspace};
 use super::flight::{After, Answer};
+use super::named_workspace::check_workspace;
 use super::permits::PERSON;
 use super::wish::{Asked, Edit, Refused, Wish};
-use super::{Reply, prompt};
-use bowline_formats::markers::check::{AnswerError, check_answer, check_value};
+use super::{Reply, folders, prompt};
+use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is_protected};
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{self, Checkpoint, Command, Job, JobMachine, Kind, Marker, StepAt};
+use bowline_machines::job::{
+    self, Checkpoint, Command, Fork, Job, JobMachine, Kind, Marker, StepAt,
+};
 use bowline_store::{
     About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
-    Request, SaidRow, unguessable,
+    Request, SaidRow, Store as _, unguessable,
 };
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Letters of an id.
@@ -65,7 +69,7 @@ impl Desk {
             return;
         }
         let verb = asked.wish.verb();
-        let request = asked.request.map(|id| (id, print(&asked.wish)));
+        let request = asked.request.map(|id| (id, asked.wish.fingerprint()));
         let deleted = match &asked.wish {
             Wish::Delete(task) => self.row(task).ok().map(Box::new),
             _ => None,
@@ -86,7 +90,10 @@ impl Desk {
                     answer: json!({ "job": job, "made": made }),
                 });
                 let after = match deleted {
-                    Some(row) => After::Remove(reply, row),
+                    Some(row) => {
+                        folders::note_removal(&self.config, &row);
+                        After::Remove(reply, row)
+                    }
                     None => {
                         let row = None;
                         After::Reply(reply, Answer { job, made, row })
@@ -104,7 +111,7 @@ impl Desk {
         let again = Advance {
             request: Some(Request {
                 id: id.into(),
-                print: print(wish),
+                print: wish.fingerprint(),
                 answer: Value::Null,
             }),
             ..Advance::at(self.now())
@@ -144,13 +151,21 @@ impl Desk {
             }
             Wish::Edit { task, edit } => return self.edit(&task, *edit, version),
             Wish::Retry(task) => return self.retry(&task, version),
-            Wish::Fork(checkpoint) => return self.fork(&checkpoint),
+            Wish::Fork { checkpoint, fork } => return self.fork(&checkpoint, fork),
             Wish::Restore { task, checkpoint } => {
                 let (job, at) = self.checkpoint(&checkpoint)?;
                 if job != task {
                     return Err(no_such("checkpoint", &checkpoint));
                 }
-                (task, Command::Restore(at))
+                let mut row = self.at(&task, version)?;
+                resolve_workspace(&mut row);
+                let shares = row.about.share_workspace;
+                let held_by = self.index.claims().holder(&row).filter(|_| !shares);
+                let command = Command::Restore {
+                    checkpoint: at,
+                    held_by,
+                };
+                return Ok(Decided::of(self.step(&row, command)?));
             }
             Wish::Say { task, text } => return self.say(&task, text, version),
             Wish::Unsay(said) => (self.of("message", &said)?, Command::Unsay { id: said }),
@@ -159,6 +174,18 @@ impl Desk {
                 feedback,
                 comments,
             } => return self.request_changes(review, &feedback, comments, version),
+            Wish::RequestTaskChanges {
+                task,
+                feedback,
+                comments,
+            } => {
+                let review = self.open_review(&task, "request changes")?;
+                return self.request_changes(review, &feedback, comments, version);
+            }
+            Wish::ApproveTask { task, comment } => {
+                let review = self.open_review(&task, "approve")?;
+                (task, Command::Approve { review, comment })
+            }
             Wish::Answer { question, text } => return self.answer(question, &text, version),
             Wish::Provide { dependency, value } => {
                 return self.provide(dependency, &value, version);
@@ -193,10 +220,9 @@ impl Desk {
                 Command::Approve { review, comment },
             ),
             Wish::Skip(question) => (self.of("question", &question)?, Command::Skip { question }),
-            Wish::Reject { dependency, reason } => (
-                self.of("dependency", &dependency)?,
-                Command::Reject { dependency, reason },
-            ),
+            Wish::Reject { dependency, reason } => {
+                return self.reject(dependency, reason, version);
+            }
             Wish::Tokens {
                 task,
                 attempt,
@@ -212,6 +238,20 @@ impl Desk {
         };
         let row = self.at(&task, version)?;
         Ok(Decided::of(self.step(&row, command)?))
+    }
+
+    /// The open review of a task.
+    fn open_review(&self, task: &str, command: &'static str) -> Result<String, Refused> {
+        let job = self.row(task)?.job;
+        let open = job.open_review().map(|review| review.id.clone());
+        open.ok_or_else(|| {
+            Refused::Rule(job::Refusal::NotAllowed {
+                command,
+                task: job.task_status(),
+                agent: job.agent_status(),
+                allowed: job::allowed_actions(&job),
+            })
+        })
     }
 
     /// The job, if it is at the version that is meant.
@@ -291,8 +331,16 @@ impl Desk {
             ..edit
         };
         self.known_agent(about.agent.as_ref())?;
+        if let Some(path) = &about.workspace {
+            let checked = check_workspace(&self.config.data, Path::new(path));
+            checked.map_err(|fault| Refused::BadWorkspace {
+                path: path.clone(),
+                fault,
+            })?;
+        }
         self.needs(&id, edit.depends_on.as_deref().unwrap_or_default())?;
         about.created_at = at.0;
+        about.real_workspace = None;
         let draft = Job {
             limits: self.config.limits,
             ..Job::draft()
@@ -303,12 +351,14 @@ impl Desk {
             let step = JobMachine::step(&next, Command::Submit, at)?;
             (next, effects) = (step.next, step.effects);
         }
-        let row = JobRow {
+        let mut row = JobRow {
             id,
             version: 0,
             job: draft.into(),
-            about: about.clone().into(),
+            about: about.into(),
         };
+        resolve_workspace(&mut row);
+        let about = About::clone(&row.about);
         Ok(Decided::of(self.follow(&row, next, about, effects, at)))
     }
 
@@ -378,6 +428,11 @@ impl Desk {
             agent: like.agent.clone(),
             // A fork has a folder of its own; a retry takes the same one up again where a person named it.
             workspace: like.workspace.clone().filter(|_| forked_from.is_none()),
+            real_workspace: like
+                .real_workspace
+                .clone()
+                .filter(|_| forked_from.is_none()),
+            share_workspace: like.share_workspace && forked_from.is_none(),
             label: like.label.clone(),
             budget: like.budget,
             created_at: at,
@@ -405,7 +460,7 @@ impl Desk {
         Ok((record.job, checkpoint))
     }
 
-    fn fork(&mut self, id: &str) -> Result<Decided, Refused> {
+    fn fork(&mut self, id: &str, fork: Fork) -> Result<Decided, Refused> {
         let (task, checkpoint) = self.checkpoint(id)?;
         let row = self.row(&task)?;
         let new = new_id("task");
@@ -415,7 +470,7 @@ impl Desk {
         };
         let change = self.step(&row, command)?;
         let from = Some((task, id.to_owned()));
-        let made = self.anew(&new, row.job.forked(checkpoint), &row, from);
+        let made = self.anew(&new, row.job.forked(checkpoint, fork), &row, from);
         Ok(Decided {
             changes: vec![change, made],
             job: Some(new),
@@ -431,15 +486,11 @@ impl Desk {
             text: text.clone(),
         };
         let mut change = self.step(&row, command)?;
-        // One that runs is told at once; otherwise it waits with the machine.
-        let Next::Is(next, _) = &change.next else {
-            return Err(Refused::Failed("nothing was decided".into()));
-        };
-        let waits = !next.unsaid.is_empty();
+        // Until a process has read it.
         let body = RecordBody::Said(SaidRow {
             text,
-            status: if waits { "queued" } else { "delivered" }.into(),
-            settled_at: (!waits).then_some(self.now().0),
+            status: "queued".into(),
+            settled_at: None,
         });
         let record = Record {
             id: id.clone(),
@@ -561,6 +612,23 @@ impl Desk {
         Ok(Decided::of(change))
     }
 
+    fn reject(
+        &mut self,
+        dependency: String,
+        reason: String,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("dependency", &dependency)?, version)?;
+        let (id, why) = (dependency.clone(), Some(reason.clone()));
+        let mut change = self.step(&row, Command::Reject { dependency, reason })?;
+        for record in change.records.iter_mut().filter(|it| it.id == id) {
+            if let RecordBody::Dependency(row) = &mut record.body {
+                row.reason = why.clone();
+            }
+        }
+        Ok(Decided::of(change))
+    }
+
     fn said_exactly(
         &mut self,
         task: &str,
@@ -573,6 +641,9 @@ impl Desk {
                 question.id = new_id("q");
                 let id = question.id.clone();
                 (Marker::Question(question), Some(id))
+            }
+            Marker::DependencyRequest(needed) if is_protected(&needed.name) => {
+                return Err(Refused::ProtectedName { name: needed.name });
             }
             Marker::DependencyRequest(mut needed) => {
                 needed.id = new_id("dep");
@@ -616,65 +687,4 @@ fn changed(verb: &str) -> NewEvent {
         kind: EventKind::Agent,
         body: json!({ "changed": verb }),
     }
-}
-
-/// What a request asks for, without any value that was given.
-fn print(wish: &Wish) -> String {
-    let rest = match wish {
-        Wish::Create {
-            title,
-            description,
-            depends_on,
-            scheduled_for,
-            about,
-            submit,
-        } => {
-            format!("{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}")
-        }
-        Wish::Edit { task, edit } => format!("{task} {edit:?}"),
-        Wish::Submit(task)
-        | Wish::Cancel(task)
-        | Wish::Pause(task)
-        | Wish::Resume(task)
-        | Wish::Retry(task)
-        | Wish::Archive(task)
-        | Wish::Delete(task)
-        | Wish::Checkpoint(task)
-        | Wish::Interrupt(task) => task.clone(),
-        Wish::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
-        Wish::Fork(checkpoint) => checkpoint.clone(),
-        Wish::Say { task, text } => format!("{task} {text:?}"),
-        Wish::Unsay(said) => said.clone(),
-        Wish::Approve { review, comment } => format!("{review} {comment:?}"),
-        Wish::RequestChanges {
-            review,
-            feedback,
-            comments,
-        } => format!("{review} {feedback:?} {comments:?}"),
-        Wish::Answer { question, text } => format!("{question} {text:?}"),
-        Wish::Skip(question) => question.clone(),
-        Wish::Provide { dependency, .. } => dependency.clone(),
-        Wish::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
-        Wish::Permit(permission) => permission.clone(),
-        Wish::Deny { permission, reason } => format!("{permission} {reason:?}"),
-        Wish::Decide {
-            permissions,
-            denied,
-        } => format!("{permissions:?} {denied:?}"),
-        Wish::AddRule(rule) => format!("rule {rule:?}"),
-        Wish::RemoveRule(rule) => format!("rule {rule}"),
-        Wish::Said {
-            task,
-            attempt,
-            marker,
-        } => format!("{task} {attempt} {marker:?}"),
-        Wish::Tokens {
-            task,
-            attempt,
-            used,
-            usd,
-        } => format!("{task} {attempt} {used} {usd}"),
-        Wish::Settle(settled) => settled.effect.to_string(),
-    };
-    format!("{} {rest}", wish.verb())
 }

@@ -1,24 +1,27 @@
 //! The one place where it is decided: takes what has come, has the machines decide, commits all of it at once, and then acts.
 
-use super::carry::Told;
-use super::decide::new_id;
+use super::decide::{new_id, no_such};
+use super::delivery::{Told, is_over};
 use super::flight::{After, Flight};
+use super::folder_claims::real_path;
 use super::index::Index;
+use super::outage::{Failures, Outage, WatchedStore};
 use super::shift::Shift;
 use super::wish::{Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop};
-use super::{Agents, Config, Listeners, Reply, Tokens};
+use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
 use crate::core::attempts::{Attempts, News};
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
-use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, TimerKind};
+use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, Refusal, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
     About, Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store,
-    TimerChange, TimerRow,
+    StoreError, TimerChange, TimerRow,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -57,11 +60,14 @@ pub(super) struct Live {
     pub(super) begun_here: bool,
     /// Output that was read, and whose place is not durable.
     pub(super) unwritten: Option<(u64, Resume)>,
-    /// What it was told: settled when the attempt is over, and told again until then by whoever comes after us.
+    /// What it was handed and has not read, and the number up to which it has read.
     pub(super) told: Vec<Told>,
+    pub(super) read: u64,
     /// Of one that looks at a phase: how it speaks, what it found, and what it used.
     pub(super) protocol: Protocol,
     pub(super) found: Option<Vec<Criterion>>,
+    /// Of one that looks at a phase: the files that the phase left on the disk.
+    pub(super) files: Vec<String>,
     pub(super) used: Used,
 }
 
@@ -85,15 +91,21 @@ impl Used {
 }
 
 pub(super) struct Desk {
+    /// As it was at the beginning of this turn.
     pub(super) config: Arc<Config>,
-    pub(super) store: Arc<dyn Store>,
+    /// Where it comes from, if it can change.
+    shared: Option<SharedConfig>,
+    pub(super) store: WatchedStore,
     pub(super) key: Key,
+    pub(super) failures: Arc<Failures>,
     pub(super) attempts: Box<dyn Agents>,
     pub(super) workshop: Box<dyn Bench>,
     pub(super) tokens: Tokens,
     pub(super) listeners: Listeners,
     /// Every job that is not over, and those that are looked at.
     pub(super) rows: BTreeMap<String, JobRow>,
+    /// Jobs whose removal is decided and not durable yet: the store still has them.
+    pub(super) removed: BTreeSet<String>,
     /// Rows a person is waited for, and those changed since the last commit.
     pub(super) open: BTreeMap<String, Record>,
     pub(super) timers: BTreeMap<(String, String), TimerRow>,
@@ -101,9 +113,15 @@ pub(super) struct Desk {
     pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
     /// Jobs whose first effect is in the workshop.
     pub(super) busy: BTreeSet<String>,
+    /// Jobs among them whose effect failed for lack of resources: how often, and when it is tried again.
+    pub(super) held: BTreeMap<String, (u32, Timestamp)>,
+    /// Removed jobs with a worker on their files: those are removed when it is done.
+    pub(super) leaving: BTreeMap<String, (JobRow, Reply)>,
     /// Verifications by job: effect and when they began.
     pub(super) verifying: BTreeMap<String, u64>,
     pub(super) live: BTreeMap<String, Live>,
+    /// What attempts that are over have not read, by job, in order.
+    pub(super) unread: BTreeMap<String, Vec<Told>>,
     /// Which jobs and timers are next for something.
     pub(super) index: Index,
     /// Jobs whose folder has to say something else of them, once that is durable.
@@ -118,40 +136,45 @@ pub(super) struct Desk {
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
     /// One wish has come and nothing else: whoever is here has it flushed without another thread.
     pub(super) alone: bool,
-    /// The store failed: nothing is decided any more.
-    pub(super) broken: Option<String>,
+    /// The store failed: nothing is decided any more, and a new one takes over from what is durable.
+    pub(super) broken: Option<Outage>,
 }
 
 impl Desk {
     pub(super) fn open(
-        config: Arc<Config>,
+        shared: SharedConfig,
         store: Arc<dyn Store>,
         key: Key,
         shift: &Arc<Shift>,
         listeners: Listeners,
         tokens: Tokens,
-    ) -> Result<Desk, Refused> {
-        let failed = |error: std::io::Error| Refused::Failed(error.to_string());
+        workshop: Arc<Workshop>,
+    ) -> Result<Desk, Outage> {
+        let config = current(&shared);
+        let (news, flushed) = (shift.clone(), shift.clone());
         // A desk that has ended needs no news; the agents are found by the next one.
-        let lay = |shift: &Arc<Shift>| {
-            let shift = shift.clone();
-            move |input| drop(shift.put(input))
-        };
-        let (news, done, flushed) = (lay(shift), lay(shift), shift.clone());
-        let attempts = Attempts::drive(config.shim.clone(), move |it| news(Input::News(it)))
-            .map_err(failed)?;
+        let retries = &shift.failures.retries;
+        let attempts = Attempts::drive_counting(config.shim.clone(), retries, move |it| {
+            drop(news.put(Input::News(it)));
+        });
+        let attempts = attempts.map_err(|error| Outage::of(&error))?;
         let wake = Arc::new(move || flushed.flushed());
-        let workshop = Workshop::open(config.clone(), move |finished| {
-            done(Input::Finished(Box::new(finished)));
-        })
-        .map_err(failed)?;
         let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;
         Ok(Desk {
+            shared: Some(shared),
             listeners,
             tokens,
             wake,
+            failures: shift.failures.clone(),
             ..desk
         })
+    }
+
+    /// Lets go of agents and store. Every agent goes on; what was not durable is refused.
+    pub(super) fn close(mut self, outage: Outage) {
+        self.broken.get_or_insert(outage);
+        self.refuse_pending();
+        self.attempts.close();
     }
 
     /// The same, whoever drives agents and does what takes its time.
@@ -161,26 +184,32 @@ impl Desk {
         key: Key,
         attempts: Box<dyn Agents>,
         workshop: Box<dyn Bench>,
-    ) -> Result<Desk, Refused> {
-        for folder in ["attempts", "workspaces", "side", "archives"] {
+    ) -> Result<Desk, Outage> {
+        for folder in ["attempts", "workspaces", "tasks", "side", "archives"] {
             std::fs::create_dir_all(config.data.join(folder))
-                .map_err(|error| Refused::Failed(error.to_string()))?;
+                .map_err(|error| Outage::of(&error))?;
         }
+        let index = Index::new(&config.data);
         let mut desk = Desk {
             config,
+            shared: None,
             key,
             attempts,
             workshop,
             tokens: Tokens::default(),
             listeners: Listeners::default(),
             rows: BTreeMap::new(),
+            removed: BTreeSet::new(),
             open: BTreeMap::new(),
             timers: BTreeMap::new(),
             effects: BTreeMap::new(),
             busy: BTreeSet::new(),
+            held: BTreeMap::new(),
+            leaving: BTreeMap::new(),
             verifying: BTreeMap::new(),
             live: BTreeMap::new(),
-            index: Index::default(),
+            unread: BTreeMap::new(),
+            index,
             untold: BTreeSet::new(),
             asking: BTreeSet::new(),
             batch: Vec::new(),
@@ -189,15 +218,31 @@ impl Desk {
             wake: Arc::new(|| {}),
             alone: false,
             broken: None,
-            store,
+            failures: Arc::default(),
+            store: WatchedStore::new(store),
         };
-        desk.load()?;
+        desk.load().map_err(|error| Outage::of(&error))?;
+        desk.finish_removals().map_err(|error| Outage::of(&error))?;
         Ok(desk)
     }
 
+    /// Removes what is left of tasks that the store has forgotten and an earlier process did not come to remove.
+    fn finish_removals(&self) -> Result<(), StoreError> {
+        for row in folders::noted_removals(&self.config) {
+            match self.store.job(&row.id)? {
+                Some(_) => folders::forget_removal(&self.config, &row.id),
+                None => self.workshop.remove(row, Box::new(|_| {})),
+            }
+        }
+        Ok(())
+    }
+
     /// Everything that is not over, as the store has it.
-    fn load(&mut self) -> Result<(), Refused> {
-        for row in self.store.open_jobs()? {
+    fn load(&mut self) -> Result<(), StoreError> {
+        for mut row in self.store.open_jobs()? {
+            if row.about.real_workspace.is_none() {
+                resolve_workspace(&mut row);
+            }
             self.index.job(None, Some(&row));
             self.rows.insert(row.id.clone(), row);
         }
@@ -236,6 +281,9 @@ impl Desk {
 
     /// Takes what has come together, decides, and acts. Gives back who wants it to stop.
     pub(super) fn turn(&mut self, together: Vec<Input>) -> Option<Sender<()>> {
+        if let Some(shared) = &self.shared {
+            self.config = current(shared);
+        }
         let mut stop = None;
         for input in together {
             match input {
@@ -261,6 +309,7 @@ impl Desk {
 
     /// Decides, commits and acts until there is nothing left to do at once.
     fn settle_down(&mut self) {
+        self.release_held();
         loop {
             self.fire();
             self.assign();
@@ -307,10 +356,11 @@ impl Desk {
         if let Some(row) = self.rows.get(id) {
             return Ok(row.clone());
         }
-        self.store.job(id)?.ok_or_else(|| Refused::NoSuch {
-            what: "task",
-            id: id.into(),
-        })
+        let kept = match self.removed.contains(id) {
+            true => None,
+            false => self.store.job(id)?,
+        };
+        kept.ok_or_else(|| no_such("task", id))
     }
 
     /// A row for people, as it will be once everything is committed.
@@ -330,6 +380,11 @@ impl Desk {
     pub(super) fn stage(&mut self, mut advance: Advance, after: After) {
         for change in &mut advance.changes {
             change.spent = self.spent(change);
+            if matches!(&change.next, Next::Is(job, _) if is_over(job))
+                && let Some(unread) = self.unread.remove(&change.job)
+            {
+                self.withdraw(&unread, change, &mut advance.settled);
+            }
         }
         for change in &advance.changes {
             let mut version = change.expected;
@@ -359,10 +414,8 @@ impl Desk {
                 }
                 Next::Same => {}
                 Next::Gone => {
-                    let before = self.rows.remove(&change.job);
-                    self.index.job(before.as_ref(), None);
-                    self.forget_timers(&change.job);
-                    self.effects.remove(&change.job);
+                    self.forget(&change.job);
+                    self.removed.insert(change.job.clone());
                 }
             }
             for record in &change.records {
@@ -395,7 +448,13 @@ impl Desk {
         self.batch.push((advance, after));
     }
 
-    fn forget_timers(&mut self, job: &str) {
+    /// Keeps nothing of a job in memory.
+    pub(super) fn forget(&mut self, job: &str) {
+        let before = self.rows.remove(job);
+        self.index.job(before.as_ref(), None);
+        self.effects.remove(job);
+        self.unread.remove(job);
+        self.open.retain(|_, record| record.job != job);
         for key in self.timer_keys(job) {
             let gone = self.timers.remove(&(job.to_owned(), key));
             self.index.timer(gone.as_ref(), None);
@@ -520,7 +579,7 @@ impl Desk {
     /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
     fn assign(&mut self) {
         while !self.is_full() {
-            let Some(row) = self
+            let Some(mut row) = self
                 .index
                 .queued()
                 .and_then(|id| self.rows.get(id))
@@ -528,13 +587,18 @@ impl Desk {
             else {
                 return;
             };
+            resolve_workspace(&mut row);
             let done = |id: &&String| {
                 let row = self.row(id);
                 row.is_ok_and(|row| matches!(row.job.life, Life::Completed { .. }))
             };
             let completed = row.job.depends_on.iter().filter(done).cloned().collect();
-            match self.step(&row, Command::Assign { completed }) {
+            let held_by = self.index.claims().waits_for(&row);
+            match self.step(&row, Command::Assign { completed, held_by }) {
                 Ok(change) => self.stage_change(change),
+                Err(Refused::Rule(Refusal::WorkspaceBusy { .. })) => {
+                    self.index.wait_for_folder(&row);
+                }
                 // It waits for its time or for another; either of them wakes it.
                 Err(_) => self.index.hold(&row),
             }
@@ -559,6 +623,17 @@ impl Desk {
                 self.stage_change(change);
             }
         }
+    }
+}
+
+/// Notes the real path of a folder that a person named: links may lead elsewhere than they did.
+pub(super) fn resolve_workspace(row: &mut JobRow) {
+    let Some(named) = &row.about.workspace else {
+        return;
+    };
+    let real = real_path(Path::new(named)).to_string_lossy().into_owned();
+    if row.about.real_workspace.as_ref() != Some(&real) {
+        row.about_mut().real_workspace = Some(real);
     }
 }
 

@@ -5,13 +5,16 @@
 //! are acted on, and wait until nothing is under way.
 
 use super::Reply;
+use super::decide::no_such;
 use super::desk::Desk;
+use super::outage::Outage;
 use super::wish::{Answered, Refused};
 use bowline_formats::agents::Resume;
 use bowline_machines::job::{Job, Life};
-use bowline_store::{Advance, Advancing, Change, JobRow, Outcome};
+use bowline_store::{Advance, Advancing, Change, JobRow, Outcome, Store as _};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// What follows once a step is durable.
 pub(super) enum After {
@@ -28,9 +31,9 @@ pub(super) enum After {
 
 impl After {
     /// Nothing follows: the step is not known to be durable.
-    fn refuse(self, why: &str) {
+    fn refuse(self, refused: impl FnOnce() -> Refused) {
         if let After::Reply(reply, _) | After::Remove(reply, _) = self {
-            reply(Err(Refused::Failed(why.to_owned())));
+            reply(Err(refused()));
         }
     }
 }
@@ -48,6 +51,8 @@ pub(super) struct Answer {
 pub(super) struct Flight {
     advancing: Advancing,
     afters: Vec<After>,
+    /// The job of each step that is about one job alone.
+    subjects: Vec<Option<String>>,
     requests: BTreeSet<String>,
     /// Jobs that move, and rows for people that change: until it is durable, they are known here only.
     jobs: BTreeSet<String>,
@@ -85,6 +90,8 @@ impl Desk {
     /// Hands to the store what was decided, and answers what is durable; all of it, after waiting, where `wait` says so. The store
     /// takes what it was handed meanwhile together, in this order: what is decided rests on what is under way, and is refused with it.
     pub(super) fn push_on(&mut self, wait: bool) {
+        // What was decided on a read that failed is worth nothing.
+        self.broken = self.broken.take().or_else(|| self.store.failure());
         if self.broken.is_none() && !self.batch.is_empty() {
             let flight = self.set_out();
             self.flights.push_back(flight);
@@ -96,31 +103,47 @@ impl Desk {
                 return;
             };
             let outcomes = answer.unwrap_or_else(|error| {
-                self.broken = Some(error.to_string());
+                self.broken = Some(Outage::of(&error));
                 Vec::new()
             });
             // Only this desk writes: somebody else has the store, or it is not what it was.
-            let other = |it: &&Outcome| !matches!(it, Outcome::Applied { .. });
-            if let Some(other) = outcomes.iter().find(other) {
-                self.broken = Some(format!("the store went another way: {other:?}"));
+            let expected = |(it, subject): (&Outcome, &Option<String>)| match it {
+                Outcome::Applied { .. } => true,
+                it => is_about_removed(it, subject),
+            };
+            let mut each = outcomes.iter().zip(&flight.subjects);
+            if let Some((other, _)) = each.find(|it| !expected(*it)) {
+                let reason = format!("the store went another way: {other:?}");
+                self.broken = Some(Outage::fault(reason));
             }
             if let Some(flight) = self.flights.pop_front() {
                 self.landed(flight, outcomes);
             }
         }
-        if let Some(why) = &self.broken {
-            let under_way = std::mem::take(&mut self.flights).into_iter();
-            let decided = std::mem::take(&mut self.batch).into_iter();
-            let under_way = under_way.flat_map(|it| it.afters);
-            for after in under_way.chain(decided.map(|(_, after)| after)) {
-                after.refuse(why);
-            }
+        self.refuse_pending();
+    }
+
+    /// Refuses everything that waits to be durable, once the store has failed.
+    pub(super) fn refuse_pending(&mut self) {
+        let Some(outage) = &self.broken else {
+            return;
+        };
+        let under_way = std::mem::take(&mut self.flights).into_iter();
+        let decided = std::mem::take(&mut self.batch).into_iter();
+        let under_way = under_way.flat_map(|it| it.afters);
+        for after in under_way.chain(decided.map(|(_, after)| after)) {
+            after.refuse(|| outage.clone().into());
         }
     }
 
     fn set_out(&mut self) -> Flight {
         let (steps, mut afters): (Vec<Advance>, Vec<After>) =
             std::mem::take(&mut self.batch).into_iter().unzip();
+        let subjects = steps.iter().map(|step| match step.changes.as_slice() {
+            [change] => Some(change.job.clone()),
+            _ => None,
+        });
+        let subjects = subjects.collect();
         let (mut jobs, mut records) = (BTreeSet::new(), BTreeSet::new());
         for change in steps.iter().flat_map(|step| &step.changes) {
             jobs.insert(change.job.clone());
@@ -146,6 +169,7 @@ impl Desk {
         Flight {
             advancing,
             afters,
+            subjects,
             requests: std::mem::take(&mut self.requests),
             jobs,
             records,
@@ -163,10 +187,21 @@ impl Desk {
         }
         self.publish(&outcomes);
         let mut outcomes = outcomes.into_iter();
-        for after in flight.afters {
-            let Some(Outcome::Applied { effects, .. }) = outcomes.next() else {
-                after.refuse(self.broken.as_deref().unwrap_or_default());
-                continue;
+        for (after, subject) in flight.afters.into_iter().zip(flight.subjects) {
+            let effects = match (outcomes.next(), &self.broken) {
+                (Some(Outcome::Applied { effects, .. }), _) => effects,
+                (_, Some(outage)) => {
+                    after.refuse(|| outage.clone().into());
+                    continue;
+                }
+                // A step about a job that is gone moves nothing; others go on.
+                (_, None) => {
+                    let job = subject.unwrap_or_default();
+                    self.failures.dropped_steps.fetch_add(1, Ordering::Relaxed);
+                    self.forget(&job);
+                    after.refuse(|| no_such("task", &job));
+                    continue;
+                }
             };
             for effect in effects {
                 let of = self.effects.entry(effect.job.clone()).or_default();
@@ -178,7 +213,7 @@ impl Desk {
                     let row = row.map(|row| *row);
                     reply(Ok(Answered { row, made }));
                 }
-                After::Remove(reply, row) => self.workshop.remove(*row, reply),
+                After::Remove(reply, row) => self.remove_files(*row, reply),
                 After::Processed {
                     attempt,
                     upto,
@@ -189,6 +224,10 @@ impl Desk {
         // What is over is the store's, unless it moves on in what is under way now.
         let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
         for id in flight.jobs {
+            // Its removal is durable, or none was decided: the store knows.
+            if !self.flights.iter().any(|it| it.jobs.contains(&id)) {
+                self.removed.remove(&id);
+            }
             let is_over = self.rows.get(&id).is_some_and(|row| over(&row.job));
             if is_over && !self.flights.iter().any(|it| it.jobs.contains(&id)) {
                 let gone = self.rows.remove(&id);
@@ -218,4 +257,9 @@ impl Desk {
             }
         }
     }
+}
+
+/// Whether a step was not applied because its one job had been removed.
+fn is_about_removed(outcome: &Outcome, subject: &Option<String>) -> bool {
+    matches!(outcome, Outcome::Conflict { job, version: 0 } if subject.as_ref() == Some(job))
 }

@@ -1,18 +1,39 @@
 //! The folders of tasks: what they say of themselves, and their end. Nobody who asks waits for the first, so that a thread of its
 //! own does it; the other follows on the same one, and no folder comes back after it.
 
-use super::workshop::index;
-use super::{Answered, Config, Reply, app, attempt_id, rebuild, verifier_id, waiting};
+use super::waiting::{self, Waiting};
+use super::workshop::{git, index};
+use super::{Answered, Config, Reply, app, attempt_id, prompt, rebuild, verifier_id};
+use crate::core::quoted;
 use bowline_machines::Timestamp;
-use bowline_machines::job::Life;
-use bowline_store::JobRow;
+use bowline_machines::job::{Job, Life};
+use bowline_store::{About, JobRow, Resource};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::Write as _;
+use std::ffi::OsStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+/// Entries of a workspace that are never handed out: the records of git and of ours.
+const PRIVATE: [&str; 4] = [".git", ".checkpoints", ".metadata", ".logs"];
+/// Folders that are made anew from other files.
+const BUILT: [&str; 2] = ["node_modules", "target"];
+
+/// Whether a path leads through something that is never handed out.
+pub fn is_private(path: &str) -> bool {
+    path.split('/').any(|part| PRIVATE.contains(&part))
+}
+
+/// Whether an entry of a workspace is neither a deliverable nor holds any.
+pub fn is_passed_over(name: &OsStr, is_folder: bool) -> bool {
+    PRIVATE.iter().any(|it| name == *it) || is_folder && BUILT.iter().any(|it| name == *it)
+}
+
+/// Until what could not be deleted is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Where a workspace says which task it is.
 pub(super) const TOLD: &str = ".metadata/task.json";
 
@@ -83,14 +104,27 @@ impl Drop for Folders {
 }
 
 fn keep(config: &Config, shared: &Shared) {
-    // Without it nothing is told of tasks that wait, and nothing else is missing.
-    let mut waiting = waiting::open(config).ok();
+    let mut waiting = Waiting::open(config);
+    // A panic about one task leaves all others their turn; what is left of it is no more than files.
+    let removed =
+        |row: &JobRow| catch_unwind(AssertUnwindSafe(|| remove(config, row))).unwrap_or(true);
+    // Removed jobs of which something could not be deleted yet.
+    let mut left: Vec<JobRow> = Vec::new();
+    let mut last_try = Instant::now();
     let mut wanted = shared.wanted();
     loop {
-        if let Some((row, reply)) = wanted.removed.pop_front() {
+        // However much else there is to do: a crash forgets them.
+        if !left.is_empty() && last_try.elapsed() >= AGAIN {
             drop(wanted);
-            remove(config, &row);
-            write(&mut waiting, &waiting::forgotten(&row.id));
+            left.retain(|row| !removed(row));
+            last_try = Instant::now();
+        } else if let Some((row, reply)) = wanted.removed.pop_front() {
+            drop(wanted);
+            waiting.write(&waiting::forgotten(&row.id));
+            if !removed(&row) {
+                left.push(row);
+                last_try = Instant::now();
+            }
             let (row, made) = (None, None);
             reply(Ok(Answered { row, made }));
         } else if !wanted.untold.is_empty() {
@@ -101,40 +135,31 @@ fn keep(config: &Config, shared: &Shared) {
                 match row.job.attempt {
                     0 => lines.push_str(&format!("{}\n", told(config, &row, at))),
                     // It is told again with the next change; nothing else rests on it.
-                    _ => drop(describe(config, &row, at)),
+                    _ => drop(catch_unwind(AssertUnwindSafe(|| {
+                        describe(config, &row, at)
+                    }))),
                 }
             }
-            write(&mut waiting, &lines);
+            waiting.write(&lines);
         } else if wanted.over {
             return;
-        } else {
+        } else if left.is_empty() {
             let more = shared.more.wait(wanted);
             wanted = more.unwrap_or_else(PoisonError::into_inner);
+            continue;
+        } else {
+            let more = shared.more.wait_timeout(wanted, AGAIN);
+            wanted = more.unwrap_or_else(PoisonError::into_inner).0;
             continue;
         }
         wanted = shared.wanted();
     }
 }
 
-fn write(file: &mut Option<File>, lines: &str) {
-    if let Some(file) = file {
-        let _ = file.write_all(lines.as_bytes());
-    }
-}
-
-/// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that is not
-/// there is not made.
+/// Writes what is known of a task beside its checkpoints, so that a lost store can be rebuilt.
 pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
-    let workspace = config.workspace(row);
-    let file = workspace.join(TOLD);
-    match (
-        row.about.workspace.is_none() || workspace.is_dir(),
-        file.parent(),
-    ) {
-        (true, Some(folder)) => std::fs::create_dir_all(folder)?,
-        _ => return Ok(()),
-    }
-    std::fs::write(file, format!("{:#}\n", told(config, row, at)))
+    let file = config.record_folder(row).join(TOLD);
+    prompt::write(&file, &format!("{:#}\n", told(config, row, at)))
 }
 
 fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
@@ -153,15 +178,77 @@ fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
         "startedAt": job.started_at.map(utc), "updatedAt": utc(at), "currentPhase": job.current_phase(),
         "totalPhases": job.total_phases(), "workingDir": config.workspace(row), "agent": about.agent,
         "agentStatus": job.agent_status().name(), "pausedBy": paused_by, "priority": about.priority.name(),
-        "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
+        "label": about.label, "shareWorkspace": about.share_workspace, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
         "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
     })
 }
 
-/// What a job that is forgotten left on the disk: its own folders, never one that a person named.
-fn remove(config: &Config, row: &JobRow) {
+/// The folder that has a note for each task whose removal was decided and may not be finished.
+fn removals(config: &Config) -> PathBuf {
+    config.data.join("removed")
+}
+
+/// Notes that a task is about to be forgotten: what it leaves is removed after a crash, too.
+pub(super) fn note_removal(config: &Config, row: &JobRow) {
+    let note = json!({
+        "workspace": row.about.workspace,
+        "attempts": row.job.attempt, "verifications": row.job.verifications,
+    });
+    // Without it a crash in the next moment leaves files behind, and nothing else.
+    let _ = prompt::write(&removals(config).join(&row.id), &format!("{note}\n"));
+}
+
+/// Takes the note back: the task is still there.
+pub(super) fn forget_removal(config: &Config, id: &str) {
+    let _ = std::fs::remove_file(removals(config).join(id));
+}
+
+/// The tasks with such a note, with what is needed to remove what they left.
+pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
+    let notes = std::fs::read_dir(removals(config)).into_iter().flatten();
+    let rows = notes.flatten().filter_map(|entry| {
+        let id = entry.file_name().into_string().ok()?;
+        let note = std::fs::read(entry.path()).unwrap_or_default();
+        let note: Value = serde_json::from_slice(&note).unwrap_or_default();
+        let count = |name: &str| note[name].as_u64().and_then(|it| u32::try_from(it).ok());
+        let job = Job {
+            attempt: count("attempts").unwrap_or(0),
+            verifications: count("verifications").unwrap_or(0),
+            ..Job::draft()
+        };
+        let about = About {
+            workspace: note["workspace"].as_str().map(str::to_owned),
+            ..About::default()
+        };
+        Some(JobRow {
+            id,
+            version: 0,
+            job: job.into(),
+            about: about.into(),
+        })
+    });
+    rows.collect()
+}
+
+/// Removes what a forgotten job left on the disk: its own folders, and our refs in a folder that a person named; nothing else
+/// there. Tells whether nothing is left; what the machine lacks for it may be there later.
+fn remove(config: &Config, row: &JobRow) -> bool {
+    let workspace = config.workspace(row);
+    if row.about.workspace.is_some() && row.job.attempt > 0 && workspace.is_dir() {
+        let refs = quoted(&format!("refs/bowline/{}/", row.id));
+        let script = format!(
+            "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin"
+        );
+        // A folder without a repository has none.
+        if let Err(error) = git(&script, &workspace, &config.environment)
+            && Resource::named_in(&error).is_some()
+        {
+            return false;
+        }
+    }
     let mut folders = vec![
         config.data.join("workspaces").join(&row.id),
+        config.data.join("tasks").join(&row.id),
         config.data.join("side").join(format!("{}.git", row.id)),
         config.data.join("archives").join(&row.id),
     ];
@@ -174,14 +261,68 @@ fn remove(config: &Config, row: &JobRow) {
         folders.push(folder);
         let _ = std::fs::remove_file(config.token(&id));
     }
-    let _ = std::fs::remove_file(index(config, row));
+    let index = index(config, row);
+    let _ = std::fs::remove_file(&index);
+    // Of a git that was killed.
+    let _ = std::fs::remove_file(index.with_extension("index.lock"));
     let app = app::folder(&config.data, &row.id);
     for start in app::starts(&app) {
         rebuild::end(start.folder());
     }
     folders.push(app);
-    for folder in folders {
-        // One that is not there is gone already.
-        let _ = std::fs::remove_dir_all(folder);
+    let is_gone = |folder: &PathBuf| match std::fs::remove_dir_all(folder) {
+        Ok(()) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    let left = folders.iter().filter(|folder| !is_gone(folder)).count();
+    match left {
+        0 => forget_removal(config, &row.id),
+        // What was lacking for it may have been lacking for the note as well.
+        _ => note_removal(config, row),
+    }
+    left == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use super::{Config, Folders};
+    use bowline_machines::job::Job;
+    use bowline_store::{About, JobRow};
+    use bowline_supervisor::Shim;
+    use bowline_test_support::wait_until;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    const BOUND: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn what_cannot_be_deleted_for_want_of_descriptors_is_deleted_later() {
+        let data = tempfile::tempdir().unwrap();
+        let workspace = data.path().join("workspaces/task_1/src");
+        std::fs::create_dir_all(&workspace).unwrap();
+        let config = Config::new(data.path(), Shim::new("bowline-shim".as_ref(), &[]));
+        let folders = Folders::open(Arc::new(config)).unwrap();
+        let before = getrlimit(Resource::Nofile);
+        let none = Rlimit {
+            current: Some(0),
+            ..before
+        };
+        setrlimit(Resource::Nofile, none).unwrap();
+        let (done, answers) = mpsc::channel();
+        let row = JobRow {
+            id: "task_1".into(),
+            version: 1,
+            job: Job::draft().into(),
+            about: About::default().into(),
+        };
+        folders.remove(row, Box::new(move |_| done.send(()).unwrap()));
+        let answered = answers.recv_timeout(BOUND);
+        setrlimit(Resource::Nofile, before).unwrap();
+        answered.unwrap();
+        assert!(workspace.exists());
+        assert!(wait_until(BOUND, || !workspace.exists()));
     }
 }

@@ -1,8 +1,10 @@
 //! What a step of the machine means for the store: events, effects, timers, and rows that people look at.
 
+use super::begin::takes_interrupts;
 use super::desk::Desk;
 use super::permits::asked;
 use super::prompt::Asked;
+use crate::core::attempts::GREETINGS;
 use bowline_formats::agents::Protocol;
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::time::utc;
@@ -102,8 +104,8 @@ fn sayings<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     messages.into_iter().filter_map(id).collect()
 }
 
-/// What people said that an agent is told by these effects.
-fn delivered(effects: &[Effect]) -> Vec<String> {
+/// What people said that is handed to an agent by these effects.
+fn handed_over(effects: &[Effect]) -> Vec<String> {
     let told = |effect: &Effect| match effect {
         Effect::Tell { message, .. } => sayings([message]),
         Effect::Spawn { say, .. } => sayings(say),
@@ -125,7 +127,7 @@ impl Desk {
         let id = &before.id;
         let mut change = Change::beside(id, before.version);
         let mut tell: Vec<Message> = Vec::new();
-        let delivered = delivered(&effects);
+        let handed_over = handed_over(&effects);
         for one in effects {
             let carry = match one {
                 Effect::Log(moved) => {
@@ -147,11 +149,13 @@ impl Desk {
                 | Effect::CreateRetry { .. }
                 | Effect::CreateFork { .. } => continue,
                 Effect::Spawn { attempt, from, say } => {
-                    let counts_on = about.session.is_some()
-                        && self
-                            .agent(before)
-                            .is_some_and(|it| it.protocol == Protocol::Acp);
+                    let counts_on = about.session.is_some() && self.is_greeted(before);
                     begun(&mut about, attempt, counts_on, at);
+                    // The greeting of such a client is its first message.
+                    about.input_offset = match self.is_greeted(before) {
+                        true => GREETINGS,
+                        false => 0,
+                    };
                     change
                         .effects
                         .push(effect(&Carry::Spawn { attempt, from }, at));
@@ -170,7 +174,13 @@ impl Desk {
                     tell.push(message);
                     continue;
                 }
-                Effect::Interrupt { attempt, .. } => Carry::Interrupt { attempt },
+                Effect::Interrupt { attempt, .. } => {
+                    self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
+                    let numbered = takes_interrupts(self.agent(before));
+                    about.inputs += u64::from(numbered);
+                    let number = if numbered { about.inputs } else { 0 };
+                    Carry::Interrupt { attempt, number }
+                }
                 Effect::Snapshot(reason) => Carry::Snapshot(reason),
                 Effect::Verify {
                     verification,
@@ -188,7 +198,7 @@ impl Desk {
             change.effects.push(effect(&carry, at));
         }
         self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
-        self.records(before, &next, &delivered, &mut change, at);
+        self.records(before, &next, &handed_over, &mut change, at);
         if next.step != before.job.step {
             note_step(&mut about, &next, at);
         }
@@ -207,6 +217,12 @@ impl Desk {
         about.updated_at = at.0;
         change.next = Next::Is(next.into(), about.into());
         change
+    }
+
+    /// Whether the client of a job is greeted before it is told anything.
+    fn is_greeted(&self, row: &JobRow) -> bool {
+        let agent = self.agent(row);
+        agent.is_some_and(|it| it.protocol == Protocol::Acp)
     }
 
     /// What a live process is told in one step goes out as one message.
@@ -264,7 +280,7 @@ impl Desk {
         &self,
         before: &JobRow,
         next: &Job,
-        delivered: &[String],
+        handed_over: &[String],
         change: &mut Change,
         at: Timestamp,
     ) {
@@ -293,13 +309,10 @@ impl Desk {
             }
         }
         let (were, are) = (sayings(&old.unsaid), sayings(&next.unsaid));
-        for id in were.iter().filter(|id| !are.contains(id)) {
-            let status = match delivered.contains(id) {
-                true => "delivered",
-                // Somebody took it back, or the task ended first.
-                false => "withdrawn",
-            };
-            self.said(id, status, change, at);
+        let gone = were.iter().filter(|id| !are.contains(id));
+        for id in gone.filter(|id| !handed_over.contains(id)) {
+            // Somebody took it back, or the task ended first.
+            self.said(id, "withdrawn", change, at);
         }
     }
 
@@ -358,9 +371,6 @@ impl Desk {
         row.status = review.status.name().into();
         row.comment = review.comment.clone();
         row.reviewed_at = review.reviewed_at.map(|at| at.0);
-        if row.deliverables.is_empty() {
-            row.deliverables = review.deliverables.clone();
-        }
         Record {
             id: review.id.clone(),
             job: before.id.clone(),

@@ -2,21 +2,22 @@
 //! nothing counts twice and nothing is left out.
 
 use super::decide::new_id;
+use super::delivery::is_over;
 use super::desk::Desk;
 use super::flight::After;
 use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Event, Protocol, Since, TurnEnd, Usage, What};
-use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
+use bowline_formats::job::Wire as _;
+use bowline_formats::markers::check::is_protected;
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Command, Dependency, Life, Marker, Message, PausedBy, Permission, Process, Question, StepAt,
-    TimerKind,
+    Command, Dependency, Life, Marker, PausedBy, Permission, Process, Question, StepAt, TimerKind,
 };
 use bowline_store::{
-    Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
-    Settle, TimerChange,
+    Advance, Change, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody, Resource,
+    TimerChange,
 };
 use std::sync::Arc;
 
@@ -52,32 +53,29 @@ impl Desk {
             }
             Happened::Exited { exit, .. } => {
                 let command = match (&exit.start_error, exit.started) {
-                    (Some(error), _) => Command::SpawnFailed {
-                        attempt: number,
-                        message: error.clone(),
-                    },
+                    (Some(error), _) => not_started(number, error.clone()),
                     (None, false) => Command::Recover { attempt: number },
                     (None, true) => Command::AgentExit {
                         attempt: number,
                         code: exit.code,
                     },
                 };
-                let unread = exit.unread.as_ref().map(|it| it.from_seq);
-                self.over(&id, &job, command, unread);
+                self.over(&id, &job, command);
             }
             Happened::Lost(_) => {
                 let attempt = number;
-                self.over(&id, &job, Command::Recover { attempt }, None);
+                self.over(&id, &job, Command::Recover { attempt });
             }
             Happened::NotBegun { message } => {
                 let attempt = number;
                 let command = match message {
-                    Some(message) if begun_here => Command::SpawnFailed { attempt, message },
+                    Some(message) if begun_here => not_started(attempt, message),
                     // The process before us was cut short: the next attempt knows whether it can be started.
                     Some(_) | None => Command::Recover { attempt },
                 };
-                self.over(&id, &job, command, Some(1));
+                self.over(&id, &job, command);
             }
+            Happened::InputRead { upto } => self.input_read(&id, upto),
             Happened::Running { .. }
             | Happened::Now(_)
             | Happened::Blocked(_)
@@ -270,7 +268,8 @@ impl Desk {
                 row.about_mut().session = Some(id.into_owned());
                 vec![]
             }
-            What::Said(_) | What::ToolUsed { .. } | What::PhaseStarting { .. } => return None,
+            What::Initialized | What::Said(_) => return None,
+            What::ToolUsed { .. } | What::PhaseStarting { .. } => return None,
             What::Retrying { .. } | What::Ignored { .. } | What::Verified { .. } => return None,
             What::Asks { request, questions } => {
                 let mut markers = Vec::new();
@@ -316,6 +315,9 @@ impl Desk {
             }
             What::Withdrawn { request } => vec![Marker::Withdrawn {
                 request: request.into_owned(),
+            }],
+            What::Needs(needed) if is_protected(&needed.name) => vec![Marker::Malformed {
+                details: protected(&needed.name),
             }],
             What::Needs(needed) => vec![Marker::DependencyRequest(dependency(needed))],
             What::PhaseComplete {
@@ -435,61 +437,38 @@ impl Desk {
     }
 
     /// The last news of an attempt.
-    fn over(&mut self, id: &str, job: &str, command: Command, unread_from: Option<u64>) {
+    fn over(&mut self, id: &str, job: &str, command: Command) {
         self.write_place(id);
         let Some(live) = self.live.remove(id) else {
             return;
         };
-        let at = self.now();
-        let mut advance = Advance::at(at);
-        for told in &live.told {
-            advance.settled.push(Settle {
-                effect: told.effect,
-                end: EffectEnd::Done,
-            });
+        self.forget_token(job, live.number);
+        match self.row(job) {
+            Ok(row) if !is_over(&row.job) => self.keep_unread(&row, live.told),
+            Ok(row) => self.give_up(&row, live.told),
+            // Its effects went with it; a store that failed is noted, and nothing is settled.
+            Err(_) => return,
         }
-        if let Ok(mut row) = self.row(job)
+        if let Ok(row) = self.row(job)
             && row.job.attempt == live.number
             && row.job.process == Process::Live
+            && let Ok(change) = self.step(&row, command)
         {
-            // What it was told and never read is told again by whoever comes next.
-            // One that takes nothing while it runs has read its command line and no more.
-            let agent = self.agent(&row);
-            let deaf = agent.is_some_and(|it| it.protocol == Protocol::CodexJson);
-            let unread = |number: u64| {
-                number > 1 && (deaf || unread_from.is_some_and(|from| number >= from))
-            };
-            let mut again: Vec<Message> = live
-                .told
-                .iter()
-                .filter(|told| unread(told.number))
-                .flat_map(|told| told.say.clone())
-                .collect();
-            again.extend(self.untold(job, live.number));
-            again.retain(|it| !matches!(it, Message::Permitted { .. } | Message::Denied { .. }));
-            row.job_mut().unsaid.splice(0..0, again);
-            match self.step(&row, command) {
-                Ok(change) => advance.changes.push(change),
-                Err(_) => row.job_mut().unsaid.clear(),
-            }
+            self.stage_change(change);
         }
-        self.stage(advance, After::Nothing);
     }
+}
 
-    /// Messages to an attempt that still wait to be sent. They are not sent to it any more.
-    fn untold(&self, job: &str, attempt: u32) -> Vec<Message> {
-        let waiting = self.effects.get(job).into_iter().flatten();
-        waiting
-            .filter_map(|effect| match Carry::from_value(&effect.body) {
-                Ok(Carry::Tell {
-                    attempt: to,
-                    number,
-                    say,
-                }) if to == attempt && number > 1 => Some(say),
-                _ => None,
-            })
-            .flatten()
-            .collect()
+/// What an agent is told that asks for a variable which is not to be replaced.
+fn protected(name: &str) -> String {
+    format!("the environment variable '{name}' is protected: ask under another name")
+}
+
+/// What becomes of an attempt that could not be started: one that the machine lacked something for is lost, no more.
+fn not_started(attempt: u32, message: String) -> Command {
+    match Resource::named_in(&message) {
+        Some(_) => Command::Recover { attempt },
+        None => Command::SpawnFailed { attempt, message },
     }
 }
 

@@ -1,15 +1,18 @@
 //! Which jobs and timers are next for something. Kept with every change, so that what is asked often costs the same with ten
 //! jobs and with a hundred thousand.
 
+use super::folder_claims::{FolderClaims, SharedClaims};
 use super::follow::stopped;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Life, Process};
 use bowline_store::{JobRow, Priority, TimerRow};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A job's place in the queue: the most urgent and oldest first.
-type Queued = (Reverse<Priority>, i64, String);
+pub(super) type Queued = (Reverse<Priority>, i64, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -21,9 +24,11 @@ pub(super) struct Index {
     stopped: BTreeSet<(i64, String)>,
     /// Timers, the next one first.
     timers: BTreeSet<(Timestamp, (String, String))>,
+    /// Which jobs hold and wait for which folders.
+    pub(super) claims: SharedClaims,
 }
 
-fn queued(row: &JobRow) -> Queued {
+pub(super) fn queue_key(row: &JobRow) -> Queued {
     let about = &row.about;
     (Reverse(about.priority), about.created_at, row.id.clone())
 }
@@ -42,11 +47,27 @@ fn place(timer: &TimerRow) -> (Timestamp, (String, String)) {
 }
 
 impl Index {
+    pub(super) fn new(data: &Path) -> Self {
+        Index {
+            claims: Arc::new(Mutex::new(FolderClaims::new(data))),
+            ..Index::default()
+        }
+    }
+
+    /// Keeps the claims where others read them.
+    pub(super) fn share_claims(&mut self, shared: SharedClaims) {
+        let mine = std::mem::take(&mut *self.claims());
+        *shared.lock().unwrap_or_else(PoisonError::into_inner) = mine;
+        self.claims = shared;
+    }
+
     /// A job that was one thing and is another.
     pub(super) fn job(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) {
+        let woken = self.claims().update(before, now);
+        self.queue.extend(woken);
         if let Some(row) = before {
             self.working.remove(&row.id);
-            self.queue.remove(&queued(row));
+            self.queue.remove(&queue_key(row));
             if let Some(place) = waits(row) {
                 self.stopped.remove(&place);
             }
@@ -63,13 +84,23 @@ impl Index {
     /// A pending job may be assigned, as far as is known.
     pub(super) fn wake(&mut self, row: &JobRow) {
         if row.job.life == Life::Pending {
-            self.queue.insert(queued(row));
+            self.queue.insert(queue_key(row));
         }
     }
 
     /// A pending job cannot be assigned until it is woken.
     pub(super) fn hold(&mut self, row: &JobRow) {
-        self.queue.remove(&queued(row));
+        self.queue.remove(&queue_key(row));
+    }
+
+    /// A pending job waits for its folder until whoever it waits for is gone.
+    pub(super) fn wait_for_folder(&mut self, row: &JobRow) {
+        self.hold(row);
+        self.claims().wait(row);
+    }
+
+    pub(super) fn claims(&self) -> MutexGuard<'_, FolderClaims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A timer that was set or was taken away.

@@ -15,51 +15,72 @@
 //! - `carry`: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
 //! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
 //! - `flight`: what was decided is made durable; wishes are decided on meanwhile.
+//! - `folder_claims`: one task at a time per folder.
 //! - `folders`: what the folders of jobs say of them, on a thread of its own.
 //! - `waiting`: what is told of jobs that nobody has begun.
+//! - `phase_files`: which files a phase changed.
 //! - `prompt`: what agents are told.
 //! - `types`: types of work.
 //! - `index`: which jobs are next for something, so that nobody looks at all of them.
+//! - `named_workspace`: folders that people name as workspaces.
+//! - `outage`: failures of the loop, and the start anew after them.
+//! - `unknown_agents`: agents of tasks that the store does not know.
 //! - `rebuild`: a lost store, from what workspaces tell.
 
 mod app;
+mod archives;
 mod begin;
 mod carry;
 mod decide;
+mod delivery;
 mod desk;
+mod first_state;
 mod flight;
+mod folder_claims;
 mod folders;
 mod follow;
 mod hear;
+mod history;
 mod index;
+mod named_workspace;
+mod outage;
 mod permits;
+mod phase_files;
 mod prompt;
 mod rebuild;
 mod shift;
 #[cfg(test)]
 mod simulation;
 mod types;
+mod unknown_agents;
 mod waiting;
 mod wish;
 mod workshop;
 
 pub use app::App;
-pub use rebuild::{How, Rebuilt, rebuild};
+pub use first_state::first_state_ref;
+pub use folders::{is_passed_over, is_private};
+pub use named_workspace::WorkspaceFault;
+pub use outage::{Failures, Health, Outage};
+pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
+pub use unknown_agents::{UnknownAgent, still_alive, unknown_agents};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::{Protocol, Resume};
-use bowline_machines::job::Limits;
-use bowline_store::{Budget, EventRow, JobRow, Key, Store};
+use bowline_machines::job::{Limits, Process};
+use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
 use bowline_supervisor::{Attempt, Condition, Handle, Shim, Want};
 use desk::{Desk, Input};
+use folder_claims::SharedClaims;
 use shift::Shift;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use workshop::Workshop;
 
 /// How jobs are worked on.
 #[derive(Debug, Clone)]
@@ -139,6 +160,14 @@ impl Config {
             None => self.data.join("workspaces").join(&row.id),
         }
     }
+
+    /// The folder that has `.metadata` and `.checkpoints` of a job: its workspace, or one of ours where a person named that.
+    pub fn record_folder(&self, row: &JobRow) -> PathBuf {
+        match &row.about.workspace {
+            Some(_) => self.data.join("tasks").join(&row.id),
+            None => self.workspace(row),
+        }
+    }
 }
 
 /// An agent that can be started.
@@ -163,10 +192,11 @@ pub type Reply = Box<dyn FnOnce(Result<Answered, Refused>) + Send>;
 pub struct Jobs {
     shift: Arc<Shift>,
     listeners: Listeners,
-    config: Arc<Config>,
+    config: SharedConfig,
     store: Arc<dyn Store>,
     key: Key,
     tokens: Tokens,
+    claims: SharedClaims,
 }
 
 /// What words for one answer are sealed for.
@@ -179,8 +209,10 @@ trait Agents: Send {
     fn hide(&self, id: &str, values: Vec<String>);
     fn want(&self, id: &str, want: Want);
     fn interrupt(&self, id: &str);
-    fn say(&self, id: &str, seq: Option<u64>, message: Message);
+    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message);
     fn processed(&self, id: &str, upto: u64, resume: Resume);
+    /// Lets go of every agent, and waits until nothing more comes of them.
+    fn close(&self) {}
 }
 
 impl Agents for Attempts {
@@ -204,14 +236,21 @@ impl Agents for Attempts {
         self.interrupt(id);
     }
 
-    fn say(&self, id: &str, seq: Option<u64>, message: Message) {
-        self.say(id, seq, false, message);
+    fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message) {
+        self.say(id, seq, last, message);
     }
 
     fn processed(&self, id: &str, upto: u64, resume: Resume) {
         self.processed(id, upto, resume);
     }
+
+    fn close(&self) {
+        self.close();
+    }
 }
+
+/// How jobs are worked on, as it is now.
+type SharedConfig = Arc<RwLock<Arc<Config>>>;
 
 type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
 type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
@@ -226,6 +265,11 @@ fn verifier_id(job: &str, verification: u32) -> String {
     format!("{job}-v{verification}")
 }
 
+fn current(config: &SharedConfig) -> Arc<Config> {
+    let config = config.read().unwrap_or_else(PoisonError::into_inner);
+    config.clone()
+}
+
 impl Jobs {
     /// Goes on with every job of the store: attaches to agents that live, recovers those that were lost.
     pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {
@@ -233,20 +277,76 @@ impl Jobs {
         let listeners = Listeners::default();
         let tokens = Tokens::default();
         let config = Arc::new(config);
+        let shared = Arc::new(RwLock::new(config.clone()));
         let jobs = Jobs {
             shift: shift.clone(),
             listeners: listeners.clone(),
-            config: config.clone(),
+            config: shared.clone(),
             store: store.clone(),
             key: key.clone(),
             tokens: tokens.clone(),
+            claims: SharedClaims::default(),
         };
-        let desk = Desk::open(config, store, key, &shift, listeners, tokens)?;
+        let claims = jobs.claims.clone();
+        let done = shift.clone();
+        // Kept over a start anew: what it has in hand is finished once.
+        let workshop = Workshop::open(config, move |finished| {
+            drop(done.put(Input::Finished(Box::new(finished))));
+        });
+        let workshop = Arc::new(workshop.map_err(|error| Outage::of(&error))?);
+        let open = move |shift: &Arc<Shift>| {
+            let mut desk = Desk::open(
+                shared.clone(),
+                store.clone(),
+                key.clone(),
+                shift,
+                listeners.clone(),
+                tokens.clone(),
+                workshop.clone(),
+            )?;
+            desk.index.share_claims(claims.clone());
+            Ok(desk)
+        };
+        let desk = open(&shift)?;
+        let (reopened, data) = (jobs.store.clone(), current(&jobs.config).data.clone());
+        let stay = move || {
+            let stopped = shift.stay(desk, &|| {
+                if let Some(resource) = is_exhausted(&data) {
+                    return Err(Outage {
+                        resource: Some(resource),
+                        is_damage: false,
+                        reason: format!("{resource} for {}", data.display()),
+                    });
+                }
+                reopened.reopen().map_err(|error| Outage::of(&error))?;
+                open(&shift)
+            });
+            // Only when everything is let go is the store free for whoever comes next.
+            drop((open, reopened));
+            for answer in stopped {
+                let _ = answer.send(());
+            }
+        };
         std::thread::Builder::new()
             .name("jobs".into())
-            .spawn(move || shift.stay(desk))
-            .map_err(|error| Refused::Failed(error.to_string()))?;
+            .spawn(stay)
+            .map_err(|error| Outage::of(&error))?;
         Ok(jobs)
+    }
+
+    /// How the loop that decides is.
+    pub fn health(&self) -> Health {
+        self.shift.health()
+    }
+
+    /// How often it failed.
+    pub fn failures(&self) -> &Failures {
+        &self.shift.failures
+    }
+
+    /// Has this called with the health now, and whenever it changes. After [`Health::Failed`] the process has to end; agents go on.
+    pub fn on_health(&self, call: impl Fn(Health) + Send + Sync + 'static) {
+        self.shift.on_health(Box::new(call));
     }
 
     /// Has something decided, and made durable; the answer comes afterwards. Waits.
@@ -292,9 +392,27 @@ impl Jobs {
         }
     }
 
-    /// How it was started.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The task that a pending one waits for because it holds the same folder, or waits for it and comes first.
+    pub fn workspace_held_by(&self, row: &JobRow) -> Option<String> {
+        let claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.waits_for(row)
+    }
+
+    /// How jobs are worked on.
+    pub fn config(&self) -> Arc<Config> {
+        current(&self.config)
+    }
+
+    /// Has jobs worked on otherwise from now on. The data folder and what becomes a shim stay.
+    pub fn configure(&self, config: Config) {
+        let before = self.config();
+        let config = Config {
+            data: before.data.clone(),
+            shim: before.shim.clone(),
+            ..config
+        };
+        let mut kept = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = Arc::new(config);
     }
 
     /// Where jobs are kept.
@@ -314,17 +432,22 @@ impl Jobs {
         String::from_utf8(opened).ok()
     }
 
-    /// Whose token that is: task and attempt, while that attempt is the present one.
+    /// Whose token that is: task and attempt, while that attempt has a process.
     pub fn agent_token(&self, text: &str) -> Option<(String, u32)> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.get(text).cloned()
+        let (task, attempt) = tokens.get(text).cloned()?;
+        drop(tokens);
+        let job = self.store.job(&task).ok().flatten()?.job;
+        let present = job.attempt == attempt && job.process == Process::Live;
+        present.then_some((task, attempt))
     }
 
     /// What the attempts of a job printed: a file each, the oldest first.
     pub fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
+        let config = self.config();
         let log = |attempt: u32| {
             let id = attempt_id(&row.id, attempt);
-            self.config.attempt(&id).join("log")
+            config.attempt(&id).join("log")
         };
         (1..=row.job.attempt)
             .map(log)
@@ -334,14 +457,14 @@ impl Jobs {
 
     /// The process of the present attempt, if it is there, looked at now.
     pub fn alive(&self, row: &JobRow) -> bool {
-        let folder = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
+        let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open(&folder).ok();
         attempt.is_some_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
     }
 
     /// The process of the agent, while it is there and its owner answers.
     pub fn pid(&self, row: &JobRow) -> Option<i32> {
-        let folder = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
+        let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open(&folder).ok()?;
         let handle = Handle::attach(&attempt, 0).ok()?;
         handle.last_status().agent
@@ -349,7 +472,8 @@ impl Jobs {
 
     /// Values that were given to a job, in clear.
     pub fn secrets(&self, row: &JobRow) -> Vec<String> {
-        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        // Of a store that fails, nothing is handed out at all.
+        let values = prompt::provided(&*self.store, &self.key, &row.id).unwrap_or_default();
         values.into_iter().map(|(_, value)| value).collect()
     }
 }

@@ -3,9 +3,10 @@
 use super::{AgentSpec, Config, Phase};
 use crate::core::clients::fill;
 use bowline_formats::agents::{Delivery, Request, ToAgent, Writer};
+use bowline_formats::markers::check::check_env_name;
 use bowline_formats::markers::write::Message as Told;
 use bowline_machines::job::{Message, Value};
-use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store};
+use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store, StoreError};
 use std::path::Path;
 
 /// What a value is sealed for.
@@ -14,14 +15,18 @@ pub(super) fn purpose(job: &str, name: &str) -> String {
 }
 
 /// Values that were given to a job, by name.
-pub(super) fn provided(store: &dyn Store, key: &Key, job: &str) -> Vec<(String, String)> {
+pub(super) fn provided(
+    store: &dyn Store,
+    key: &Key,
+    job: &str,
+) -> Result<Vec<(String, String)>, StoreError> {
     let wanted = RecordQuery {
         job: Some(job.into()),
         kind: Some(RecordKind::Dependency),
         open: false,
     };
     let mut values = Vec::new();
-    for record in store.records(&wanted).unwrap_or_default() {
+    for record in store.records(&wanted)? {
         if let RecordBody::Dependency(row) = record.body
             && let Some(sealed) = row.sealed
             && let Ok(value) = key.open_sealed(&purpose(job, &row.name), &sealed)
@@ -30,7 +35,7 @@ pub(super) fn provided(store: &dyn Store, key: &Key, job: &str) -> Vec<(String, 
             values.push((row.name, value));
         }
     }
-    values
+    Ok(values)
 }
 
 /// What an agent is to do in a phase, in words.
@@ -164,9 +169,17 @@ it:\n=== VERIFICATION_RESULT ===\n{{\"criteria\":[{{\"id\":\"P{number}_CONS_01\"
     )
 }
 
-/// Where the prompt of a phase is, in the workspace.
-pub(super) fn file(workspace: &Path, number: u32) -> std::path::PathBuf {
-    workspace
+/// Writes a prompt file, in a folder that is made where it is not there.
+pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(file, text)
+}
+
+/// The path of the prompt of a phase.
+pub(super) fn file(records: &Path, number: u32) -> std::path::PathBuf {
+    records
         .join(".metadata")
         .join(format!("prompt-{number}.md"))
 }
@@ -181,7 +194,8 @@ pub(super) struct Asked {
 /// Everything needed to spell messages, without the desk.
 pub(super) struct Spelling {
     pub(super) prompts: Vec<(u32, String, String, String)>,
-    pub(super) values: Vec<(String, String)>,
+    /// Values by name. `None` for a new process, which has them in its environment and is told no value.
+    pub(super) values: Option<Vec<(String, String)>>,
     /// Requests of the client by the id of the permission.
     pub(super) permissions: Vec<(String, String, String)>,
     pub(super) asked: Vec<Asked>,
@@ -295,16 +309,23 @@ impl Spelling {
                 of: *of,
                 issues,
             },
-            Message::DependencyProvided { name, value } => Told::DependencyProvided {
-                name,
-                value: match value {
-                    Value::Text(text) => text,
-                    Value::Kept => {
-                        let found = self.values.iter().find(|(known, _)| known == name);
+            Message::DependencyProvided { name, value } => {
+                let value = match (value, &self.values) {
+                    (Value::Text(text), _) => text,
+                    (Value::Kept, Some(values)) => {
+                        let found = values.iter().find(|(known, _)| known == name);
                         found.map_or("", |(_, value)| value.as_str())
                     }
-                },
-            },
+                    // A name that would change what the agent itself is told is given to who asks for it.
+                    (Value::Kept, None) if check_env_name(name).is_err() => {
+                        return Some(format!("{name} was provided: request it again."));
+                    }
+                    (Value::Kept, None) => {
+                        return Some(format!("{name} is set in your environment."));
+                    }
+                };
+                Told::DependencyProvided { name, value }
+            }
             Message::DependencyRejected { name, reason } => {
                 Told::DependencyRejected { name, reason }
             }

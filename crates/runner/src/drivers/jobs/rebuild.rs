@@ -1,14 +1,15 @@
-//! A lost store, made again from what workspaces say of themselves (`.metadata/task.json` and `.checkpoints`) and from what is
-//! told of tasks that nobody has begun.
+//! A lost store, made again from what workspaces say of themselves (`.metadata/task.json` and `.checkpoints`; `tasks/ID` of
+//! the data folder has them of folders that people named) and from what is told of tasks that nobody has begun.
 //!
 //! Whatever is on the disk stays as it is; a task goes on in its folder. Values that people gave were in the store and are
 //! asked for again. No agent of before is taken up: what it asked and was told is not known any more, so it is ended, and the
 //! next one goes on with the client's conversation where the checkpoint names it.
 
+use super::folder_claims::real_path;
 use super::follow::timer_key;
 use super::wish::Refused;
 use super::workshop::check;
-use super::{Config, TypeSpec, decide::new_id, folders::TOLD, waiting};
+use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
 use bowline_formats::StateFormat as _;
 use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
 use bowline_formats::job::Wire as _;
@@ -58,23 +59,57 @@ pub enum How {
     Lost(String),
 }
 
-/// Puts every task that workspaces tell of into the store, and leaves alone those the store has. No loop may run.
-pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refused> {
-    let attempts = attempts(config);
+/// The tasks that folders tell of, each with its workspace: those that were begun first, what is told of others behind.
+/// Nothing is told where a description cannot be read.
+fn tasks_told(
+    config: &Config,
+    attempts: &BTreeMap<String, (u32, PathBuf)>,
+) -> std::io::Result<Vec<(PathBuf, Option<Value>)>> {
+    let of_tasks: BTreeSet<PathBuf> = entries(&config.data.join("tasks")).collect();
+    let of_tasks = of_tasks.into_iter().map(|records| {
+        let told = read(&records.join(TOLD));
+        let named = told
+            .as_ref()
+            .map(|it| PathBuf::from(text(it, "workingDir")));
+        (named.unwrap_or(records), told)
+    });
     let mut folders: BTreeSet<PathBuf> = entries(&config.data.join("workspaces")).collect();
+    // Earlier versions wrote into folders that a person named.
     folders.extend(attempts.values().map(|(_, folder)| folder.clone()));
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
     let of_folders = folders.into_iter().map(|folder| {
         let told = read(&folder.join(TOLD));
         (folder, told)
     });
-    let of_waiting = waiting::all(config).map_err(|error| Refused::Failed(error.to_string()))?;
-    let of_waiting = of_waiting
-        .into_iter()
-        .map(|told| (PathBuf::from(text(&told, "workingDir")), Some(told)));
+    let of_waiting = waiting::all(config)?.into_iter();
+    let of_waiting = of_waiting.map(|told| (PathBuf::from(text(&told, "workingDir")), Some(told)));
+    let all = of_tasks.chain(of_folders).chain(of_waiting);
+    // A task that a person removed is not lost.
+    let removed: BTreeSet<String> = noted_removals(config).into_iter().map(|it| it.id).collect();
+    let gone = |told: &Option<Value>| {
+        let id = told.as_ref().map(|it| text(it, "id"));
+        id.is_some_and(|id| removed.contains(&id))
+    };
+    Ok(all.filter(|(_, told)| !gone(told)).collect())
+}
+
+/// The ids of the tasks that files tell of, whatever the store knows; those that have begun, or all.
+pub fn tasks_on_disk(config: &Config, begun: bool) -> std::io::Result<BTreeSet<String>> {
+    let told = tasks_told(config, &attempts(config))?;
+    let has_begun = |folder: &Path| folder.join(TOLD).exists();
+    let told = told.into_iter().filter(|it| !begun || has_begun(&it.0));
+    let ids = told.filter_map(|(_, told)| told);
+    let ids = ids.map(|told| text(&told, "id"));
+    Ok(ids.filter(|id| !id.is_empty()).collect())
+}
+
+/// Puts every task that workspaces tell of into the store, and leaves alone those the store has. No loop may run.
+pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refused> {
+    let attempts = attempts(config);
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    let told = tasks_told(config, &attempts).map_err(|it| Refused::Failed(it.to_string()))?;
     // What a folder says is newer.
-    for (folder, told) in of_folders.chain(of_waiting) {
+    for (folder, told) in told {
         let Some(told) = told else {
             if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
                 found.push(Rebuilt {
@@ -91,9 +126,6 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
         }
         let title = text(&told, "title");
         let last = attempts.get(&id).map_or(0, |(last, _)| *last);
-        for number in 1..=last {
-            end(&config.attempt(&super::attempt_id(&id, number)));
-        }
         let task = Task {
             config,
             told: &told,
@@ -105,6 +137,9 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
         let how = match task.change(&id) {
             Err(why) => How::Lost(why),
             Ok((change, how)) => {
+                for number in 1..=last {
+                    end(&config.attempt(&super::attempt_id(&id, number)));
+                }
                 let mut advance = Advance::at(config.clock.now());
                 advance.changes.push(change);
                 match store.advance(vec![advance])?.remove(0) {
@@ -133,7 +168,7 @@ impl Task<'_> {
         let spec = self.config.types.get(&name);
         let spec = spec.ok_or_else(|| format!("its type '{name}' is not in the settings"))?;
         let now = self.config.clock.now();
-        let saved = checkpoints(self.folder, id);
+        let saved = checkpoints(&[&self.config.data.join("tasks").join(id), self.folder], id);
         let latest = saved.last().map(|(_, it)| it);
         let mut job = Job {
             title: text(self.told, "title"),
@@ -193,7 +228,12 @@ impl Task<'_> {
             type_name: Some(type_name.into()),
             priority: Priority::from_name(&text(self.told, "priority")).unwrap_or_default(),
             agent: self.told["agent"].as_str().map(str::to_owned),
+            real_workspace: named.as_ref().map(|_| {
+                let real = real_path(self.folder);
+                real.to_string_lossy().into_owned()
+            }),
             workspace: named,
+            share_workspace: self.told["shareWorkspace"] == true,
             label: self.told["label"].as_str().map(str::to_owned),
             budget: Budget {
                 tokens: budget["tokens"].as_u64(),
@@ -305,8 +345,8 @@ impl Task<'_> {
             let mut files_only = (*phase).clone();
             files_only.check.clear();
             let environment = BTreeMap::new();
-            let (issues, _) = check(self.folder, &files_only, Duration::ZERO, &environment);
-            !phase.deliverables.is_empty() && issues.is_empty()
+            let checked = check(self.folder, &files_only, Duration::ZERO, &environment);
+            !phase.deliverables.is_empty() && checked.is_ok_and(|(issues, _)| issues.is_empty())
         });
         let done = u32::try_from(left.count()).unwrap_or(0);
         (done + 1).min(total)
@@ -414,23 +454,23 @@ pub(super) fn end(folder: &Path) {
     }
 }
 
-/// The checkpoints of a task in its folder, the oldest first.
-fn checkpoints(folder: &Path, id: &str) -> Vec<(String, Checkpoint)> {
-    let Ok(all) = std::fs::read_dir(folder.join(FOLDER_NAME)) else {
-        return Vec::new();
-    };
-    let named = all
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = named.filter(|it| it.starts_with("checkpoint_")).collect();
-    names.sort();
-    let saved = names.into_iter().filter_map(|name| {
-        let bytes = std::fs::read(folder.join(FOLDER_NAME).join(&name)).ok()?;
-        let document = JsonDocument::parse(&bytes).ok()?;
-        let read = CheckpointFile::read(&document).ok()?;
-        Some((name, read.state))
-    });
-    saved.filter(|(_, it)| it.task_id == id).collect()
+/// The checkpoints of a task in these folders, the oldest first.
+fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, Checkpoint)> {
+    let files = folders.iter().flat_map(|it| entries(&it.join(FOLDER_NAME)));
+    let mut saved: Vec<(String, Checkpoint)> = files
+        .filter_map(|file| {
+            let name = file.file_name()?.to_str()?.to_owned();
+            let bytes = name
+                .starts_with("checkpoint_")
+                .then(|| std::fs::read(&file));
+            let document = JsonDocument::parse(&bytes?.ok()?).ok()?;
+            let read = CheckpointFile::read(&document).ok()?;
+            Some((name, read.state))
+        })
+        .filter(|(_, it)| it.task_id == id)
+        .collect();
+    saved.sort_by(|one, other| one.0.cmp(&other.0));
+    saved
 }
 
 fn read(path: &Path) -> Option<Value> {

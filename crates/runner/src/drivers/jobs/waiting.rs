@@ -9,21 +9,66 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::PathBuf;
 
-/// From here on what does not count any more is left out when the file is opened.
-const BYTES_MAX: u64 = 1 << 20;
+/// From here on what does not count any more is left out.
+const BYTES_MAX: u64 = 256 << 10;
+
+/// Lines beyond it are given up.
+const UNWRITTEN_BYTES_MAX: usize = 16 << 20;
 
 fn path(config: &Config) -> PathBuf {
     config.data.join("waiting.jsonl")
 }
 
-/// The file, to be written to.
-pub(super) fn open(config: &Config) -> std::io::Result<File> {
+/// The file, to be written to. Without it nothing is told of tasks that wait, and nothing else is missing.
+pub(super) struct Waiting<'c> {
+    config: &'c Config,
+    file: Option<File>,
+    /// Bytes that may still be written until what does not count is left out.
+    room: u64,
+    /// Lines that the disk had no room for.
+    unwritten: String,
+}
+
+impl Waiting<'_> {
+    pub(super) fn open(config: &Config) -> Waiting<'_> {
+        let file = open(config).ok();
+        let length = file.as_ref().and_then(|it| it.metadata().ok());
+        let length = length.map_or(0, |it| it.len());
+        // As much as there is: however many tasks wait, each line is written anew no more than once or twice.
+        let room = BYTES_MAX.max(length);
+        Waiting {
+            config,
+            file,
+            room,
+            unwritten: String::new(),
+        }
+    }
+
+    pub(super) fn write(&mut self, lines: &str) {
+        let lines = std::mem::take(&mut self.unwritten) + lines;
+        if self.room < lines.len() as u64 || self.file.is_none() {
+            *self = Waiting::open(self.config);
+        }
+        self.room = self.room.saturating_sub(lines.len() as u64);
+        let written = match &mut self.file {
+            Some(file) => file.write_all(lines.as_bytes()).is_ok(),
+            None => false,
+        };
+        if !written && lines.len() < UNWRITTEN_BYTES_MAX {
+            // Behind what may have been written of it.
+            self.unwritten = format!("\n{lines}");
+        }
+    }
+}
+
+fn open(config: &Config) -> std::io::Result<File> {
     let path = path(config);
     if std::fs::metadata(&path).is_ok_and(|it| it.len() > BYTES_MAX) {
         let begun = |told: &&Value| {
             let id = told["id"].as_str().unwrap_or_default();
-            let folder = config.data.join("workspaces").join(id);
-            folder.join(super::folders::TOLD).exists()
+            let folders = ["workspaces", "tasks"].map(|it| config.data.join(it).join(id));
+            let told = super::folders::TOLD;
+            folders.iter().any(|folder| folder.join(told).exists())
         };
         let all = all(config)?;
         let mut lines = String::new();

@@ -1,7 +1,9 @@
 //! What people and agents want of jobs, and what comes of it.
 
+use super::named_workspace::WorkspaceFault;
+use super::outage::Outage;
 use bowline_formats::permission_rule::PermissionRule;
-use bowline_machines::job::{Marker, Refusal};
+use bowline_machines::job::{Fork, Marker, Refusal};
 use bowline_store::{About, Budget, FileComment, JobRow, Priority, Settle, StoreError};
 
 /// Something somebody wants.
@@ -43,7 +45,10 @@ pub enum Wish {
         task: String,
         checkpoint: String,
     },
-    Fork(String),
+    Fork {
+        checkpoint: String,
+        fork: Fork,
+    },
     Say {
         task: String,
         text: String,
@@ -57,6 +62,17 @@ pub enum Wish {
     },
     RequestChanges {
         review: String,
+        feedback: String,
+        comments: Vec<FileComment>,
+    },
+    /// Approves the review of a task that is open.
+    ApproveTask {
+        task: String,
+        comment: Option<String>,
+    },
+    /// Requests changes in the review of a task that is open.
+    RequestTaskChanges {
+        task: String,
         feedback: String,
         comments: Vec<FileComment>,
     },
@@ -123,8 +139,8 @@ impl Wish {
             Wish::Say { .. } => "say",
             Wish::Unsay { .. } => "unsay",
             Wish::Interrupt { .. } => "interrupt",
-            Wish::Approve { .. } => "approve",
-            Wish::RequestChanges { .. } => "request-changes",
+            Wish::Approve { .. } | Wish::ApproveTask { .. } => "approve",
+            Wish::RequestChanges { .. } | Wish::RequestTaskChanges { .. } => "request-changes",
             Wish::Answer { .. } => "answer",
             Wish::Skip { .. } => "skip",
             Wish::Provide { .. } => "provide",
@@ -138,6 +154,75 @@ impl Wish {
             Wish::Tokens { .. } => "tokens",
             Wish::Settle(_) => "settle",
         }
+    }
+
+    /// Everything a request asks for, as text, without any value that was given: a repeated request has the same.
+    pub(super) fn fingerprint(&self) -> String {
+        let rest = match self {
+            Wish::Create {
+                title,
+                description,
+                depends_on,
+                scheduled_for,
+                about,
+                submit,
+            } => {
+                format!(
+                    "{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}"
+                )
+            }
+            Wish::Edit { task, edit } => format!("{task} {edit:?}"),
+            Wish::Submit(task)
+            | Wish::Cancel(task)
+            | Wish::Pause(task)
+            | Wish::Resume(task)
+            | Wish::Retry(task)
+            | Wish::Archive(task)
+            | Wish::Delete(task)
+            | Wish::Checkpoint(task)
+            | Wish::Interrupt(task) => task.clone(),
+            Wish::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
+            Wish::Fork { checkpoint, fork } => format!("{checkpoint} {fork:?}"),
+            Wish::Say { task, text } => format!("{task} {text:?}"),
+            Wish::Unsay(said) => said.clone(),
+            Wish::Approve { review, comment } => format!("{review} {comment:?}"),
+            Wish::RequestChanges {
+                review,
+                feedback,
+                comments,
+            } => format!("{review} {feedback:?} {comments:?}"),
+            Wish::ApproveTask { task, comment } => format!("{task} {comment:?}"),
+            Wish::RequestTaskChanges {
+                task,
+                feedback,
+                comments,
+            } => format!("{task} {feedback:?} {comments:?}"),
+            Wish::Answer { question, text } => format!("{question} {text:?}"),
+            Wish::Skip(question) => question.clone(),
+            Wish::Provide { dependency, .. } => dependency.clone(),
+            Wish::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
+            Wish::Permit(permission) => permission.clone(),
+            Wish::Deny { permission, reason } => format!("{permission} {reason:?}"),
+            Wish::Decide {
+                permissions,
+                denied,
+            } => format!("{permissions:?} {denied:?}"),
+            Wish::AddRule(rule) => format!("rule {rule:?}"),
+            Wish::RemoveRule(rule) => format!("rule {rule}"),
+            Wish::Said {
+                task,
+                attempt,
+                marker,
+            } => format!("{task} {attempt} {marker:?}"),
+            Wish::Tokens {
+                task,
+                attempt,
+                used,
+                usd,
+            } => format!("{task} {attempt} {used} {usd}"),
+            Wish::Settle(settled) => settled.effect.to_string(),
+        };
+        format!("{} {rest}", self.verb())
     }
 }
 
@@ -211,6 +296,18 @@ pub enum Refused {
         /// Why not.
         why: String,
     },
+    /// A folder that cannot be a workspace.
+    BadWorkspace {
+        /// As it was named.
+        path: String,
+        /// Why not.
+        fault: WorkspaceFault,
+    },
+    /// A dependency named like a variable that changes what programs do.
+    ProtectedName {
+        /// The name.
+        name: String,
+    },
     /// An answer that is nearly an option.
     NearMiss {
         /// As it was given.
@@ -220,6 +317,8 @@ pub enum Refused {
     },
     /// The server stops.
     Draining,
+    /// Nothing can be decided at the moment. Whether a step under way is durable is not known.
+    Unavailable(Outage),
     /// The store failed.
     Store(StoreError),
     /// Something else failed.

@@ -1,16 +1,21 @@
 //! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
 
-use super::folders::Folders;
+use super::archives;
+use super::first_state;
+use super::folders::{Folders, is_passed_over};
+use super::phase_files::PhaseChanges;
 use super::{Config, Phase, Reply};
 use crate::core::quoted;
 use bowline_engine::process::run_in;
 use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
-use bowline_store::{CheckpointRow, JobRow};
+use bowline_store::{CheckpointRow, JobRow, Resource};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Threads. Two verifications at once, and room for checkpoints beside them.
@@ -32,18 +37,8 @@ const PLACEHOLDERS: [&str; 8] = [
     "Coming soon",
     "To be defined",
 ];
-/// Folders that are nobody's deliverables.
-const HIDDEN: [&str; 6] = [
-    ".git",
-    ".checkpoints",
-    ".metadata",
-    ".logs",
-    "node_modules",
-    "target",
-];
-
 /// The variables that commands get.
-type Environment = std::collections::BTreeMap<String, String>;
+pub(super) type Environment = std::collections::BTreeMap<String, String>;
 
 /// Something to be done.
 pub(super) enum Task {
@@ -64,6 +59,7 @@ pub(super) enum Task {
         verification: u32,
         workspace: PathBuf,
         phase: Option<Phase>,
+        changes: Option<PhaseChanges>,
         limit: Duration,
         environment: Environment,
     },
@@ -87,8 +83,12 @@ pub(super) enum Task {
         job: String,
         attempt: u32,
         workspace: PathBuf,
+        /// The folder that has `.metadata`.
+        records: PathBuf,
         /// The repository that has the code, the ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
+        /// The task whose files are saved before its first agent starts.
+        first_state: Option<(Arc<Config>, Box<JobRow>)>,
         environment: Environment,
     },
 }
@@ -129,10 +129,13 @@ pub(super) trait Bench: Send {
     fn remove(&self, row: JobRow, reply: Reply);
 }
 
-impl Bench for Workshop {
+impl Bench for Arc<Workshop> {
     fn give(&self, task: Task) {
-        // The threads live as long as this.
-        let _ = self.tasks.send(task);
+        // Still in hand for a desk before this one: its result will come.
+        if self.in_hand().insert(task.effect()) {
+            // The threads live as long as this.
+            let _ = self.tasks.send(task);
+        }
     }
 
     fn describe(&self, row: JobRow, at: Timestamp) {
@@ -146,6 +149,8 @@ impl Bench for Workshop {
 
 pub(super) struct Workshop {
     tasks: Sender<Task>,
+    /// Effects that were given and are not finished.
+    in_hand: Arc<Mutex<BTreeSet<u64>>>,
     folders: Folders,
 }
 
@@ -156,7 +161,14 @@ impl Workshop {
     ) -> std::io::Result<Workshop> {
         let (tasks, inbox) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
-        let done = Arc::new(done);
+        let in_hand = Arc::new(Mutex::new(BTreeSet::new()));
+        let of_threads = in_hand.clone();
+        let done = Arc::new(move |finished: Finished| {
+            let mut in_hand = of_threads.lock().unwrap_or_else(PoisonError::into_inner);
+            in_hand.remove(&finished.effect);
+            drop(in_hand);
+            done(finished);
+        });
         for number in 0..THREADS {
             let (inbox, done) = (inbox.clone(), done.clone());
             std::thread::Builder::new()
@@ -164,7 +176,15 @@ impl Workshop {
                 .spawn(move || work(&inbox, &*done))?;
         }
         let folders = Folders::open(config)?;
-        Ok(Workshop { tasks, folders })
+        Ok(Workshop {
+            tasks,
+            in_hand,
+            folders,
+        })
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -177,7 +197,35 @@ fn work(inbox: &Mutex<Receiver<Task>>, done: &dyn Fn(Finished)) {
     loop {
         let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(task) = next else { return };
-        done(carry_out(task));
+        let (effect, job) = (task.effect(), task.job().to_owned());
+        let finished = catch_unwind(AssertUnwindSafe(|| carry_out(task)));
+        // A thread that dies of one task would leave all others undone.
+        done(finished.unwrap_or_else(|_| {
+            let what = Came::Failed("a panic; the log has it".into());
+            Finished { effect, job, what }
+        }));
+    }
+}
+
+impl Task {
+    fn effect(&self) -> u64 {
+        match self {
+            Task::Snapshot { effect, .. }
+            | Task::Check { effect, .. }
+            | Task::Archive { effect, .. }
+            | Task::ErrorLog { effect, .. }
+            | Task::Prepare { effect, .. } => *effect,
+        }
+    }
+
+    fn job(&self) -> &str {
+        match self {
+            Task::Snapshot { row, .. } => &row.id,
+            Task::Check { job, .. }
+            | Task::Archive { job, .. }
+            | Task::ErrorLog { job, .. }
+            | Task::Prepare { job, .. } => job,
+        }
     }
 }
 
@@ -212,17 +260,25 @@ fn carry_out(task: Task) -> Finished {
             verification,
             workspace,
             phase,
+            changes,
             limit,
             environment,
         } => {
-            let (issues, files) = match phase {
-                Some(phase) => check(&workspace, &phase, limit, &environment),
-                None => (Vec::new(), Vec::new()),
-            };
-            let what = Came::Checked {
-                verification,
-                issues,
-                files,
+            let phase = phase.unwrap_or_default();
+            let what = match check(&workspace, &phase, limit, &environment) {
+                Ok((issues, mut files)) => {
+                    if phase.deliverables.is_empty()
+                        && let Some(changed) = changes.and_then(|it| it.files(&environment))
+                    {
+                        files.retain(|file| changed.contains(file));
+                    }
+                    Came::Checked {
+                        verification,
+                        issues,
+                        files,
+                    }
+                }
+                Err(why) => Came::Failed(why),
             };
             Finished { effect, job, what }
         }
@@ -233,7 +289,7 @@ fn carry_out(task: Task) -> Finished {
             to,
             secrets,
         } => {
-            let what = match archive(&workspace, &to, &secrets) {
+            let what = match archives::archive(&workspace, &to, &secrets) {
                 Ok(()) => Came::Done,
                 Err(error) => Came::Failed(error.to_string()),
             };
@@ -246,7 +302,7 @@ fn carry_out(task: Task) -> Finished {
             to,
             secrets,
         } => {
-            let what = match error_log(&from, &to, &secrets) {
+            let what = match archives::error_log(&from, &to, &secrets) {
                 Ok(()) => Came::Done,
                 Err(error) => Came::Failed(error.to_string()),
             };
@@ -257,23 +313,32 @@ fn carry_out(task: Task) -> Finished {
             job,
             attempt,
             workspace,
+            records,
             restore,
+            first_state: first,
             environment,
         } => {
-            let what = match prepare(&workspace, restore, &environment) {
+            let what = match prepare(&workspace, &records, restore, &environment) {
                 Ok(()) => Came::Ready { attempt },
                 Err(why) => Came::Failed(why),
             };
+            if let Some((config, row)) = first.filter(|_| matches!(what, Came::Ready { .. })) {
+                first_state::save(&config, &row);
+            }
             Finished { effect, job, what }
         }
     }
 }
 
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-fn git(script: &str, folder: &Path, environment: &Environment) -> Result<String, String> {
+pub(super) fn git(
+    script: &str,
+    folder: &Path,
+    environment: &Environment,
+) -> Result<String, String> {
     // Nothing of whoever started us leads git elsewhere, and what we save is the same whenever it is saved.
     let whole = format!(
         "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\
@@ -310,13 +375,15 @@ pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, Strin
 }
 
 /// Saves the files of a workspace under a hidden ref, untracked ones too, ignored ones never.
-fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
+pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
     let workspace = config.workspace(row);
     let repository = repository(config, row)?;
     let reference = format!("refs/bowline/{}/{name}", row.id);
     let index = index(config, row);
     let script = format!(
+        // A git of ours takes a minute at most: an older lock is of one that was killed.
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
+         find \"$GIT_INDEX_FILE.lock\" -mmin +1 -delete 2> /dev/null || :\n\
          git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n\
          tree=$(git write-tree)\n\
          commit=$(git commit-tree -m {} \"$tree\")\n\
@@ -347,7 +414,7 @@ fn save(
 ) -> Result<CheckpointRow, String> {
     let io = |error: std::io::Error| error.to_string();
     let workspace = config.workspace(row);
-    let folder = workspace.join(FOLDER_NAME);
+    let folder = config.record_folder(row).join(FOLDER_NAME);
     std::fs::create_dir_all(&folder).map_err(io)?;
     // Code that cannot be saved does not keep the rest from it: a checkpoint without it is better than none.
     let code_ref = save_code(config, row, id).ok();
@@ -465,7 +532,7 @@ fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
 }
 
 /// Files of a workspace that may be deliverables, and when one last changed.
-fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
+pub(super) fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
     let mut found = Vec::new();
     let mut newest = None;
     let mut folders = vec![workspace.to_owned()];
@@ -478,7 +545,10 @@ fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            if kind.is_dir() && !HIDDEN.iter().any(|hidden| name == *hidden) {
+            if is_passed_over(&name, kind.is_dir()) {
+                continue;
+            }
+            if kind.is_dir() {
                 folders.push(entry.path());
             }
             if !kind.is_file() || found.len() >= FILES_MAX {
@@ -498,13 +568,13 @@ fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
     (found, newest)
 }
 
-/// What is wrong with a finished phase, and what it left.
+/// What is wrong with a finished phase, and what it left. An error where the machine lacks something to look at it.
 pub(super) fn check(
     workspace: &Path,
     phase: &Phase,
     limit: Duration,
     environment: &Environment,
-) -> (Vec<String>, Vec<String>) {
+) -> Result<(Vec<String>, Vec<String>), String> {
     let mut issues = Vec::new();
     let (all, _) = files(workspace);
     let fits = |file: &&String| phase.deliverables.iter().any(|it| glob::matches(it, file));
@@ -542,6 +612,9 @@ pub(super) fn check(
                 ran.exit_code,
                 ran.output_tail.trim()
             )),
+            Err(error) if Resource::named_in(&error.to_string()).is_some() => {
+                return Err(error.to_string());
+            }
             Err(error) => issues.push(format!("check_failed: {error}")),
         }
     }
@@ -550,69 +623,22 @@ pub(super) fn check(
     } else {
         found
     };
-    (issues, shown)
-}
-
-fn holds(bytes: &[u8], secrets: &[String]) -> bool {
-    secrets
-        .iter()
-        .filter(|secret| !secret.is_empty())
-        .any(|secret| {
-            bytes
-                .windows(secret.len())
-                .any(|it| it == secret.as_bytes())
-        })
-}
-
-/// Everything the task made in one file, without files that hold a value a person gave.
-fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut zip = bowline_formats::zip::Zip::new();
-    let mut out = std::fs::File::create(to)?;
-    for name in files(workspace).0 {
-        let content = std::fs::read(workspace.join(&name))?;
-        if holds(&content, secrets) {
-            continue;
-        }
-        if let Some(head) = zip.entry(&name, &content) {
-            out.write_all(&head)?;
-            out.write_all(&content)?;
-        }
-    }
-    out.write_all(&zip.end())?;
-    out.sync_all()
-}
-
-/// The whole error log of a task, without values a person gave.
-fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result<()> {
-    if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut whole = String::new();
-    for file in from {
-        let bytes = std::fs::read(file).unwrap_or_default();
-        whole.push_str(&String::from_utf8_lossy(&bytes));
-    }
-    for secret in secrets.iter().filter(|it| !it.is_empty()) {
-        whole = whole.replace(secret.as_str(), &"*".repeat(secret.len()));
-    }
-    std::fs::write(to, whole)
+    Ok((issues, shown))
 }
 
 fn prepare(
     workspace: &Path,
+    records: &Path,
     restore: Option<(PathBuf, String, bool)>,
     environment: &Environment,
 ) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
-    std::fs::create_dir_all(workspace.join(".metadata")).map_err(io)?;
+    std::fs::create_dir_all(workspace).map_err(io)?;
+    std::fs::create_dir_all(records.join(".metadata")).map_err(io)?;
     let Some((repository, reference, new)) = restore else {
         return Ok(());
     };
-    let index = workspace.join(".metadata/index");
+    let index = records.join(".metadata/index");
     let keep = if new {
         ""
     } else {

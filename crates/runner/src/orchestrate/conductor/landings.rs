@@ -26,15 +26,63 @@ impl Conductor {
                 self.overlaps.iter().filter(with).count()
             };
             // What it was begun on lands before it, and an earlier landing of its own comes to its end.
-            let may = |id: &Id| !self.landing.contains(id) && ports.run().open_needs(id).is_empty();
+            let may = |id: &Id| {
+                let free = !self.landing.contains(id) && !self.is_held(id);
+                free && ports.run().open_needs(id).is_empty()
+            };
             let first = self.queue.iter().enumerate().filter(|(_, id)| may(id));
             let Some((at, _)) = first.min_by_key(|(_, id)| meets(id)) else {
                 return;
             };
             let id = self.queue.remove(at);
             self.landing.insert(id.clone());
-            ports.ask(Job::Land { id });
+            let earlier = self.reserved.iter().take_while(|it| it.with != id);
+            let reserved = earlier.cloned().collect();
+            ports.ask(Job::Land { id, reserved });
         }
+    }
+
+    /// Reserves the files in which a task in flight met a conflict, until it has landed or nobody works on it.
+    pub(super) fn reserve(&mut self, id: &Id) {
+        let Some(flight) = self.flights.get(id) else {
+            return;
+        };
+        let note = &flight.note;
+        if note.conflict_paths.is_empty() || note.parked_until_ms.is_some() {
+            return;
+        }
+        let paths = note.conflict_paths.clone();
+        match self.reserved.iter_mut().find(|it| it.with == *id) {
+            Some(known) => known.paths = paths,
+            None => self.reserved.push(Overlap {
+                with: id.clone(),
+                paths,
+            }),
+        }
+    }
+
+    pub(super) fn unreserve(&mut self, id: &Id) {
+        self.reserved.retain(|it| it.with != *id);
+    }
+
+    /// A task to land waits for others: they reserved files that it changes.
+    pub(super) fn hold(&mut self, ports: &mut impl Ports, id: &Id, by: Vec<Overlap>) {
+        let holders = by.iter().map(|overlap| overlap.with.clone()).collect();
+        self.held.insert(id.clone(), holders);
+        if !self.queue.contains(id) {
+            self.queue.push(id.clone());
+        }
+        for overlap in by {
+            if self.overlaps.insert(pair(id, &overlap.with)) {
+                let id = id.clone();
+                ports.tell(Told::Overlap { id, overlap });
+            }
+        }
+    }
+
+    fn is_held(&self, id: &Id) -> bool {
+        let held = self.held.get(id);
+        held.is_some_and(|by| self.reserved.iter().any(|it| by.contains(&it.with)))
     }
 
     /// Has looked at what a task has changed so far, where others are at work too.
@@ -80,6 +128,8 @@ impl Conductor {
     /// A task is in flight no more.
     pub(super) fn comes_down(&mut self, id: &Id) -> Option<Flight> {
         self.touching.remove(id);
+        self.unreserve(id);
+        self.held.remove(id);
         self.overlaps
             .retain(|(one, other)| one != id && other != id);
         self.flights.remove(id)

@@ -7,7 +7,7 @@ mod outcomes;
 mod starts;
 
 use super::note::{Note, Stage};
-use super::ports::{Event, Job, Life, Ports, Told, Trouble, Wish};
+use super::ports::{Event, Job, Life, Overlap, Ports, Told, Trouble, Wish};
 use crate::core::breakers::{Breakers, Starts, one_more};
 use crate::core::ladder::{Verdict, climb};
 use crate::core::why::Why;
@@ -17,7 +17,7 @@ use bowline_words::message::Reason;
 use outcomes::tripped;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Conflicts of one task with what landed before it; then a person has to resolve them.
+/// Conflicts in a row that the agent of a task does not resolve; then a person has to.
 const CONFLICTS_MAX: u32 = 3;
 /// How long a run that is to leave stays, so that it can be asked to end its agents too.
 const LEAVE_MS: i64 = 1_000;
@@ -29,6 +29,10 @@ const BLOCKED_TRIES_MAX: u32 = 15;
 const BACKOFF_MS_MAX: i64 = 60_000;
 /// Between two looks at a machine that has too little of something.
 const SHORT_MS: i64 = 5_000;
+/// How long a client may take to its first valid message before people are told.
+const FIRST_MESSAGE_MS_MAX: i64 = 30_000;
+/// Errors of git in one worktree, before it is made anew.
+const GIT_ERRORS_MAX: u32 = 2;
 /// Attempts of one task in a row that never began, before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
 
@@ -91,6 +95,8 @@ struct Flight {
     /// Something is in the way; tried again then.
     blocked: Option<(i64, u32)>,
     not_begun: u32,
+    /// A valid message came, or people were told that none did.
+    spoke: bool,
 }
 
 impl Flight {
@@ -108,6 +114,7 @@ impl Flight {
             usd: 0.0,
             blocked: None,
             not_begun: 0,
+            spoke: false,
         }
     }
 
@@ -142,6 +149,10 @@ pub struct Conductor {
     queue: Vec<Id>,
     /// Those that are landing.
     landing: BTreeSet<Id>,
+    /// Files in which tasks in flight met a conflict, the first that did first. They land before others that change them.
+    reserved: Vec<Overlap>,
+    /// Tasks to land that wait for others to land reserved files first.
+    held: BTreeMap<Id, BTreeSet<Id>>,
     /// Pairs of tasks that do not fit to each other, the smaller id first.
     overlaps: BTreeSet<(Id, Id)>,
     /// What tasks in flight say that they change, where they say so.
@@ -168,6 +179,8 @@ impl Conductor {
             told_short: false,
             queue: Vec::new(),
             landing: BTreeSet::new(),
+            reserved: Vec::new(),
+            held: BTreeMap::new(),
             overlaps: BTreeSet::new(),
             touching: BTreeMap::new(),
             finishing: None,
@@ -217,6 +230,7 @@ impl Conductor {
             let flight = Flight::of(note.clone(), now);
             self.flights.insert(id.clone(), flight);
             self.touch(ports, &id);
+            self.reserve(&id);
             match note.stage {
                 Stage::Landing => self.line_up(ports, &id),
                 Stage::Room if note.parked_until_ms.is_some() => {}
@@ -241,7 +255,6 @@ impl Conductor {
             Event::Landed { id, outcome } => {
                 self.landing.remove(&id);
                 self.landed(ports, &id, outcome)?;
-                self.land_next(ports);
             }
             Event::Forecast { id, overlaps } => self.forecast(ports, &id, overlaps),
             Event::PhaseEnded { phase, outcome } => self.phase_ended(ports, phase, outcome)?,
@@ -330,6 +343,7 @@ impl Conductor {
             }
             Command::Retry { id } => {
                 let mut note = ports.note(&id);
+                note.given_up = true;
                 note.forgive();
                 ports.remember(&id, &note)?;
                 self.resting.remove(&id);
@@ -401,6 +415,7 @@ impl Conductor {
                 flight.blocked.map(|(at, _)| at),
                 deadline(flight.heard_ms, Some(self.rules.breakers.silent_ms)),
                 deadline(flight.since_ms, left),
+                deadline(flight.since_ms, Some(FIRST_MESSAGE_MS_MAX)).filter(|_| !flight.spoke),
             ]
         });
         let resting = self.resting.values().copied().map(Some);
@@ -447,6 +462,7 @@ impl Conductor {
             flight.note.parked_until_ms = None;
             let note = flight.note.clone();
             ports.remember(id, &note)?;
+            self.reserve(id);
             self.room(ports, id, &note);
             return Ok(());
         }
@@ -459,6 +475,13 @@ impl Conductor {
         }
         if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {
             return Ok(());
+        }
+        if !flight.spoke && now - flight.since_ms >= FIRST_MESSAGE_MS_MAX {
+            flight.spoke = true;
+            if ports.speaks_protocol(id) {
+                let (id, seconds) = (id.clone(), FIRST_MESSAGE_MS_MAX / 1_000);
+                ports.tell(Told::NothingValid { id, seconds });
+            }
         }
         let worked = flight.note.worked_ms + (now - flight.since_ms);
         let reason = if now - flight.heard_ms >= breakers.silent_ms {
@@ -475,9 +498,15 @@ impl Conductor {
     }
 
     fn room(&mut self, ports: &mut impl Ports, id: &Id, note: &Note) {
-        let (id, merge) = (id.clone(), note.merge);
+        let id = id.clone();
+        let (merge, fresh) = (note.merge && !note.fresh, note.fresh);
         let on = note.on.as_deref().map(Id::from);
-        ports.ask(Job::Room { id, merge, on });
+        ports.ask(Job::Room {
+            id,
+            merge,
+            on,
+            fresh,
+        });
     }
 
     fn room_made(
@@ -514,6 +543,7 @@ impl Conductor {
         self.starts.begun(now);
         one_more(&mut note.starts, now);
         note.attempt += 1;
+        note.renewed = std::mem::take(&mut note.fresh);
         note.before = note.used;
         note.stage = Stage::Running;
         ports.remember(id, &note)?;

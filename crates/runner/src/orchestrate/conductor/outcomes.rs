@@ -23,6 +23,7 @@ impl Conductor {
         for word in words {
             match word {
                 Word::Something | Word::Line(_) => {}
+                Word::Valid => flight.spoke = true,
                 Word::Complete => flight.done = true,
                 Word::Failed(reason) => flight.failed = Some(Why::said(&reason)),
                 Word::Promise => flight.promised = true,
@@ -149,21 +150,30 @@ impl Conductor {
                 ports.ask(Job::Clean { id: id.clone() });
                 Ok(())
             }
-            Landed::Conflict { paths, hunks } => {
+            Landed::Conflict { paths, hunks, base } => {
                 let Some(flight) = self.flights.get_mut(id) else {
                     return Ok(());
                 };
-                flight.note.conflicts += 1;
+                let reason = Reason::Conflict {
+                    paths: paths.join(", "),
+                };
+                // The work contains what it met before: this conflict is with what landed since.
+                let headway = flight.note.conflict_base.as_ref() != Some(&base);
                 flight.note.hunks = Some(hunks);
                 flight.note.merge = true;
-                let reason = match paths.is_empty() {
-                    true => Reason::NothingInCommon,
-                    false => Reason::Conflict {
-                        paths: paths.join(", "),
-                    },
-                };
+                flight.note.conflict_paths = paths;
+                flight.note.conflict_base = Some(base);
+                if headway {
+                    flight.note.conflicts = 0;
+                    return self.resolve(ports, id, reason.into());
+                }
+                flight.note.conflicts += 1;
                 let person = flight.note.conflicts >= CONFLICTS_MAX;
                 self.fail(ports, id, reason.into(), person)
+            }
+            Landed::Held { by } => {
+                self.hold(ports, id, by);
+                Ok(())
             }
             Landed::Red { why } | Landed::SentBack { why } => {
                 self.fits(id);
@@ -171,6 +181,16 @@ impl Conductor {
             }
             Landed::Declined { why } => self.fail(ports, id, why, true),
             Landed::Unfit { why } => self.fail(ports, id, why, false),
+            Landed::Broken { why } => {
+                if let Some(flight) = self.flights.get_mut(id) {
+                    flight.note.git_errors += 1;
+                    if flight.note.git_errors >= GIT_ERRORS_MAX {
+                        flight.note.git_errors = 0;
+                        flight.note.fresh = true;
+                    }
+                }
+                self.fail(ports, id, why, false)
+            }
             Landed::Proposed { url } => {
                 let at = ports.now_ms() + self.rules.proposal_ms;
                 let Some(flight) = self.flights.get_mut(id) else {
@@ -207,13 +227,35 @@ impl Conductor {
         }
     }
 
+    /// Has the agent of a task resolve a conflict. No failure is counted, and the task keeps its place.
+    fn resolve(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> Result<(), Trouble> {
+        self.reserve(id);
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        flight.note.stage = Stage::Room;
+        flight.note.iterations = 0;
+        let note = flight.note.clone();
+        ports.remember(id, &note)?;
+        ports.tell(Told::Failed {
+            id: id.clone(),
+            why,
+            again: true,
+        });
+        if self.leaving.is_none() {
+            self.room(ports, id, &note);
+        }
+        Ok(())
+    }
+
     /// Green alone may be red together: it met no conflict, and the next attempt sees what landed before it.
     fn fits(&mut self, id: &Id) {
         if let Some(flight) = self.flights.get_mut(id) {
             flight.note.merge = true;
-            flight.note.conflicts = 0;
+            flight.note.no_conflict();
             flight.note.hunks = None;
         }
+        self.unreserve(id);
     }
 
     pub(super) fn phase_ended(
@@ -237,6 +279,12 @@ impl Conductor {
                     self.phase_blocked = None;
                     self.stuck = Some(why);
                 }
+            }
+            PhaseEnded::LandingsGone { why } => {
+                self.finishing = None;
+                self.phase_blocked = None;
+                self.stuck = Some(why.clone());
+                ports.tell(Told::PhaseNotLanded { phase, why });
             }
             PhaseEnded::Ended { end, why } => {
                 self.finishing = None;
@@ -305,7 +353,11 @@ impl Conductor {
             reason: Some(why.line(Lang::En).into()),
             retry,
         })?;
-        if self.tell_failed(ports, id, why) && wait > 0 {
+        let again = self.tell_failed(ports, id, why);
+        if !again {
+            note.given_up = true;
+            ports.remember(id, &note)?;
+        } else if wait > 0 {
             self.resting.insert(id.clone(), note.not_before_ms);
         }
         Ok(())
@@ -336,6 +388,7 @@ impl Conductor {
         flight.note.stage = Stage::Room;
         flight.note.parked_until_ms = Some(until);
         let note = flight.note.clone();
+        self.unreserve(id);
         ports.remember(id, &note)?;
         let seconds = (until - ports.now_ms()).max(0) / 1_000;
         ports.tell(Told::Parked {

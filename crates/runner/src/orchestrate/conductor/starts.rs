@@ -8,6 +8,7 @@ use std::path::Path;
 impl Conductor {
     /// Starts what may be started.
     pub(super) fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        self.land_next(ports);
         if self.leaving.is_some() || self.paused || self.stuck.is_some() {
             return Ok(());
         }
@@ -71,7 +72,7 @@ impl Conductor {
                 let (run, current) = (ports.run(), ports.run().current_phase());
                 let pending = run.node(&id).map(|node| node.status) == Some(Status::Pending);
                 let here = run.graph().phase_of(&id) == Some(current);
-                let alone = run.open_needs(&id) == [on.clone()];
+                let alone = run.waits_for(&id) == [on.clone()];
                 if !pending || !here || !alone || !self.may_start(ports, &id, now) {
                     continue;
                 }
@@ -136,7 +137,7 @@ impl Conductor {
     }
 
     fn may_start(&self, ports: &impl Ports, id: &Id, now: i64) -> bool {
-        if self.resting.contains_key(id) || ports.waits_for_section(id) {
+        if self.resting.contains_key(id) {
             return false;
         }
         self.limits.is_empty() || {
@@ -222,6 +223,7 @@ impl Conductor {
         self.flights
             .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
         self.touch(ports, id);
+        self.reserve(id);
         self.room(ports, id, &note);
     }
 }

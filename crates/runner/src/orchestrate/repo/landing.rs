@@ -3,13 +3,15 @@
 use super::regenerate::Remade;
 use super::trees::{Merged, only_ticked, with_ticks};
 use super::{PhasePlace, Repo, TaskPlace};
+use crate::core::quoted;
 use crate::core::why::Why;
-use crate::orchestrate::ports::{Landed, PhaseEnded};
+use crate::orchestrate::ports::{Landed, Overlap, PhaseEnded};
 use bowline_engine::Error;
-use bowline_engine::formats::orchestrate::PHASE_DONE;
+use bowline_engine::git_locks::lock_in_the_way;
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
 use bowline_engine::statefiles::{RealDisk, write_whole};
-use bowline_words::message::Reason;
+use bowline_words::message::{Label, Reason};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Tries to land on a branch that moves meanwhile.
@@ -26,27 +28,33 @@ pub(super) enum Advance {
 }
 
 impl Repo {
-    /// Lands a task on the branch of its phase. Done before is done.
-    pub fn land(&self, task: &TaskPlace) -> Result<Landed, Error> {
+    /// Lands a task on the branch of its phase. Done before is done. Work on files that others reserved waits for these.
+    pub fn land(&self, task: &TaskPlace, reserved: &[Overlap]) -> Result<Landed, Error> {
         if let Some(how) = &self.customs.proposals {
             return self.propose(task, how);
         }
         self.phase_branch(&task.phase)?;
         for _ in 0..TRIES_MAX {
             let tip = self.tip(&task.phase.branch)?;
-            if self.landed_before(task, &tip)?.is_some() {
+            if let Some(commit) = self.landed_before(task, &tip)? {
+                self.record_landing(&task.id, &commit)?;
                 return Ok(Landed::Done);
             }
-            if let Err(why) = self.commit_rest(task)? {
-                return Ok(Landed::Unfit { why });
+            let head = match self.take_up(task) {
+                Ok(head) => head,
+                Err(landed) => return Ok(landed),
+            };
+            let by = self.reserved_by(&tip, &head, reserved)?;
+            if !by.is_empty() {
+                return Ok(Landed::Held { by });
             }
-            let head = self.keep_head(task)?;
             let commit = match self.proven(task, &tip, &head)? {
                 Ok(commit) => commit,
                 Err(landed) => return Ok(landed),
             };
             match self.move_branch(&task.phase.branch, &tip, &commit)? {
                 Advance::Done => {
+                    self.record_landing(&task.id, &commit)?;
                     self.show_phase(&task.phase)?;
                     return Ok(Landed::Done);
                 }
@@ -59,12 +67,61 @@ impl Repo {
         Ok(Landed::Blocked { why })
     }
 
-    /// The last commit of a task's branch, kept as its agent made it.
-    pub(super) fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
+    /// Returns the reservations of others that a task's work would touch, each with the files.
+    fn reserved_by(
+        &self,
+        tip: &str,
+        head: &str,
+        reserved: &[Overlap],
+    ) -> Result<Vec<Overlap>, Error> {
+        if reserved.is_empty() {
+            return Ok(Vec::new());
+        }
+        let range = format!("{tip}...{head}");
+        let end = self
+            .git
+            .run(&["diff", "--name-only", "--no-renames", "-z", &range])?;
+        let changed: BTreeSet<&str> = end.printed.split('\0').collect();
+        let touched = reserved.iter().map(|other| {
+            let settled = |path: &str| self.plan.as_deref() == Some(path) || self.is_made(path);
+            let mut paths = other.paths.clone();
+            paths.retain(|path| changed.contains(path.as_str()) && !settled(path));
+            Overlap {
+                with: other.with.clone(),
+                paths,
+            }
+        });
+        Ok(touched.filter(|it| !it.paths.is_empty()).collect())
+    }
+
+    /// Commits what the agent left, keeps its commits and returns the last of them; else what that comes to. An error of git in the
+    /// worktree is the agent's to mend, a lock of others is waited for.
+    pub(super) fn take_up(&self, task: &TaskPlace) -> Result<String, Landed> {
+        let committed = self.commit_rest(task);
+        let head = committed.and_then(|rest| match rest {
+            Ok(()) => self.keep_head(task).map(Ok),
+            Err(why) => Ok(Err(why)),
+        });
+        match head {
+            Ok(Ok(head)) => Ok(head),
+            Ok(Err(why)) => Err(match why.reason {
+                Reason::NoWorktree { .. } | Reason::BadModules { .. } => Landed::Broken { why },
+                _ => Landed::Unfit { why },
+            }),
+            Err(error) => Err(match locked(&error) {
+                Some(why) => Landed::Blocked { why },
+                None => Landed::Broken { why: error.into() },
+            }),
+        }
+    }
+
+    /// The last commit of a task's branch, kept as its agent made it, and so are those it left behind.
+    fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
         let room = self.git.in_folder(&self.room_of(&task.id));
         let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
-        let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
-        self.git.text(&["update-ref", &kept, &head])?;
+        let name = Repo::name(&task.id);
+        self.keep_commit(&name, &head)?;
+        self.keep_from_reflog(&room, "HEAD", &name)?;
         Ok(head)
     }
 
@@ -116,15 +173,16 @@ impl Repo {
         head: &str,
     ) -> Result<Result<String, Landed>, Error> {
         let end = self.git.run(&["merge-base", tip, head])?;
+        let contained = end.printed;
         let base = match (end.code, self.stacked_on(task, head)?) {
             (Some(0), Some(below)) => below,
-            (Some(0), None) => end.printed,
+            (Some(0), None) => contained.clone(),
             _ => {
-                // They have nothing in common at all.
-                return Ok(Err(Landed::Conflict {
-                    paths: Vec::new(),
-                    hunks: String::new(),
-                }));
+                let branch = task.phase.branch.clone();
+                let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
+                let command = format!("git reset --soft {base}");
+                let why = Reason::NothingInCommon { branch, command }.into();
+                return Ok(Err(Landed::Broken { why }));
             }
         };
         let commits = self.git.text(&[
@@ -151,7 +209,8 @@ impl Repo {
                     Some(tree) => tree,
                     None => {
                         let hunks = self.hunks(&tree, &paths)?;
-                        return Ok(Err(Landed::Conflict { paths, hunks }));
+                        let base = contained;
+                        return Ok(Err(Landed::Conflict { paths, hunks, base }));
                     }
                 },
             };
@@ -162,9 +221,14 @@ impl Repo {
             return Ok(Ok(tip.to_owned()));
         };
         let tree = match self.remade(&tree, &base, [tip, head], !straight)? {
-            Remade::Tree(tree) => self.ticked(&tree, &[&task.id])?,
+            Remade::Tree(tree) => tree,
             Remade::Failed(why) => return Ok(Err(Landed::Red { why })),
         };
+        if let Some(why) = self.plan_damage(task, tip, &tree)? {
+            return Ok(Err(Landed::Unfit { why: why.into() }));
+        }
+        let tree = self.ticked(&tree, &[&task.id])?;
+        let tree = self.without_meeting_edits(&task.phase.branch, tip, &tree)?;
         let message = format!(
             "{}\n\nBowline-Task: {}\nBowline-Run: {}\n",
             message.trim_end(),
@@ -293,15 +357,19 @@ impl Repo {
             return Ok(match end.code {
                 Some(0) => Advance::Done,
                 _ if self.git.commit(&name)?.as_deref() != Some(old) => Advance::Elsewhere,
-                _ => Advance::Blocked(git_said(&end.said)),
+                _ => Advance::Blocked(in_the_way(&self.top(), &end.said)),
             });
         };
         let git = self.git.in_folder(&folder);
         if git.commit("HEAD")?.as_deref() != Some(old) {
             return Ok(Advance::Elsewhere);
         }
-        let aside = self.ticks_aside(&folder, old, new)?;
-        let end = git.run(&["merge", "--quiet", "--ff-only", "--no-autostash", new])?;
+        let aside = self.edits_aside(&folder, old, new)?;
+        let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", new];
+        let mut end = git.run(&merge)?;
+        if end.code != Some(0) && self.undo_half_merge(&folder, old, new)? {
+            end = git.run(&merge)?;
+        }
         if let Some((path, before, after)) = aside {
             let text = if end.code == Some(0) { after } else { before };
             write_whole(&RealDisk, &path, text.as_bytes(), None).map_err(Error::File)?;
@@ -309,42 +377,8 @@ impl Repo {
         Ok(match (end.code, self.git.commit(&name)?) {
             (_, Some(now)) if now == new => Advance::Done,
             (_, Some(now)) if now != old => Advance::Elsewhere,
-            _ => {
-                let said = format!("{}: {}", folder.display(), first_lines(&end.said));
-                Advance::Blocked(git_said(&said))
-            }
+            _ => Advance::Blocked(in_the_way(&folder, &end.said)),
         })
-    }
-
-    /// Boxes of the plan that were ticked in a checkout and are in no commit yet are in the way of a landing that ticks others: they are taken out for that
-    /// moment. Gives the file, its text as it was, and the text it has behind the landing. A plan with any other change is left alone.
-    fn ticks_aside(
-        &self,
-        folder: &Path,
-        old: &str,
-        new: &str,
-    ) -> Result<Option<(PathBuf, String, String)>, Error> {
-        let Some(plan) = &self.plan else {
-            return Ok(None);
-        };
-        let path = folder.join(plan);
-        let (Some(base), Some(landed), Ok(here)) = (
-            self.file_in(old, plan)?,
-            self.file_in(new, plan)?,
-            std::fs::read_to_string(&path),
-        ) else {
-            return Ok(None);
-        };
-        if base == here || base == landed {
-            return Ok(None);
-        }
-        let Some(ids) = only_ticked(&base, &here) else {
-            return Ok(None);
-        };
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let after = with_ticks(&landed, &ids);
-        write_whole(&RealDisk, &path, base.as_bytes(), None).map_err(Error::File)?;
-        Ok(Some((path, here, after)))
     }
 
     /// Brings a complete phase onto the main line: merged, checked as merged, and landed.
@@ -397,10 +431,12 @@ impl Repo {
                 .text(&["log", trailers, &format!("{tip}..{work}")])?;
             let landed: Vec<&str> = landed.lines().filter(|id| !id.is_empty()).collect();
             let tree = self.ticked(&tree, &landed)?;
+            let tree = self.without_meeting_edits(&self.target, &tip, &tree)?;
             let number = phase.number;
+            let done = Label::PhaseComplete.say(self.customs.lang);
             let head = match title {
-                "" => format!("Phase {number} {PHASE_DONE}"),
-                title => format!("Phase {number} {PHASE_DONE}: {title}"),
+                "" => format!("Phase {number} {done}"),
+                title => format!("Phase {number} {done}: {title}"),
             };
             let message = format!(
                 "{head}\n\nBowline-Phase: {number}\nBowline-Run: {}\n",
@@ -550,10 +586,28 @@ pub(in crate::orchestrate) fn check_red(why: Why) -> Why {
     }
 }
 
-/// What git has against something.
-fn git_said(said: &str) -> Why {
-    let (program, said) = ("git".to_owned(), first_lines(said));
-    Reason::ProgramFailed { program, said }.into()
+/// What git has against something in a checkout, and the command that takes it away.
+fn in_the_way(folder: &Path, said: &str) -> Why {
+    let command = match lock_in_the_way(said) {
+        Some(lock) => format!("rm {}", quoted(&lock.to_string_lossy())),
+        None => format!(
+            "git -C {} stash push --include-untracked",
+            quoted(&folder.to_string_lossy())
+        ),
+    };
+    let said = format!("{}: {}", folder.display(), first_lines(said));
+    Reason::InTheWay { said, command }.into()
+}
+
+/// The lock of others that a git met, and the command that takes it away.
+pub(in crate::orchestrate) fn locked(error: &Error) -> Option<Why> {
+    let Error::ProgramFailed { message, .. } = error else {
+        return None;
+    };
+    let lock = lock_in_the_way(message)?;
+    let command = format!("rm {}", quoted(&lock.to_string_lossy()));
+    let said = first_lines(message);
+    Some(Reason::InTheWay { said, command }.into())
 }
 
 pub(super) fn first_lines(text: &str) -> String {

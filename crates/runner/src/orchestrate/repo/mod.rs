@@ -4,16 +4,19 @@
 //! moment leaves either the old or the new state. What a worktree holds is never removed before it is kept on a hidden ref.
 
 mod forecast;
+mod landed;
 mod landing;
 mod leases;
 mod places;
+mod plan_guard;
 mod proposals;
 mod regenerate;
+mod rescue;
 mod rooms;
 mod trees;
 
 pub use forecast::Forecasts;
-pub(super) use landing::{check_red, evidence_red};
+pub(super) use landing::{check_red, evidence_red, locked};
 pub use proposals::Proposals;
 
 use crate::core::quoted;
@@ -21,8 +24,10 @@ use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::Orchestrate;
 use bowline_engine::git::Git;
+use bowline_engine::git_locks::GitRecords;
 use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
+use bowline_words::Lang;
 use bowline_words::message::Reason;
 use places::Places;
 use std::collections::BTreeMap;
@@ -71,6 +76,8 @@ pub struct Customs {
     pub settings: Orchestrate,
     /// The variables of those commands.
     pub environment: BTreeMap<String, String>,
+    /// The language of messages of merge commits.
+    pub lang: Lang,
     /// How work is proposed, where it does not land by itself.
     pub proposals: Option<Proposals>,
 }
@@ -91,6 +98,8 @@ pub struct Repo {
     root: PathBuf,
     /// The root, from the top of the repository.
     prefix: PathBuf,
+    /// Git's folder, which all worktrees share.
+    common: PathBuf,
     /// Our own folder: the worktree in which trees are checked.
     side: PathBuf,
     /// Files of the moment, of this one alone.
@@ -102,6 +111,8 @@ pub struct Repo {
     /// By which commits of this run are known.
     run: String,
     places: Places,
+    /// The records of processes that may leave locks.
+    records: GitRecords,
     customs: Customs,
 }
 
@@ -131,7 +142,14 @@ impl Repo {
         let top = real(Path::new(&end.printed));
         let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
         let prefix = prefix.unwrap_or_default();
+        let common = git.text(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        let common = PathBuf::from(common);
+        let records = GitRecords::open(&side.join("git"));
+        let records = records.map_err(|error| failed("make a folder", &error))?;
+        // No git of an earlier run is alive, as this one has the file that all of them hold.
+        records.sweep(&common);
         let git = git.in_folder(&top).with_a_name();
+        let git = git.recorded_in(records.clone(), &common);
         let target = match target {
             Some(target) => target,
             None => {
@@ -160,6 +178,8 @@ impl Repo {
             git,
             root: root.to_owned(),
             prefix,
+            common,
+            records,
             side: side.to_owned(),
             scratch: side.join("scratch"),
             target,
@@ -179,6 +199,11 @@ impl Repo {
             scratch: self.side.join(format!("scratch-{name}")),
             ..self.clone()
         }
+    }
+
+    /// The records of processes that may leave locks in the repository.
+    pub(super) fn records(&self) -> &GitRecords {
+        &self.records
     }
 
     /// The branch that phases are merged into.

@@ -188,13 +188,14 @@ impl Repo {
             Ok(tip) => tip,
             Err(why) => return Ok(Landed::Blocked { why }),
         };
-        if self.landed_before(task, &tip)?.is_some() {
+        if let Some(commit) = self.landed_before(task, &tip)? {
+            self.record_landing(&task.id, &commit)?;
             return Ok(Landed::Done);
         }
-        if let Err(why) = self.commit_rest(task)? {
-            return Ok(Landed::Unfit { why });
-        }
-        let head = self.keep_head(task)?;
+        let head = match self.take_up(task) {
+            Ok(head) => head,
+            Err(landed) => return Ok(landed),
+        };
         let known = self.proposal(task);
         if known.head == head {
             return self.answered(task, how, known);
@@ -216,8 +217,9 @@ impl Repo {
         if !open {
             // Whoever merges it in the very moment has all of it, or an earlier version.
             if let Ok(tip) = self.follow(base, how)?
-                && self.landed_before(task, &tip)?.is_some()
+                && let Some(commit) = self.landed_before(task, &tip)?
             {
+                self.record_landing(&task.id, &commit)?;
                 return Ok(Landed::Done);
             }
             if let Err(why) = self.host(task, &how.create, &[])? {
@@ -242,10 +244,14 @@ impl Repo {
             return Ok(Landed::Blocked { why });
         };
         if seen.state == "MERGED" {
-            return Ok(match self.follow(&task.phase.branch, how)? {
-                Ok(_) => Landed::Done,
-                Err(why) => Landed::Blocked { why },
-            });
+            let tip = match self.follow(&task.phase.branch, how)? {
+                Ok(tip) => tip,
+                Err(why) => return Ok(Landed::Blocked { why }),
+            };
+            // A host that squashes may drop the trailers: then the merge is somewhere below this tip.
+            let commit = self.landed_before(task, &tip)?.unwrap_or(tip);
+            self.record_landing(&task.id, &commit)?;
+            return Ok(Landed::Done);
         }
         let inline = match self.inline(task, how, seen.number)? {
             Ok(remarks) => remarks,

@@ -6,8 +6,8 @@ use super::{
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
+use bowline_engine::git_locks::lock_in_the_way;
 use bowline_engine::process::GitEnd;
-use bowline_words::Lang;
 use bowline_words::message::Reason;
 use std::path::{Path, PathBuf};
 
@@ -19,21 +19,43 @@ const BLOCK_BYTES: u64 = 512;
 const FURNISHED: &str = "bowline-furnished";
 /// The mode of a repository within another, where git keeps only its commit.
 const LINK: &str = "160000";
+/// The file that says which folders are submodules.
+pub(super) const MODULES: &str = ".gitmodules";
 /// Lines by which a conflict that nobody resolved is known.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
-/// Takes the lock of a worktree's index away: whoever held it is gone with all its processes.
-fn unlock(git: &Git) -> Result<(), Error> {
-    let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
-    // There is one only where somebody was cut off.
-    let _ = std::fs::remove_file(Path::new(&own).join("index.lock"));
-    Ok(())
-}
+/// The files that git locks in its folder of one worktree.
+const LOCKED: [&str; 4] = ["index", "HEAD", "MERGE_HEAD", "ORIG_HEAD"];
 
 impl Repo {
     /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
-    /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed.
-    pub fn room(&self, task: &TaskPlace, merge: bool, on: Option<&str>) -> Result<PathBuf, Error> {
+    /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed. A `fresh` one
+    /// is made anew in any case, and so is one in which git fails: what it held is kept.
+    pub fn room(
+        &self,
+        task: &TaskPlace,
+        merge: bool,
+        on: Option<&str>,
+        fresh: bool,
+    ) -> Result<PathBuf, Error> {
+        if fresh {
+            self.discard_worktree(&Repo::name(&task.id))?;
+        }
+        match self.prepare_worktree(task, merge, on) {
+            Err(error) if !fresh && is_of_worktree(&error) => {
+                self.discard_worktree(&Repo::name(&task.id))?;
+                self.prepare_worktree(task, false, on)
+            }
+            result => result,
+        }
+    }
+
+    fn prepare_worktree(
+        &self,
+        task: &TaskPlace,
+        merge: bool,
+        on: Option<&str>,
+    ) -> Result<PathBuf, Error> {
         self.phase_branch(&task.phase)?;
         let tip = self.tip(&task.phase.branch)?;
         let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
@@ -43,7 +65,7 @@ impl Repo {
             .into_iter()
             .any(|(path, _)| same(&path, &room));
         if !there || !self.is_furnished(&room)? {
-            self.take_down(&room)?;
+            self.discard_half_made(&room, &Repo::name(&task.id))?;
             let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
             if let Some(ahead) = &ahead {
                 // From here on the work is its own.
@@ -55,6 +77,7 @@ impl Repo {
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
             self.git.text(&["update-ref", &base, &tip])?;
         }
+        self.unlock(&git, &Repo::name(&task.id))?;
         self.furnish_once(&room)?;
         if merge {
             self.bring_in(&git, &room, task)?;
@@ -91,20 +114,38 @@ impl Repo {
         Ok(Path::new(&own).join(FURNISHED).exists())
     }
 
-    /// Takes away a worktree that was never made to its end, so that nobody has worked in it, or whose folder is gone. What is
-    /// no worktree any more stays: somebody made something else of it.
-    fn take_down(&self, room: &Path) -> Result<(), Error> {
+    /// Removes the locks of a worktree and of the refs of its task: the processes that held them are gone.
+    pub(super) fn unlock(&self, git: &Git, name: &str) -> Result<(), Error> {
+        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+        for file in LOCKED {
+            let _ = std::fs::remove_file(Path::new(&own).join(format!("{file}.lock")));
+        }
+        let refs = [
+            "heads/bowline",
+            "bowline/task",
+            "bowline/base",
+            "bowline/stack",
+        ];
+        for refs in refs {
+            let lock = self.common.join(format!("refs/{refs}/{name}.lock"));
+            let _ = std::fs::remove_file(lock);
+        }
+        Ok(())
+    }
+
+    /// Removes a worktree that was never made to its end, so that nobody has worked in it, or whose folder is gone. One that lost
+    /// its way back to the repository is kept first.
+    fn discard_half_made(&self, room: &Path, name: &str) -> Result<(), Error> {
         if room.is_dir() && !self.stands(room)? {
             let link = room.join(".git");
-            if link.is_file() {
-                std::fs::remove_file(&link).map_err(|error| failed("take a file away", &error))?;
-            }
-            if std::fs::remove_dir(room).is_err() {
-                let path = room.display().to_string();
-                return Err(Error::ProgramFailed {
-                    program: "git".into(),
-                    message: Reason::NoWorktree { path }.say(Lang::En),
-                });
+            let empty = std::fs::read_dir(room).is_ok_and(|entries| {
+                let mut entries = entries.flatten();
+                entries.all(|entry| entry.path() == link)
+            });
+            match empty && !link.is_dir() {
+                true => std::fs::remove_dir_all(room)
+                    .map_err(|error| failed("take a folder away", &error))?,
+                false => self.set_aside(room, name)?,
             }
         }
         self.strike_off(room).map(drop)
@@ -120,7 +161,7 @@ impl Repo {
 
     /// What would be lost with a worktree, or not land from it, because git keeps of a repository within another only which commit
     /// it is at: one that is no submodule; a submodule with changes, or at a commit that is nowhere else.
-    fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
+    pub(super) fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
         let git = self.git.in_folder(folder);
         let noted = git.text(&["ls-files", "--stage", "-z"])?;
         let noted = noted.split('\0').filter_map(|line| {
@@ -133,10 +174,11 @@ impl Repo {
             return Ok(None);
         }
         let pattern = r"^submodule\..*\.path$";
-        let named = git.run(&["config", "--file", ".gitmodules", "--get-regexp", pattern])?;
-        let named = named.printed.lines();
+        let file = ["config", "--file", ".gitmodules", "-z", "--get-regexp"];
+        let named = git.run(&[&file[..], &[pattern]].concat())?;
+        let named = named.printed.split('\0');
         let named: Vec<&str> = named
-            .filter_map(|line| line.split_once(' '))
+            .filter_map(|entry| entry.split_once('\n'))
             .map(|(_, path)| path)
             .collect();
         for path in all {
@@ -253,7 +295,7 @@ impl Repo {
         let mut end = git.run(&merge)?;
         if end.code != Some(0) && git.commit("MERGE_HEAD")?.is_none() {
             // One that was cut off leaves files behind that nothing accounts for. They are kept, and it begins anew.
-            unlock(git)?;
+            self.unlock(git, &Repo::name(&task.id))?;
             self.rescue(room, &Repo::name(&task.id))?;
             git.text(&["reset", "--quiet", "--hard"])?;
             git.text(&["clean", "--quiet", "--force", "-d"])?;
@@ -274,7 +316,10 @@ impl Repo {
             return Ok(Err(Reason::NoWorktree { path }.into()));
         }
         let git = self.git.in_folder(&room);
-        unlock(&git)?;
+        self.unlock(&git, &Repo::name(&task.id))?;
+        if let Some(said) = unparsable_modules(&git)? {
+            return Ok(Err(Reason::BadModules { said }.into()));
+        }
         if git.commit("HEAD")?.is_none() {
             // Its branch was taken away under it: what is there goes on from where it began.
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
@@ -311,25 +356,6 @@ impl Repo {
         Ok(Ok(()))
     }
 
-    /// Takes away what is left of a task. Work that has not landed is kept on a hidden ref first.
-    pub fn clean(&self, name: &str) -> Result<(), Error> {
-        let room = self.root.join(WORKTREES).join(name);
-        if room.is_dir() && !self.remove_worktree(&room, name)? {
-            return Ok(());
-        }
-        let branch = format!("refs/heads/{TASK_BRANCHES}{name}");
-        if let Some(tip) = self.git.commit(&branch)? {
-            let kept = format!("refs/bowline/task/{name}");
-            self.git.text(&["update-ref", &kept, &tip])?;
-            self.git.text(&["update-ref", "-d", &branch, &tip])?;
-        }
-        for ours in ["base", "stack"] {
-            let ours = format!("refs/bowline/{ours}/{name}");
-            self.git.run(&["update-ref", "-d", &ours])?;
-        }
-        Ok(())
-    }
-
     /// Worktrees of tasks, each with the disk it holds. Those of branches that are not ours are somebody else's.
     pub fn rooms(&self) -> Result<Vec<Kept>, Error> {
         let folder = real(&self.root.join(WORKTREES));
@@ -356,50 +382,6 @@ impl Repo {
         self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
     }
 
-    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
-    /// can keep, a repository of its own, stays.
-    pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
-        if !self.stands(folder)? || self.out_of_reach(folder)?.is_some() {
-            return Ok(false);
-        }
-        self.rescue(folder, name)?;
-        let end = self.strike_off(folder)?;
-        if end.code != Some(0) && folder.exists() {
-            end.good()?;
-        }
-        self.give_back(folder)?;
-        Ok(true)
-    }
-
-    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none.
-    pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
-        let git = self.git.in_folder(folder);
-        let Some(head) = git.commit("HEAD")? else {
-            return Ok(None);
-        };
-        let dirty = !git
-            .text(&["status", "--porcelain", "--untracked-files=all"])?
-            .is_empty();
-        let kept = format!("refs/bowline/task/{name}");
-        let known = self.git.commit(&kept)?;
-        let loose = git.text(&[
-            "for-each-ref",
-            "--contains",
-            &head,
-            "--format=%(refname)",
-            "--count=1",
-        ])?;
-        if !dirty && (!loose.is_empty() || known.as_deref() == Some(&head)) {
-            return Ok(None);
-        }
-        let tree = self.tree_of(folder, &format!("rescue-{name}"))?;
-        let message = format!("rescued from {}", folder.display());
-        let commit = self.commit_tree(&tree, &[&head], &message, None)?;
-        let ref_ = format!("refs/bowline/rescue/{name}-{}", &commit[..12]);
-        self.git.text(&["update-ref", &ref_, &commit])?;
-        Ok(Some(ref_))
-    }
-
     /// The branch of a phase, made from the main line where it is not there, and the place to look at it.
     pub(super) fn phase_branch(&self, phase: &PhasePlace) -> Result<(), Error> {
         let name = format!("refs/heads/{}", phase.branch);
@@ -412,6 +394,17 @@ impl Repo {
             }
         }
         Ok(())
+    }
+
+    /// Whether the branch of a phase is there.
+    pub fn has_branch(&self, phase: &PhasePlace) -> Result<bool, Error> {
+        self.has_branch_named(&phase.branch)
+    }
+
+    /// Whether a branch is there.
+    pub fn has_branch_named(&self, branch: &str) -> Result<bool, Error> {
+        let name = format!("refs/heads/{branch}");
+        Ok(self.git.commit(&name)?.is_some())
     }
 
     /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is there is left as it is.
@@ -506,6 +499,25 @@ fn bytes_of(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     sizes.sum()
+}
+
+/// Whether git failed in a worktree itself, so that a new one may help; a lock of others stays wherever the worktree is.
+fn is_of_worktree(error: &Error) -> bool {
+    match error {
+        Error::ProgramFailed { program, message } => {
+            program == "git" && lock_in_the_way(message).is_none()
+        }
+        _ => false,
+    }
+}
+
+/// What git says of a `.gitmodules` that it cannot parse; nothing in a checkout with such a file works.
+pub(super) fn unparsable_modules(git: &Git) -> Result<Option<String>, Error> {
+    if !git.folder().join(MODULES).is_file() {
+        return Ok(None);
+    }
+    let end = git.run(&["config", "--file", MODULES, "--list"])?;
+    Ok((end.code != Some(0)).then(|| super::landing::first_lines(&end.said)))
 }
 
 fn same(one: &Path, other: &Path) -> bool {

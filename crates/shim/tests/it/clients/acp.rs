@@ -44,12 +44,19 @@ impl Client<'_> {
             self.project,
             Protocol::Acp,
         );
-        let writer = Writer::new(Protocol::Acp);
+        let mut writer = Writer::new(Protocol::Acp);
         let cwd = self.project.to_str().unwrap();
-        run.write(&writer.start(match session {
+        run.write(&writer.greeting());
+        run.until(|seen| matches!(seen, Seen::Initialized));
+        writer.initialized();
+        let opened = writer.open(match session {
             None => Start::New { cwd },
             Some(session) => Start::Resume { cwd, session },
-        }));
+        });
+        let Delivery::Input(opening) = opened else {
+            panic!("{opened:?}");
+        };
+        run.write(&opening);
         (run, writer)
     }
 

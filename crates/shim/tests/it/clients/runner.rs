@@ -27,6 +27,7 @@ pub(super) fn installed(variable: &str) -> Option<String> {
 /// An event that can be kept.
 #[derive(Debug, PartialEq)]
 pub(super) enum Seen {
+    Initialized,
     Session(String),
     Said(String),
     ToolUsed(String),
@@ -43,6 +44,7 @@ pub(super) enum Seen {
 impl From<Event<'_>> for Seen {
     fn from(event: Event<'_>) -> Self {
         match event.what {
+            What::Initialized => Self::Initialized,
             What::Session { id, .. } => Self::Session(id.into_owned()),
             What::Said(text) => Self::Said(text.into_owned()),
             What::ToolUsed { name, .. } => Self::ToolUsed(name.into_owned()),

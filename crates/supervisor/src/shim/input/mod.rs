@@ -4,11 +4,13 @@ use crate::error::Refused;
 use crate::exit::Unread;
 use crate::protocol::InputStatus;
 use rustix::fs::OFlags;
+use rustix::io::ioctl_fionread;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
 
 /// Messages whose place in the stream is remembered, to name the first unread one. A pipe holds fewer than this unless they
 /// are tiny; then the oldest remembered one is named.
@@ -16,6 +18,11 @@ const PLACES_MAX: usize = 256;
 
 /// A pipe holds at most this much, unless an administrator says otherwise.
 const PIPE_BYTES_MAX: u64 = 1 << 20;
+
+/// Between two looks whether the agent has read what is in the pipe, growing from the first to the second: a pipe says
+/// nothing when it is emptied.
+const LOOK_MS_MIN: u64 = 4;
+const LOOK_MS_MAX: u64 = 500;
 
 /// What waits for the agent.
 #[derive(Debug, Default)]
@@ -30,6 +37,11 @@ pub(super) struct Input {
     accepted: u64,
     /// The last number that is wholly in the pipe.
     written: u64,
+    /// The last number of which the agent has taken every byte out of the pipe.
+    read: u64,
+    /// When to look again how much of the pipe was read, and how long to wait after that.
+    pub(super) next_look: Option<Instant>,
+    look_ms: u64,
     /// Bytes written to the pipe in all.
     total: u64,
     /// Number and end in the stream of messages that may still be in the pipe.
@@ -59,6 +71,7 @@ impl Input {
         InputStatus {
             next: self.accepted + 1,
             written: self.written,
+            read: Some(self.read),
             queued: self.queued,
             closed: self.last || self.broken,
         }
@@ -122,6 +135,7 @@ impl Input {
             let seq = message.seq;
             self.written = seq;
             self.places.push_back((seq, self.total));
+            (self.next_look, self.look_ms) = (None, LOOK_MS_MIN);
             let gone = self.total.saturating_sub(PIPE_BYTES_MAX);
             while self.places.len() > PLACES_MAX
                 || self.places.front().is_some_and(|(_, end)| *end < gone)
@@ -135,6 +149,37 @@ impl Input {
         }
     }
 
+    /// Looks how much of what is in the pipe the agent has read, and sets the time of the next look while it has not read
+    /// all of it.
+    pub(super) fn look(&mut self, now: Instant) {
+        if self.places.is_empty() {
+            return;
+        }
+        let pipe = self.pipe.as_ref().or(self.rest.as_ref());
+        if let Some(Ok(unread)) = pipe.map(ioctl_fionread) {
+            self.note_read(unread);
+        }
+        if self.places.is_empty() {
+            self.next_look = None;
+        } else if self.next_look.is_none_or(|next| next <= now) {
+            self.next_look = Some(now + Duration::from_millis(self.look_ms));
+            self.look_ms = (self.look_ms * 2).min(LOOK_MS_MAX);
+        }
+    }
+
+    /// Counts messages as read that end before the last `unread` bytes of the stream.
+    fn note_read(&mut self, unread: u64) {
+        let taken = self.total.saturating_sub(unread);
+        while let Some((seq, _)) = self.places.pop_front_if(|(_, end)| *end <= taken) {
+            self.read = seq;
+        }
+    }
+
+    /// The last message that was wholly read.
+    pub(super) fn last_read(&self) -> u64 {
+        self.read
+    }
+
     /// What was accepted and never read, once nobody can read any more.
     pub(super) fn unread(&mut self) -> Option<(Unread, Vec<u8>)> {
         let rest = self.rest.take();
@@ -144,8 +189,8 @@ impl Input {
             // Ends with "would block" while our own writing end is open; what came before is what counts.
             let _ = rest.take(PIPE_BYTES_MAX).read_to_end(&mut bytes);
         }
-        let read = self.total.saturating_sub(bytes.len() as u64);
-        let in_pipe = self.places.iter().find(|(_, end)| *end > read);
+        self.note_read(bytes.len() as u64);
+        let in_pipe = self.places.front();
         let in_queue = self.queue.front().map(|message| message.seq);
         let from_seq = in_pipe.map(|(seq, _)| *seq).or(in_queue);
         for message in self.queue.drain(..) {

@@ -83,3 +83,32 @@ fn nobody_reading_breaks_the_input_and_loses_nothing() {
     assert_eq!(bytes, b"firstsecond");
     assert_eq!(unread.from_seq, 1);
 }
+
+#[test]
+fn a_message_is_read_when_its_last_byte_is_out_of_the_pipe() {
+    let (mut reader, mut input) = piped();
+    let now = Instant::now();
+    for (seq, text) in [(1, "aaaa"), (2, "bbbb"), (3, "")] {
+        input.accept(seq, text.into(), false, BOUND).unwrap();
+    }
+    input.look(now);
+    assert_eq!(input.status().read, Some(0));
+    assert!(input.next_look.is_some_and(|next| next > now));
+    let mut some = [0; 6];
+    reader.read_exact(&mut some).unwrap();
+    input.look(now);
+    assert_eq!(input.status().read, Some(1), "half of the second is left");
+    reader.read_exact(&mut some[..2]).unwrap();
+    input.look(now);
+    assert_eq!((input.status().read, input.next_look), (Some(3), None));
+    input.accept(4, b"cccc".into(), true, BOUND).unwrap();
+    input.look(now);
+    assert_eq!(
+        input.status().read,
+        Some(3),
+        "also when the input is closed"
+    );
+    drop(reader);
+    assert_eq!(input.unread().unwrap().0.from_seq, 4);
+    assert_eq!(input.last_read(), 3);
+}

@@ -14,6 +14,7 @@ lines! {
     "develop gate <name> architect_verified" => "구현 전체를 검증했습니다";
     "develop gate <name> re_review_clean" => "코드 리뷰에서 아무 문제도 나오지 않았습니다";
     "develop gate pass" => "봉인된 명령을 실행하고 코드 0으로 끝나면 게이트를 엽니다";
+    "develop gate pass --unsandboxed-signing" => "서명 키를 읽지 못하게 막는 샌드박스 없이 실행한 명령의 증거에 서명합니다";
     "develop gate pass --run" => "봉인된 명령이 없을 때 사람이 정하는 명령. 봉인된 명령이 있으면 증거만 더합니다";
     "develop gate pass --by-hand" => "사람이 명령 없이 게이트를 여는 이유";
     "develop gate reset" => "게이트와 그 뒤의 게이트를 닫습니다";
@@ -28,6 +29,7 @@ lines! {
     "develop checkpoint start" => "첫 시도를 시작합니다";
     "develop checkpoint start --override" => "에스컬레이션된 체크포인트를 사람이 다시 여는 이유";
     "develop checkpoint pass" => "시도를 통과로 끝냅니다. 확인 명령이 실패하면 실패한 시도가 됩니다";
+    "develop checkpoint pass --unsandboxed-signing" => "서명 키를 읽지 못하게 막는 샌드박스 없이 실행한 명령의 증거에 서명합니다";
     "develop checkpoint pass --run" => "코드 0으로 끝나야 하는 명령";
     "develop checkpoint fail" => "시도를 실패로 끝냅니다";
     "develop checkpoint fail --class" => "실패한 이유";

@@ -17,6 +17,7 @@ lines! {
     "task new --priority low" => "기다리는 다른 작업이 없을 때";
     "task new --depends-on" => "먼저 완료되어야 하는 작업";
     "task new --agent" => "작업을 맡을 에이전트";
+    "task new --share-workspace" => "다른 작업이 그 폴더를 쓰고 있어도 함께 일하기";
     "task new --workspace" => "일할 기존 폴더 (기본값: 새 폴더)";
     "task new --at" => "이 시각 이후에 시작, 예: 2026-11-16T09:30:00Z";
     "task new --label" => "작업을 찾기 위한 말";
@@ -72,6 +73,7 @@ lines! {
     "task logs <task>" => "작업";
     "task logs --follow" => "출력이 이어지는 동안 계속 보여 줍니다";
     "task logs --last" => "마지막 N바이트만";
+    "task logs --raw" => "터미널이 따르는 것까지 바이트 그대로 출력합니다";
     "task watch" => "모든 작업을 보여 주고, 일이 생기면 다시 그립니다";
     "task transitions" => "작업과 에이전트의 전이를 나열합니다";
     "task checkpoints" => "작업의 체크포인트를 새로운 것부터 나열합니다";
@@ -81,6 +83,9 @@ lines! {
     "task restore <checkpoint>" => "체크포인트";
     "task fork" => "체크포인트에서 시작하는 새 작업을 만들고 ID를 출력합니다";
     "task fork <checkpoint>" => "체크포인트";
+    "task fork --title" => "새 작업의 제목 [기본값: 원래 제목과 단계]";
+    "task fork --message" => "에이전트가 다르게 할 점";
+    "task fork --draft" => "초안으로만 만들고 에이전트를 시작하지 않습니다";
     "task artifacts" => "작업이 만든 파일을 나열하거나 받습니다";
     "task artifacts <task>" => "작업";
     "task artifacts --zip" => "이 ZIP 파일에 씁니다";
@@ -107,12 +112,18 @@ lines! {
     "serve --host" => "서버에 접속할 때 쓰는 다른 이름";
     "serve --secret-key-file" => "값을 암호화할 키 (기본값: 데이터 폴더 안)";
     "serve --rebuild" => "저장소가 잃은 작업을 작업 공간의 내용에서 다시 찾은 뒤 서버를 실행합니다";
+    "serve --start-empty" => "저장소가 모르는 작업의 폴더가 있어도 빈 저장소로 시작합니다";
     "serve --log" => "표준 오류에 쓰는 로그의 형식";
     "serve --log text" => "사람이 읽을 줄";
     "serve --log json" => "한 줄에 JSON 객체 하나";
     "serve --log off" => "로그 없음";
+    "store" => "서버의 저장소: 복사본 만들기";
+    "store backup" => "저장소 전체를 새 파일에 복사합니다. 서버가 실행 중이어도 됩니다";
+    "store backup <file>" => "쓸 파일. 이미 있으면 안 됩니다";
+    "store backup --data" => "데이터 폴더 (기본값: 상태 폴더의 bowline)";
+    "store backup --store" => "작업을 보관한 곳: sqlite:경로 (기본값: 데이터 폴더 안)";
     "demo" => "각본대로 움직이는 에이전트로 서버를 실행합니다: 모두 볼 수 있고, 키도 네트워크도 필요 없습니다";
-    "demo --listen" => "연결을 받을 주소";
+    "demo --listen" => "연결을 받을 주소 (기본값: 이 폴더에서 쓰던 주소, 없으면 포트 7421, 사용 중이면 빈 포트)";
     "demo --dir" => "모든 것을 이 폴더에 둡니다 (기본값: 임시 폴더)";
     "demo --check" => "혼자서 끝까지 진행하고 마칩니다";
     "agent" => "작업을 맡은 에이전트로서 보고합니다";

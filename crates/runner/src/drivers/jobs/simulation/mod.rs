@@ -8,15 +8,18 @@ mod world;
 
 use super::desk::{Desk, Input};
 use super::{AgentSpec, Answered, Asked, Config, Edit, Phase, Refused, TypeSpec, Verifier, Wish};
-use bowline_formats::agents::Protocol;
+use crate::core::attempts::{Happened, News};
+use bowline_formats::agents::{Event, Protocol, Resume, Usage, What};
 use bowline_machines::Timestamp;
-use bowline_store::{Key, Memory};
+use bowline_machines::job::Life;
+use bowline_store::{About, Change, Key, Memory, Store as _};
 use bowline_supervisor::Shim;
 use run::Run;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use world::Shared;
 
 /// Runs of the test; `BOWLINE_SIM_SEED` replays one.
@@ -113,6 +116,7 @@ fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
         open: BTreeSet::new(),
         acknowledged: BTreeMap::new(),
         paused: BTreeSet::new(),
+        said: Vec::new(),
         deaths: 0,
         losses: 0,
     }
@@ -196,6 +200,92 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
+    let folder = folder();
+    let key = Key::open(&folder.path().join("key")).unwrap();
+    let mut run = prepare(1, folder.path(), &key);
+    run.begin();
+    run.command(None, create("3", true));
+    let done = |run: &Run| matches!(run.rows()[0].job.life, Life::Completed { .. });
+    for _ in 0..MOVES_MAX {
+        if done(&run) {
+            break;
+        }
+        run.supervise(false);
+        run.agent(false);
+        run.tell();
+        run.finish();
+    }
+    assert!(done(&run));
+    let id = run.rows()[0].id.clone();
+    let mut desk = run.desk.take().unwrap();
+    let attempt = desk.live.keys().next().cloned().unwrap();
+    let (heard, answers) = std::sync::mpsc::channel();
+    let ask = |wish| {
+        let heard = heard.clone();
+        let asked = Asked {
+            request: None,
+            version: None,
+            wish,
+        };
+        let reply = move |it: Result<Answered, Refused>| heard.send(it.is_ok()).unwrap();
+        Input::Asked(Box::new(asked), Box::new(reply))
+    };
+    let usage = Event {
+        start: 0,
+        what: What::Usage(Usage {
+            input: 7,
+            ..Usage::default()
+        }),
+        resume: Resume::default(),
+    };
+    let printed = Happened::Output {
+        offset: 0,
+        bytes: b"7".to_vec(),
+        events: vec![usage],
+        resume: Resume::default(),
+    };
+    let news = Input::News(News {
+        id: attempt.as_str().into(),
+        what: printed,
+    });
+    // The agent's last words come with the wish to delete its task.
+    let delete = ask(Wish::Delete(id.clone()));
+    let another = ask(create("0", false));
+    desk.turn(vec![delete, news, another]);
+    desk.turn(Vec::new());
+    assert_eq!(desk.broken, None);
+    assert_eq!(answers.try_recv(), Ok(true), "the other one is made");
+    assert_eq!(run.store.job(&id).unwrap(), None);
+    assert_eq!(run.rows().len(), 1);
+
+    // Should one be decided all the same, it alone is dropped.
+    let mut stale = run.rows()[0].clone();
+    stale.id = id;
+    let change = Change::to(&stale.id, 4, stale.job.clone(), stale.about.clone());
+    desk.stage_change(change);
+    desk.turn(vec![ask(create("1", false))]);
+    desk.turn(Vec::new());
+    assert_eq!((desk.broken.clone(), answers.try_recv()), (None, Ok(true)));
+    assert_eq!(desk.failures.dropped_steps.load(Ordering::Relaxed), 1);
+    NOW.set(None);
+}
+
+fn create(title: &str, submit: bool) -> Wish {
+    Wish::Create {
+        title: title.into(),
+        description: "Tea".into(),
+        depends_on: Vec::new(),
+        scheduled_for: None,
+        about: Box::new(About {
+            type_name: Some("custom".into()),
+            ..About::default()
+        }),
+        submit,
+    }
+}
+
+#[test]
 fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     let folder = folder();
     let key = Key::open(&folder.path().join("key")).unwrap();
@@ -224,15 +314,7 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
         }),
     };
     run.world().slow = true;
-    let create = Wish::Create {
-        title: "Tea".into(),
-        description: String::new(),
-        depends_on: Vec::new(),
-        scheduled_for: None,
-        about: Box::default(),
-        submit: false,
-    };
-    ask(&mut desk, create);
+    ask(&mut desk, create("Tea", false));
     let id = desk.rows.keys().next().unwrap().clone();
     ask(&mut desk, edit(&id, "Cup"));
     assert!(answers.try_recv().is_err() && run.rows().is_empty());
@@ -253,7 +335,7 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     desk.turn(Vec::new());
     for _ in 0..2 {
         let answer = answers.try_recv().unwrap();
-        assert!(matches!(answer, Err(Refused::Failed(_))), "{answer:?}");
+        assert!(matches!(answer, Err(Refused::Unavailable(_))), "{answer:?}");
     }
     assert!(desk.broken.is_some());
     assert_eq!(

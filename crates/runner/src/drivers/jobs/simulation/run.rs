@@ -9,7 +9,8 @@ use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
 use bowline_machines::job::{FailureCode, Life, PausedBy};
 use bowline_store::{
-    About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, Store as _,
+    About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
+    RecordKind, RecordQuery, Store as _,
 };
 use bowline_supervisor::{Exit, Swept, Want};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,8 @@ pub(super) struct Run {
     pub(super) open: BTreeSet<usize>,
     pub(super) acknowledged: BTreeMap<(String, &'static str), usize>,
     pub(super) paused: BTreeSet<String>,
+    /// What the person said to agents: the task, and the number of the command.
+    pub(super) said: Vec<(String, usize)>,
     pub(super) deaths: usize,
     pub(super) losses: usize,
 }
@@ -103,6 +106,7 @@ impl Run {
             let job = command.job.clone().or(made).unwrap();
             match verb {
                 "create" => {}
+                "say" => self.said.push((job.clone(), number)),
                 "pause" => drop(self.paused.insert(job.clone())),
                 _ => drop(self.paused.remove(&job)),
             }
@@ -199,6 +203,12 @@ impl Run {
             Life::Running if trouble && self.dice.below(8) == 0 => {
                 self.command(of, Wish::Pause(task))
             }
+            Life::Running | Life::Asking | Life::Reviewing | Life::Paused(_)
+                if trouble && self.dice.below(4) == 0 =>
+            {
+                let text = format!("word-{}-word", self.commands.len());
+                self.command(of, Wish::Say { task, text });
+            }
             Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
                 self.command(of, Wish::Resume(task));
             }
@@ -273,6 +283,7 @@ impl Run {
                     log: Vec::new(),
                     input: BTreeMap::new(),
                     read: 0,
+                    reported: 0,
                     want: Want::Running,
                     end: unbegun.then_some(End::NotBegun),
                     done: false,
@@ -288,6 +299,7 @@ impl Run {
             Order::Attach(resume) => {
                 if let Some(agent) = known {
                     agent.reader = Some(Adapter::resume_at(Protocol::Markers, None, resume));
+                    agent.reported = 0;
                 }
             }
             Order::Want(want) => {
@@ -334,8 +346,10 @@ impl Run {
             let world = self.world();
             let told = |it: &Agent| {
                 let reader = it.reader.as_ref();
-                reader
-                    .is_some_and(|reader| it.end.is_some() || reader.offset() < it.log.len() as u64)
+                reader.is_some_and(|reader| {
+                    let printed = reader.offset() < it.log.len() as u64;
+                    printed || it.end.is_some() || it.read > it.reported
+                })
             };
             world
                 .agents
@@ -350,6 +364,15 @@ impl Run {
         let part = self.dice.below(60) + 1;
         let mut world = self.world();
         let agent = world.agents.get_mut(&id).unwrap();
+        // A shim that is dead tells nothing.
+        if agent.read > agent.reported && agent.end != Some(End::Lost) {
+            let upto = agent.read;
+            agent.reported = upto;
+            drop(world);
+            let (id, what) = (id.as_str().into(), Happened::InputRead { upto });
+            self.turn(Some(Input::News(News { id, what })));
+            return;
+        }
         let reader = agent.reader.as_mut().unwrap();
         let from = usize::try_from(reader.offset()).unwrap();
         let upto = agent.log.len().min(from + part);
@@ -501,9 +524,44 @@ impl Run {
         }
     }
 
+    /// Every word that was acknowledged was read by an agent, and by none twice, unless it was withdrawn with its task.
+    fn check_words(&self, wrong: &mut Vec<String>) {
+        let wanted = RecordQuery {
+            kind: Some(RecordKind::Said),
+            ..RecordQuery::default()
+        };
+        let records = self.store.records(&wanted).unwrap();
+        for (job, number) in &self.said {
+            let Wish::Say { text, .. } = &self.commands[*number].wish else {
+                continue;
+            };
+            let status = records.iter().find_map(|it| match &it.body {
+                RecordBody::Said(row) if row.text == *text => Some(row.status.as_str()),
+                _ => None,
+            });
+            let world = self.world();
+            let agents = world.agents.values().filter(|it| it.job == *job);
+            let times = agents.map(|it| it.heard().matches(text).count());
+            let times: Vec<usize> = times.collect();
+            let read = times.iter().sum::<usize>() > 0;
+            let is_right = match status {
+                Some("delivered") => read,
+                // Its task ended first, or its shim died before it could tell.
+                Some("withdrawn") => true,
+                _ => false,
+            };
+            if !is_right || times.iter().any(|it| *it > 1) {
+                wrong.push(format!(
+                    "{job}: {text} is {status:?} and was read {times:?} times"
+                ));
+            }
+        }
+    }
+
     /// What must hold at the end.
     pub(super) fn check(&mut self) {
         let mut wrong = Vec::new();
+        self.check_words(&mut wrong);
         for row in self.rows() {
             let id = &row.id;
             let world = self.world();

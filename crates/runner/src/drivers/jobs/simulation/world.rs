@@ -7,7 +7,8 @@ use bowline_formats::agents::{Adapter, Delivery, Protocol, Resume, Writer};
 use bowline_machines::Timestamp;
 use bowline_store::{
     Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory,
-    Outcome, Pruned, Record, RecordQuery, SpendQuery, SpendRow, Store, StoreError, TimerRow,
+    Outcome, Pruned, Record, RecordQuery, Retention, SpendQuery, SpendRow, Store, StoreError,
+    TimerRow,
 };
 use bowline_supervisor::Want;
 use serde_json::Value;
@@ -92,6 +93,8 @@ pub(super) struct Agent {
     pub(super) log: Vec<u8>,
     pub(super) input: BTreeMap<u64, String>,
     pub(super) read: u64,
+    /// The last message that was reported as read to whoever watches it.
+    pub(super) reported: u64,
     pub(super) want: Want,
     pub(super) end: Option<End>,
     pub(super) done: bool,
@@ -100,6 +103,12 @@ pub(super) struct Agent {
 }
 
 impl Agent {
+    /// All that it has read.
+    pub(super) fn heard(&self) -> String {
+        let read = self.input.range(..=self.read);
+        read.map(|(_, text)| text.as_str()).collect()
+    }
+
     /// Goes on by one act, if it can.
     pub(super) fn act(&mut self) {
         match self.acts.get(self.at).cloned() {
@@ -218,7 +227,7 @@ impl Agents for Shared {
 
     fn interrupt(&self, _id: &str) {}
 
-    fn say(&self, id: &str, seq: Option<u64>, mut message: Message) {
+    fn say(&self, id: &str, seq: Option<u64>, _last: bool, mut message: Message) {
         if let Delivery::Input(text) = message(&mut Writer::new(Protocol::Markers)) {
             self.order(id, Order::Say(seq, text));
         }
@@ -252,7 +261,8 @@ macro_rules! reads {
 impl Store for Mortal {
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
         if !self.1.lives() {
-            return Err(StoreError::Failed("the process is dead".into()));
+            let dead = std::io::Error::other("the process is dead");
+            return Err(StoreError::Failed(Arc::new(dead)));
         }
         let done = self.0.advance(steps);
         self.1.lives();
@@ -270,7 +280,7 @@ impl Store for Mortal {
     }
 
     reads! {
-        prune(before: Timestamp) -> Pruned;
+        prune(kept: &Retention) -> Pruned;
         backup(to: &Path) -> ();
         job(id: &str) -> Option<JobRow>;
         jobs(wanted: &JobQuery) -> Vec<JobRow>;

@@ -1,0 +1,38 @@
+//! `bowline store`.
+
+use super::remote::tell;
+use super::serve::store_path;
+use crate::args::serve::{StoreArgs, StoreVerb};
+use crate::output::Output;
+use bowline_engine::Context;
+use bowline_server::data_folder;
+use bowline_server::keep::backup_store;
+use bowline_words::message::{Desk, ServeTrouble};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn run(context: &Context, output: &Output, folder: &Path, args: &StoreArgs) -> ExitCode {
+    let StoreVerb::Backup { file, data, store } = &args.verb;
+    let named = data.as_ref().map(|data| folder.join(data));
+    let data = data_folder(context, named.as_deref());
+    let to = folder.join(file);
+    let path = to.display().to_string();
+    let done = store_path(folder, store.as_deref()).and_then(|store| match output.dry_run {
+        true if to.symlink_metadata().is_ok() => {
+            Err(ServeTrouble::FileThere { path: path.clone() })
+        }
+        true => Ok(Desk::WouldBackUp { path: path.clone() }),
+        false => {
+            backup_store(&data, store.as_deref(), &to)?;
+            Ok(Desk::BackedUp { path: path.clone() })
+        }
+    });
+    match done {
+        Ok(said) => {
+            output.done(json!({ "file": path }), &[said.say(output.lang)]);
+            ExitCode::SUCCESS
+        }
+        Err(trouble) => tell(output, &trouble),
+    }
+}

@@ -1,0 +1,113 @@
+//! Every client in one project that was initialised for all of them: hooks of one client do not stand in for those of another.
+
+use super::kind::Kind;
+use super::tools::checkout;
+use super::{Guarded, each_has, last, texts};
+use bowline_test_support::model_server::{Asked, ModelServer, Reply};
+use bowline_test_support::works;
+use serde_json::json;
+
+const ALL_CLIENTS: &str = "claude --agent codex --agent gemini --agent opencode";
+const CARD: &str = "Where the work stands, by bowline's state files";
+
+/// Counts the resume cards in a question to the model.
+fn cards(asked: &Asked) -> usize {
+    texts(&asked.body).matches(CARD).count()
+}
+
+#[test]
+fn every_client_is_held_in_one_project_and_has_its_card() {
+    let world = Guarded::new(ALL_CLIENTS);
+    // Git's hooks would hold the commit as well; here the clients' hooks are asked alone.
+    std::fs::remove_dir_all(world.0.path(".git/hooks")).unwrap();
+    for kind in Kind::ALL {
+        let Some(program) = kind.installed() else {
+            continue;
+        };
+        let settings = world.0.read(".claude/settings.local.json");
+        let model = ModelServer::start([
+            kind.write(&world, "src/new.txt"),
+            kind.shell("echo x > src/new.txt"),
+            kind.shell("git commit --allow-empty -m 'too early'"),
+            kind.shell("bowline init --agent claude"),
+            kind.shell("ls src"),
+            Reply::text("I give up."),
+        ])
+        .unwrap();
+        world.run(kind.run(&world, &program, &model, "write the file"));
+        let asked = model.asked();
+        let denied: &[&str] = &[
+            "[PHASE GATE] IMPLEMENT: writing ",
+            "closed gates: review_clean_pass",
+        ];
+        each_has(
+            &asked,
+            &[
+                &["write the file"],
+                denied,
+                denied,
+                &["[PHASE GATE] IMPLEMENT: git commit is closed."],
+                &["[PHASE GATE] IMPLEMENT: bowline init --agent claude is a person's move."],
+                &["old.txt"],
+            ],
+        );
+        assert_eq!(cards(&asked[0]), 1, "{}", texts(&asked[0].body));
+        assert_eq!(world.0.read(".claude/settings.local.json"), settings);
+        world.held();
+        works(
+            kind.variable(),
+            "denied, and told where the work stands, in a project initialised for every client",
+        );
+    }
+}
+
+#[test]
+fn plugin_and_init_together_give_one_card_and_one_denial() {
+    for kind in [Kind::Claude, Kind::OlderClaude] {
+        let Some(program) = kind.installed() else {
+            continue;
+        };
+        let world = Guarded::new("claude");
+        let helper = json!({
+            "description": "helps", "prompt": "look at it", "subagent_type": "general-purpose",
+            "run_in_background": false,
+        });
+        let model = ModelServer::start([
+            kind.shell("echo x > src/new.txt"),
+            Reply::tool("I have it done.", "Agent", helper),
+            Reply::text("It is as it is."),
+            Reply::text("Done."),
+        ])
+        .unwrap();
+        let mut client = kind.run(&world, &program, &model, "write the file");
+        client.arg("--plugin-dir").arg(checkout().join("plugin"));
+        world.run(client);
+        let asked = model.asked();
+        let denied: &[&str] = &["closed gates: review_clean_pass"];
+        each_has(
+            &asked,
+            &[
+                &["write the file"],
+                denied,
+                &["look at it"],
+                &["It is as it is."],
+            ],
+        );
+        let told = last(&asked[1]);
+        assert_eq!(told.matches("[PHASE GATE]").count(), 1, "{told}");
+        // One for the agent, and one for the agent of the agent.
+        for question in [0, 2] {
+            let body = texts(&asked[question].body);
+            assert_eq!(cards(&asked[question]), 1, "{body}");
+        }
+        let reminded = texts(&asked[0].body)
+            .matches("UserPromptSubmit hook additional")
+            .count();
+        assert_eq!(reminded, 1);
+        works(
+            kind.variable(),
+            "one card and one denial with plugin and `init` together",
+        );
+        works(kind.variable(), "the resume card is told to subagents");
+    }
+}

@@ -1,0 +1,67 @@
+//! Which plan a state file is about: the one it names or finds, unless nearly none of its tasks is in it.
+
+use super::{Plan, find_plan};
+use crate::files::Notice;
+use crate::words::shown;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::orchestrate::{Known, known, plan_file};
+use bowline_words::message as words;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Fewer tasks than this tell nothing about the plan they are from.
+const TASKS_MIN: usize = 3;
+/// One in so many tasks of a state file is in its own plan at least.
+const SHARE_MIN: usize = 10;
+
+/// The plan of a state file in a project, where it is there, can be read, and is its own.
+pub(super) fn find(root: &Path, document: &JsonDocument) -> Option<Plan> {
+    let plan = find_plan(root, plan_file(document.value())).ok().flatten();
+    plan.filter(|plan| foreign_tasks(&ids(document), &plan.text).is_none())
+}
+
+/// What is odd about the plan of a state file: the one that it names is not there, or it is that of other tasks.
+pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
+    let named = plan_file(document.value());
+    let missing = named.filter(|name| !root.join(name).exists());
+    let missing = missing.map(|name| Notice::Keeper {
+        code: "plan_not_there",
+        words: words::Notice::PlanNotThere { path: name.into() },
+    });
+    let plan = find_plan(root, named).ok().flatten();
+    let other = plan.and_then(|plan| {
+        let foreign = foreign_tasks(&ids(document), &plan.text)?;
+        let path = shown(plan.path.strip_prefix(root).unwrap_or(&plan.path));
+        Some(Notice::Keeper {
+            code: "another_plan",
+            words: words::Notice::AnotherPlan { path, foreign },
+        })
+    });
+    missing.into_iter().chain(other).collect()
+}
+
+/// The tasks that a state file names.
+fn ids(document: &JsonDocument) -> BTreeSet<String> {
+    let Ok(read) = known(document) else {
+        return BTreeSet::new();
+    };
+    let Known { nodes, facts } = read.state;
+    let claimed = facts.claims.iter().map(|(id, _)| id.to_string());
+    let all = nodes.iter().map(|node| node.id.to_string());
+    all.chain(claimed).collect()
+}
+
+/// How many tasks are not in the text of a plan, where that is nearly all of them. An id may stand there without its phase.
+fn foreign_tasks(ids: &BTreeSet<String>, text: &str) -> Option<usize> {
+    let is_there = |id: &&String| {
+        let short = id.rsplit_once('-').map(|(_, short)| short);
+        let short = short.filter(|short| {
+            let digit = short.contains(|it: char| it.is_ascii_digit());
+            digit && short.starts_with(|it: char| it.is_alphabetic())
+        });
+        text.contains(id.as_str()) || short.is_some_and(|short| text.contains(short))
+    };
+    let there = ids.iter().filter(is_there).count();
+    let foreign = ids.len() >= TASKS_MIN && there * SHARE_MIN <= ids.len();
+    foreign.then(|| ids.len() - there)
+}

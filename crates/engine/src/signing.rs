@@ -1,0 +1,147 @@
+//! The key that evidence is signed with, and what keeps it from the code that is tested.
+//!
+//! The key is read once, when the process starts. From then on no process of the same user can read the memory, the environment
+//! or the open files of this one. The shell or CI runner above it still has the key's path in its environment, so commands
+//! whose evidence is signed run in a sandbox: there the kernel keeps them from the key's file and from every process outside.
+
+use crate::context::{Context, Variables};
+use crate::error::Error;
+use crate::history::person;
+use crate::relayed;
+use bowline_supervisor::{Sandbox, close_inherited};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Names the move that only a person may make.
+const UNSANDBOXED: &str = "--unsandboxed-signing";
+
+/// Folders of a home in which build tools keep what they have fetched; written where they are there.
+const CACHES: [&str; 9] = [
+    ".cache",
+    ".cargo/git",
+    ".cargo/registry",
+    ".gradle",
+    ".ivy2",
+    ".m2",
+    ".npm",
+    ".pnpm-store",
+    "go/pkg",
+];
+
+/// Devices that tests write besides those of every program.
+const DEVICES: [&str; 3] = ["/dev/ptmx", "/dev/pts", "/dev/shm"];
+
+/// The key's path as it was named, and the content it had when this process started.
+static KEY: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
+
+/// Reads the key and hides this process from others of the same user. Only the first call does anything.
+pub(crate) fn load_key(path: &Path) {
+    // An error is told when the key is needed: most commands do not.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+    KEY.get_or_init(|| {
+        let bytes = fs::read(path).unwrap_or_default();
+        if let Ok(found) = fs::metadata(path) {
+            close_inherited(found.dev(), found.ino());
+        }
+        (path.to_owned(), bytes)
+    });
+}
+
+/// Returns the content of a file with a key: of the one that was loaded, what it was then.
+pub(crate) fn read_key(path: &Path) -> io::Result<Vec<u8>> {
+    let loaded = KEY
+        .get()
+        .filter(|(known, bytes)| known == path && !bytes.is_empty());
+    match loaded {
+        Some((_, bytes)) => Ok(bytes.clone()),
+        None => fs::read(path),
+    }
+}
+
+/// How a command whose evidence is signed is kept from the key.
+#[derive(Debug)]
+pub(crate) enum Confinement {
+    /// In this sandbox.
+    Sandbox(Sandbox),
+    /// In the sandbox of the agent that this process works for.
+    Agent,
+    /// Not at all: a person said so.
+    Unsandboxed,
+}
+
+impl Confinement {
+    /// Decides how a command is confined that may write `write`; refuses where this kernel cannot do it.
+    pub(crate) fn decide(
+        context: &Context,
+        key: &Path,
+        write: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        if context.unsandboxed_signing {
+            person(context, UNSANDBOXED)?;
+            return Ok(Confinement::Unsandboxed);
+        }
+        // One that is no path any more, a pipe for one, cannot be opened by others either.
+        let key = key.canonicalize().ok();
+        if relayed::is_held() {
+            return match key.is_some_and(|key| relayed::agent_may_read(&key)) {
+                true => Err(refused("the sandbox of the agent grants the key's file")),
+                false => Ok(Confinement::Agent),
+            };
+        }
+        let sandbox = around(&context.variables, key.as_deref(), write);
+        relayed::within(&sandbox, || Ok(())).map_err(|error| refused(&error.to_string()))?;
+        Ok(Confinement::Sandbox(sandbox))
+    }
+}
+
+fn refused(message: &str) -> Error {
+    Error::NoSigningSandbox {
+        message: message.to_owned(),
+    }
+}
+
+/// A sandbox that reads everything but the key, and writes `write`, temporary files and the caches of build tools.
+fn around(variables: &Variables, key: Option<&Path>, mut write: Vec<PathBuf>) -> Sandbox {
+    write.push(temporary(variables));
+    write.push(PathBuf::from("/var/tmp"));
+    write.extend(variables.get("XDG_CACHE_HOME").map(PathBuf::from));
+    if let Some(home) = variables.get("HOME").map(PathBuf::from) {
+        write.extend(CACHES.map(|cache| home.join(cache)));
+    }
+    write.extend(DEVICES.map(PathBuf::from));
+    let real = write.iter().filter_map(|path| path.canonicalize().ok());
+    let holds_key = |path: &PathBuf| key.is_some_and(|key| key.starts_with(path));
+    let mut sandbox = Sandbox::around(real.filter(|path| !holds_key(path)).collect());
+    sandbox.read = match key {
+        Some(key) => everything_but(key),
+        None => vec![PathBuf::from("/")],
+    };
+    sandbox
+}
+
+/// The folder that a command of this environment keeps temporary files in.
+fn temporary(variables: &Variables) -> PathBuf {
+    let named = variables.get("TMPDIR").map(PathBuf::from);
+    named.unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// Whether the usual folder for temporary files is granted; not where the key lies in it.
+pub(crate) fn may_use_temporary(variables: &Variables, sandbox: &Sandbox) -> bool {
+    let folder = temporary(variables).canonicalize();
+    folder.is_ok_and(|folder| sandbox.write.contains(&folder))
+}
+
+/// Returns what lies beside the folders on the way to a file: together everything that is there but that file. Links are left
+/// out; what they lead to is granted where it lies.
+fn everything_but(file: &Path) -> Vec<PathBuf> {
+    let on_the_way = file.ancestors().skip(1);
+    let entries =
+        on_the_way.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let plain = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    let paths = plain.map(|entry| entry.path());
+    paths.filter(|path| !file.starts_with(path)).collect()
+}

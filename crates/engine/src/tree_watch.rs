@@ -1,0 +1,472 @@
+//! Tells whether a tree changed while a command ran on it, also when it was put back afterwards.
+//!
+//! Contents do not show that: they are the same before and after. Inode, size and times do, because only the kernel sets
+//! a ctime. Three things are beyond them, and are observed while the command runs:
+//!
+//! - A folder's times change with every entry, ignored ones included (`target/` of the first build). inotify names the entries.
+//! - A mount hides a file without touching it. The kernel announces every change of the table of mounts.
+//! - Two changes within one tick of the kernel's clock have one time. [`TreeWatch::begin`] waits for the next tick.
+
+use crate::error::Error;
+use crate::process::git_answer;
+use crate::words::shown;
+use bowline_formats::develop::FOLDER_NAME;
+use bowline_words::message::Change;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::inotify;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Seek as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Waits for the kernel's clock to move on: more than its slowest tick of 10 ms, in steps.
+const TICK_WAIT_STEP_MS: u64 = 2;
+const TICK_WAITS_MAX: usize = 25;
+/// Bytes of inotify events read at once.
+const EVENT_BYTES: usize = 16 * 1024;
+/// Entries whose coming and going is remembered; a command that makes more of them has changed the tree.
+const ENTRIES_MAX: usize = 100_000;
+
+/// One hashed path: a file, or another repository by its commit.
+pub(crate) type HashedPath = (PathBuf, Option<String>);
+
+/// What the file system knows of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stamp {
+    Entry {
+        inode: (u64, u64),
+        size: u64,
+        modified: (i64, i64),
+        changed: (i64, i64),
+    },
+    /// Another repository, of which only the commit is hashed.
+    Commit(String),
+    Missing,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Stamp {
+        let found = |it: Metadata| Stamp::Entry {
+            inode: (it.dev(), it.ino()),
+            size: it.size(),
+            modified: (it.mtime(), it.mtime_nsec()),
+            changed: (it.ctime(), it.ctime_nsec()),
+        };
+        fs::symlink_metadata(path).map_or(Stamp::Missing, found)
+    }
+
+    fn inode(&self) -> Option<(u64, u64)> {
+        match self {
+            Stamp::Entry { inode, .. } => Some(*inode),
+            Stamp::Commit(_) | Stamp::Missing => None,
+        }
+    }
+
+    fn changed_at(&self) -> Option<(i64, i64)> {
+        match self {
+            Stamp::Entry { changed, .. } => Some(*changed),
+            Stamp::Commit(_) | Stamp::Missing => None,
+        }
+    }
+}
+
+/// The stamps of every hashed file and of every folder above one, up to the top.
+#[derive(Debug)]
+struct Stamps {
+    files: BTreeMap<PathBuf, Stamp>,
+    folders: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Stamps {
+    fn of(top: &Path, paths: Vec<HashedPath>, also: &[PathBuf]) -> Stamps {
+        let folders = folders_of(top, paths.iter().map(|(path, _)| path));
+        let stamp = |(path, commit): HashedPath| {
+            let stamp = commit.map_or_else(|| Stamp::of(&path), Stamp::Commit);
+            (path, stamp)
+        };
+        let also = also.iter().map(|path| (path.clone(), Stamp::of(path)));
+        let folders = folders.into_iter().map(|path| {
+            let stamp = Stamp::of(&path);
+            (path, stamp)
+        });
+        Stamps {
+            folders: folders.collect(),
+            files: paths.into_iter().map(stamp).chain(also).collect(),
+        }
+    }
+
+    fn newest_change(&self) -> Option<(i64, i64)> {
+        let all = self.files.values().chain(self.folders.values());
+        all.filter_map(Stamp::changed_at).max()
+    }
+}
+
+fn folders_of<'p>(top: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> BTreeSet<PathBuf> {
+    let mut folders = BTreeSet::from([top.to_owned()]);
+    for path in paths {
+        for folder in path.ancestors().skip(1) {
+            if !folder.starts_with(top) || !folders.insert(folder.to_owned()) {
+                break;
+            }
+        }
+    }
+    folders
+}
+
+/// A tree under observation.
+#[derive(Debug)]
+pub(crate) struct TreeWatch {
+    top: PathBuf,
+    /// Files outside of the hash that must not change either.
+    also: Vec<PathBuf>,
+    before: Stamps,
+    observer: Option<Observer>,
+}
+
+impl TreeWatch {
+    /// Begins to observe the hashed paths, all of them absolute. What is hashed afterwards is what the stamps are about.
+    /// `scratch` is a folder of ours.
+    pub(crate) fn begin(
+        top: &Path,
+        paths: Vec<HashedPath>,
+        also: Vec<PathBuf>,
+        scratch: &Path,
+    ) -> TreeWatch {
+        let observer = Observer::start(top, paths.iter().map(|(path, _)| path)).ok();
+        let before = Stamps::of(top, paths, &also);
+        if let Some(newest) = before.newest_change() {
+            wait_for_tick_after(newest, scratch);
+        }
+        TreeWatch {
+            top: top.to_owned(),
+            also,
+            before,
+            observer,
+        }
+    }
+
+    /// Ends the observation and names what changed, given the paths that would be hashed now. `is_git` says whether ignored
+    /// entries are left out of the hash.
+    pub(crate) fn end(self, paths: Vec<HashedPath>, is_git: bool) -> Result<Vec<Change>, Error> {
+        let after = Stamps::of(&self.top, paths, &self.also);
+        let observed = self.observer.map(Observer::stop).unwrap_or_default();
+        let mut changes = BTreeMap::new();
+        let paths = self.before.files.keys().chain(after.files.keys());
+        for path in paths.collect::<BTreeSet<_>>() {
+            let missing = &Stamp::Missing;
+            let was = self.before.files.get(path).unwrap_or(missing);
+            let is = after.files.get(path).unwrap_or(missing);
+            let text = shown_below(&self.top, path);
+            let change = match (was, is) {
+                (was, is) if was == is => continue,
+                (Stamp::Missing, _) => Change::Added { path: text },
+                (_, Stamp::Missing) => Change::Removed { path: text },
+                _ => Change::Changed { path: text },
+            };
+            changes.insert(path.clone(), change);
+        }
+        let ignored = match is_git && !observed.overflowed {
+            true => ignored_entries(&self.top, &observed.entries)?,
+            false => BTreeSet::new(),
+        };
+        let folders = self.before.folders.iter();
+        for (folder, was) in folders.filter(|(path, was)| after.folders.get(*path) != Some(*was)) {
+            let named = changes.keys().any(|path| path.starts_with(folder));
+            let same_folder = after.folders.get(folder).and_then(Stamp::inode) == was.inode();
+            let entries = observed.entries.get(folder);
+            let mut others = entries.into_iter().flatten().filter(|entry| {
+                let path = folder.join(&entry.name);
+                let path = observed.becomes.get(&path).unwrap_or(&path);
+                entry.name != FOLDER_NAME && !ignored.contains(path)
+            });
+            let culprit = others.next().map(|entry| folder.join(&entry.name));
+            let explained = same_folder && entries.is_some() && culprit.is_none();
+            if named || explained && !observed.overflowed {
+                continue;
+            }
+            let path = culprit.unwrap_or_else(|| folder.clone());
+            let text = shown_below(&self.top, &path);
+            changes.insert(path, Change::Changed { path: text });
+        }
+        let mounted = observed.mounted.into_iter().map(|path| Change::Mounted {
+            path: shown_below(&self.top, &path),
+        });
+        Ok(changes.into_values().chain(mounted).collect())
+    }
+}
+
+fn shown_below(top: &Path, path: &Path) -> String {
+    match path.strip_prefix(top) {
+        Ok(below) if below.as_os_str().is_empty() => ".".into(),
+        Ok(below) => shown(below),
+        Err(_) => shown(path),
+    }
+}
+
+/// Waits until a change would get a later time than `newest`. A clock that does not come to it in time is not this machine's.
+fn wait_for_tick_after(newest: (i64, i64), scratch: &Path) {
+    let probe = scratch.join("clock");
+    for _ in 0..TICK_WAITS_MAX {
+        let now = File::create(&probe)
+            .and_then(|mut file| file.write_all(b"."))
+            .and_then(|()| fs::symlink_metadata(&probe));
+        match now {
+            Ok(now) if (now.ctime(), now.ctime_nsec()) <= newest => {
+                fs::remove_file(&probe).ok();
+                std::thread::sleep(Duration::from_millis(TICK_WAIT_STEP_MS));
+            }
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+/// Asks git which of the entries it ignores. An entry may be gone, so whether it was a folder comes from the event.
+fn ignored_entries(
+    top: &Path,
+    entries: &BTreeMap<PathBuf, BTreeSet<Entry>>,
+) -> Result<BTreeSet<PathBuf>, Error> {
+    let mut asked = Vec::new();
+    for (folder, entries) in entries {
+        let below = folder.strip_prefix(top).unwrap_or(folder);
+        for entry in entries {
+            asked.extend_from_slice(below.join(&entry.name).as_os_str().as_bytes());
+            asked.extend_from_slice(if entry.is_folder { b"/\0" } else { b"\0" });
+        }
+    }
+    if asked.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let answer = git_answer(top, &["check-ignore", "-z", "--stdin"], &asked)?;
+    let paths = answer.bytes.split(|&byte| byte == 0);
+    let paths = paths.filter(|path| !path.is_empty());
+    Ok(paths
+        .map(|path| top.join(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path))))
+        .collect())
+}
+
+/// An entry of a folder that came or went.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    name: std::ffi::OsString,
+    is_folder: bool,
+}
+
+/// What was seen while the command ran.
+#[derive(Debug, Default)]
+struct Observed {
+    /// By folder, what came or went in it.
+    entries: BTreeMap<PathBuf, BTreeSet<Entry>>,
+    /// Folders that were made under a longer name and then given this one, as cargo makes `target`.
+    becomes: BTreeMap<PathBuf, PathBuf>,
+    /// Events were lost.
+    overflowed: bool,
+    /// Where something was mounted in or over the tree.
+    mounted: BTreeSet<PathBuf>,
+}
+
+/// A thread that reads what the kernel announces.
+#[derive(Debug)]
+struct Observer {
+    thread: JoinHandle<Observed>,
+    stop: PipeWriter,
+}
+
+impl Observer {
+    fn start<'p>(top: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> io::Result<Observer> {
+        let mut events = Events::new(folders_of(top, paths)).ok();
+        let mut mounts = Mounts::new(top).ok();
+        let (stopped, stop) = io::pipe()?;
+        let thread = std::thread::Builder::new()
+            .spawn(move || observe(events.as_mut(), mounts.as_mut(), &stopped))?;
+        Ok(Observer { thread, stop })
+    }
+
+    fn stop(self) -> Observed {
+        drop(self.stop);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn observe(
+    mut events: Option<&mut Events>,
+    mut mounts: Option<&mut Mounts>,
+    stopped: &PipeReader,
+) -> Observed {
+    let mut seen = Observed::default();
+    loop {
+        let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
+        if let Some(events) = &events {
+            sources.push(PollFd::new(&events.queue, PollFlags::IN));
+        }
+        if let Some(mounts) = &mounts {
+            sources.push(PollFd::new(&mounts.table, PollFlags::PRI));
+        }
+        if matches!(poll(&mut sources, None), Err(error) if error != rustix::io::Errno::INTR) {
+            seen.overflowed = true;
+            return seen;
+        }
+        let ended = !sources[0].revents().is_empty();
+        let mount_event = sources.len() > 1
+            && sources
+                .last()
+                .is_some_and(|it| it.revents().intersects(PollFlags::PRI | PollFlags::ERR));
+        drop(sources);
+        if let Some(events) = events.as_mut() {
+            events.read_into(&mut seen);
+        }
+        if let Some(mounts) = mounts.as_mut().filter(|_| mount_event) {
+            mounts.read_into(&mut seen);
+        }
+        if ended {
+            return seen;
+        }
+    }
+}
+
+/// What comes and goes in folders, by inotify.
+#[derive(Debug)]
+struct Events {
+    queue: OwnedFd,
+    folders: BTreeMap<i32, PathBuf>,
+}
+
+impl Events {
+    /// Fails where the user has no watches left; then every change of a folder counts.
+    fn new(folders: BTreeSet<PathBuf>) -> io::Result<Events> {
+        use inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let entries = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE;
+        let mut known = BTreeMap::new();
+        for folder in folders {
+            let number = add_watch(&queue, &folder, entries | WatchFlags::ONLYDIR)?;
+            known.insert(number, folder);
+        }
+        Ok(Events {
+            queue,
+            folders: known,
+        })
+    }
+
+    fn read_into(&mut self, seen: &mut Observed) {
+        use inotify::{ReadFlags, Reader};
+        let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
+        let mut reader = Reader::new(self.queue.as_fd(), &mut buffer);
+        let mut moved_from = None;
+        while let Ok(event) = reader.next() {
+            seen.overflowed |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+            let folder = self.folders.get(&event.wd());
+            if let (Some(folder), Some(name)) = (folder, event.file_name()) {
+                let name = OsStr::from_bytes(name.to_bytes());
+                if event.events().contains(ReadFlags::MOVED_FROM) {
+                    moved_from = Some((event.cookie(), folder.join(name)));
+                } else if event
+                    .events()
+                    .contains(ReadFlags::MOVED_TO | ReadFlags::ISDIR)
+                    && let Some((cookie, from)) = moved_from.take()
+                    && cookie == event.cookie()
+                    && is_longer_name(&from, &folder.join(name))
+                {
+                    seen.becomes.insert(from, folder.join(name));
+                }
+                let entries = seen.entries.entry(folder.clone()).or_default();
+                seen.overflowed |= entries.len() >= ENTRIES_MAX;
+                if entries.len() < ENTRIES_MAX {
+                    entries.insert(Entry {
+                        name: name.to_owned(),
+                        is_folder: event.events().contains(ReadFlags::ISDIR),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Whether two paths are in one folder, and the name of the first begins with that of the second.
+fn is_longer_name(longer: &Path, path: &Path) -> bool {
+    let name = |path: &Path| path.file_name().map(|it| it.as_bytes().to_owned());
+    longer.parent() == path.parent()
+        && name(longer)
+            .zip(name(path))
+            .is_some_and(|(longer, name)| longer.starts_with(&name))
+}
+
+/// The table of mounts of this process, which the kernel announces changes of.
+#[derive(Debug)]
+struct Mounts {
+    top: PathBuf,
+    table: File,
+    begun_with: BTreeSet<String>,
+    last: BTreeSet<String>,
+}
+
+impl Mounts {
+    fn new(top: &Path) -> io::Result<Mounts> {
+        let mut table = File::open("/proc/self/mountinfo")?;
+        let begun_with = mount_lines(&mut table)?;
+        // The first poll tells of changes before it was opened.
+        let mut once = [PollFd::new(&table, PollFlags::PRI)];
+        poll(&mut once, Some(&rustix::event::Timespec::default()))?;
+        Ok(Mounts {
+            top: top.canonicalize().unwrap_or_else(|_| top.to_owned()),
+            last: begun_with.clone(),
+            begun_with,
+            table,
+        })
+    }
+
+    fn read_into(&mut self, seen: &mut Observed) {
+        let now = mount_lines(&mut self.table).unwrap_or_default();
+        if now == self.last {
+            // Something came and went too fast to be seen.
+            seen.mounted.insert(self.top.clone());
+        }
+        for line in now.difference(&self.begun_with) {
+            let place = mount_point(line);
+            if place.starts_with(&self.top) || self.top.starts_with(&place) {
+                seen.mounted.insert(place);
+            }
+        }
+        self.last = now;
+    }
+}
+
+fn mount_lines(table: &mut File) -> io::Result<BTreeSet<String>> {
+    let mut text = Vec::new();
+    table.rewind()?;
+    table.read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// The fifth word of a line, in which spaces and the like are three octal digits.
+fn mount_point(line: &str) -> PathBuf {
+    let word = line.split(' ').nth(4).unwrap_or_default();
+    let mut bytes = Vec::new();
+    let mut rest = word.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| first == b'\\');
+        let code = digits.and_then(|it| u8::from_str_radix(std::str::from_utf8(it).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(OsStr::from_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_point_is_read_with_its_spaces() {
+        let line = "36 35 98:0 / /mnt/a\\040b\\134c rw,noatime - ext3 /dev/root rw";
+        assert_eq!(mount_point(line), Path::new("/mnt/a b\\c"));
+        assert_eq!(mount_point("36 35"), Path::new(""));
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the hook of this process was registered. A client runs every hook it knows, so a person's settings, the project's
+//! and the plugin may all ask about one event. Each of them judges a tool call: the client may not have read the others. Of
+//! what is said to the agent, one of them says it: the person's settings before the project's, and the plugin last.
+
+use crate::locate;
+use bowline_formats::client_hooks::{self, PERSONAL, PLUGIN, SHARED};
+use std::path::Path;
+
+const CLAUDE: &str = "claude";
+const CODEX: &str = "codex";
+
+/// The settings in which a hook stands, as its command line tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registered {
+    /// A person's own settings, or none that are known.
+    Personal,
+    /// Settings of the project, for the client of this name. Older files name none.
+    Project(Option<String>),
+    /// Our plugin.
+    Plugin,
+}
+
+impl Registered {
+    /// Reads the words after `hook`: the event, if one is named, and where the hook stands.
+    pub fn from_words<'w>(words: impl Iterator<Item = &'w str>) -> (Option<&'w str>, Registered) {
+        let (mut event, mut registered) = (None, Registered::Personal);
+        for word in words {
+            match (&mut registered, word) {
+                (_, SHARED) => registered = Registered::Project(None),
+                (_, PLUGIN) => registered = Registered::Plugin,
+                (Registered::Project(client @ None), word) => *client = Some(word.to_owned()),
+                (_, word) => event = Some(word),
+            }
+        }
+        (event, registered)
+    }
+
+    /// Whether other settings of the same client ask our hook in the folder of a session and come first.
+    pub(super) fn comes_behind(&self, folder: &Path) -> bool {
+        // Only `claude` sets it, of the clients that take our plugin.
+        let named = super::project();
+        let first: &[&str] = match self {
+            Registered::Personal => &[],
+            Registered::Project(client) if client.as_deref() == Some(CLAUDE) => &[PERSONAL],
+            Registered::Project(_) => &[],
+            Registered::Plugin if named.is_some() => client_hooks::settings_of(CLAUDE),
+            Registered::Plugin => client_hooks::settings_of(CODEX),
+        };
+        let root = named.or_else(|| locate::git_top(folder));
+        let root = root.unwrap_or_else(|| folder.to_owned());
+        first.iter().any(|file| {
+            let text = std::fs::read_to_string(root.join(file));
+            text.is_ok_and(|text| client_hooks::asks(&text))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_tell_where_a_hook_stands() {
+        let read = |line: &'static str| Registered::from_words(line.split_whitespace());
+        let project = |name: &str| Registered::Project(Some(name.to_owned()));
+        for (line, event, registered) in [
+            ("", None, Registered::Personal),
+            ("stop", Some("stop"), Registered::Personal),
+            ("--shared", None, Registered::Project(None)),
+            ("--shared codex", None, project("codex")),
+            ("stop --shared claude", Some("stop"), project("claude")),
+            ("--plugin stop", Some("stop"), Registered::Plugin),
+        ] {
+            assert_eq!(read(line), (event, registered), "{line}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Programs that list files, and programs that are run with each file of a list: of all names a list may have, those of git's
+//! hooks count, and stand for it.
+
+use super::deed::Deed;
+use super::expand::is_unknown;
+use super::parse::UNKNOWN_NAME;
+use super::run::base_name;
+use super::tree::Node;
+use super::walk::{Input, Walker};
+
+/// Names of hooks that `bowline init` puts in. The first that fits stands for all.
+const HOOKS: [&str; 4] = [
+    "pre-commit",
+    "pre-push",
+    "pre-merge-commit",
+    "reference-transaction",
+];
+/// Folders below that of a repository, and below a project, in which hooks are.
+const BELOW: [&str; 3] = ["", "hooks/", ".git/hooks/"];
+/// Programs that print some of the lines they read.
+const FILTERS: &str = "cat grep egrep fgrep head rg shuf sort tac tail tee uniq";
+
+/// The hooks among the files that `find` comes upon.
+pub(super) fn by_find(arguments: &[String]) -> Vec<String> {
+    let is_option = |it: &&String| matches!(it.as_str(), "-H" | "-L" | "-P");
+    let rest = &arguments[arguments.iter().take_while(is_option).count()..];
+    let is_folder = |it: &&String| !it.starts_with('-') && !matches!(it.as_str(), "(" | "!");
+    let count = rest.iter().take_while(is_folder).count();
+    let (folders, tests) = rest.split_at(count);
+    // What is left out by a test is most often git's own folder.
+    let leaves_out = |pair: &[String]| {
+        matches!(pair[0].as_str(), "!" | "-not" | "-path" | "-name") && pair[1].contains(".git")
+    };
+    let negated = tests
+        .iter()
+        .any(|it| matches!(it.as_str(), "!" | "-not" | "-prune"));
+    let names_git = |it: &String| it.contains(".git");
+    if negated && (tests.windows(2).any(leaves_out) || tests.iter().any(names_git)) {
+        return Vec::new();
+    }
+    let value = |option: &str| {
+        let at = tests.iter().position(|it| it == option);
+        at.and_then(|at| tests.get(at + 1))
+    };
+    let depth = value("-maxdepth").and_then(|it| it.parse().ok());
+    let name = value("-name").or_else(|| value("-iname"));
+    let fits = |hook: &&&str| name.is_none_or(|name| matches_pattern(name, hook));
+    let Some(hook) = HOOKS.iter().find(fits) else {
+        return Vec::new();
+    };
+    let here = [".".to_owned()];
+    let folders = if folders.is_empty() { &here } else { folders };
+    let known = folders.iter().filter(|it| !is_unknown(it));
+    let below = |folder: &String| {
+        let reached = BELOW.iter().filter(move |below| {
+            let deep = below.matches('/').count() + 1;
+            depth.is_none_or(|depth: usize| deep <= depth)
+        });
+        let folder = folder.trim_end_matches('/').to_owned();
+        reached.map(move |below| format!("{folder}/{below}{hook}"))
+    };
+    known.flat_map(below).collect()
+}
+
+/// The hooks among what a command prints; `before` are those among what it reads.
+pub(super) fn printed(words: &[String], before: Vec<String>) -> Vec<String> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let hook = HOOKS[0];
+    match base_name(program) {
+        "find" | "gfind" if !arguments.iter().any(|it| it.starts_with("-exec")) => {
+            by_find(arguments)
+        }
+        "ls" | "echo" | "printf" | "dir" => {
+            let unknown = UNKNOWN_NAME.to_string();
+            let patterns = arguments.iter().filter(|it| it.contains(&unknown));
+            let mut names: Vec<String> = patterns.map(|it| it.replace(&unknown, hook)).collect();
+            // Of a folder it prints the names alone.
+            if names.is_empty() && base_name(program) == "ls" {
+                names.push(hook.to_owned());
+            }
+            names
+        }
+        filter if FILTERS.split(' ').any(|it| it == filter) => {
+            let inverts = |it: &String| {
+                it == "--invert-match"
+                    || it.starts_with('-') && !it.starts_with("--") && it.contains('v')
+            };
+            match arguments.iter().any(inverts) {
+                true => Vec::new(),
+                false => before,
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a name fits a pattern with `*` and `?`; lists of letters fit any.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.replace(UNKNOWN_NAME, "*");
+    match pattern.chars().next() {
+        None => name.is_empty(),
+        Some('[') => true,
+        Some('*') => {
+            let rest = &pattern[1..];
+            (0..=name.len())
+                .any(|at| name.is_char_boundary(at) && matches_pattern(rest, &name[at..]))
+        }
+        Some(letter) => {
+            let mut letters = name.chars();
+            let first = letters.next();
+            (letter == '?' && first.is_some() || first == Some(letter))
+                && matches_pattern(&pattern[letter.len_utf8()..], letters.as_str())
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// The hooks among what a node of a pipe prints; `before` are those among what it reads.
+    pub(super) fn listed_by(&mut self, node: &Node, before: Vec<String>) -> Vec<String> {
+        let Node::Simple(simple) = node else {
+            return Vec::new();
+        };
+        let known = self.deeds.len();
+        let words = self.only_words(simple);
+        // It was walked before; here only its words are asked for.
+        self.deeds.truncate(known);
+        words.map_or_else(Vec::new, |words| printed(&words, before))
+    }
+
+    /// Runs a command with a file of a list. Only what it does to files counts: the rest was seen with an unknown one.
+    pub(super) fn run_on_listed(&mut self, words: &[String]) {
+        let known = self.deeds.len();
+        self.run(words, &Input::None, &[]);
+        let added = self.deeds.split_off(known.min(self.deeds.len()));
+        let of_files =
+            |it: &Deed| matches!(it, Deed::Touch { .. } | Deed::Write { path: Some(_), .. });
+        self.deeds.extend(added.into_iter().filter(of_files));
+    }
+}

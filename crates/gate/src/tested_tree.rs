@@ -1,0 +1,104 @@
+//! The tree that the last gate was passed on, and how a commit differs from it.
+
+use crate::advice::{kept, seal_of};
+use crate::locate;
+use bowline_formats::develop::{evidence, policy, tested};
+use bowline_formats::transition::Transition;
+use bowline_machines::develop::Gate;
+use bowline_statefiles::StateFile;
+use bowline_words::message::Change;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A tree that was tested: git's id of it, and what is in it where that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestedTree {
+    /// The id.
+    pub id: String,
+    /// Mode and id by path.
+    pub entries: Option<BTreeMap<Vec<u8>, String>>,
+}
+
+impl TestedTree {
+    /// The tree of the newest evidence of the run whose file is at a path; `None` where the policy does not compare trees, and
+    /// where the evidence is of no tree of git's.
+    pub fn of_run(path: &Path) -> Option<TestedTree> {
+        if !compares_trees(path) {
+            return None;
+        }
+        let history = StateFile::new(locate::layout(path)).history().ok()?;
+        let gate = Gate::ReReviewClean.name();
+        let (run, id) = history.lines().rev().find_map(|line| {
+            let raw = line.transition.as_ref()?;
+            let moved: Transition = serde_json::from_str(raw.get()).ok()?;
+            let fact = |name: &str| Some(moved.metadata.get(name)?.as_str()?.to_owned());
+            (fact("gate")? == gate).then_some((fact("run")?, fact("evidence")?))
+        })?;
+        let folder = locate::runs_folder(path).join(run);
+        let (records, _) = evidence::read(&kept(&folder, evidence::FILE_NAME)?);
+        let record = records.into_iter().rfind(|record| record.id == id)?;
+        let tree = record.tree?;
+        let listing = std::fs::read(folder.join(tested::file_name(gate))).ok();
+        let entries = listing.and_then(|bytes| tested::read(&bytes, &tree));
+        let id = tree.strip_prefix("git:")?.to_owned();
+        Some(TestedTree { id, entries })
+    }
+
+    /// Paths by which another tree differs, where both are listed: that tree's entries are as in `git ls-tree -r -z`.
+    pub fn differing(&self, listed: &[u8]) -> Option<Vec<Difference>> {
+        let tested = self.entries.as_ref()?;
+        let committed: BTreeMap<Vec<u8>, String> = listed
+            .split(|&byte| byte == 0)
+            .filter_map(tested::entry)
+            .collect();
+        let paths = tested.keys().chain(committed.keys());
+        let mut paths: Vec<&Vec<u8>> = paths
+            .filter(|path| tested.get(*path) != committed.get(*path))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        let difference = |path: &Vec<u8>| Difference {
+            path: String::from_utf8_lossy(path).into_owned(),
+            tested: tested.get(path).and_then(|it| id_of(it)),
+            committed: committed.get(path).and_then(|it| id_of(it)),
+        };
+        Some(paths.into_iter().map(difference).collect())
+    }
+}
+
+/// A path that is not the same in two trees, with the id of each where it is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The path.
+    pub path: String,
+    /// What was tested.
+    pub tested: Option<String>,
+    /// What is committed.
+    pub committed: Option<String>,
+}
+
+impl Difference {
+    pub(crate) fn into_change(self) -> Change {
+        let path = self.path;
+        match (self.tested, self.committed) {
+            (None, _) => Change::Added { path },
+            (_, None) => Change::Uncommitted { path },
+            (Some(_), Some(_)) => Change::Changed { path },
+        }
+    }
+}
+
+fn id_of(entry: &str) -> Option<String> {
+    entry.split(' ').nth(1).map(str::to_owned)
+}
+
+/// Whether the sealed policy, or the one there is, compares trees. Git asks, so there is a repository.
+fn compares_trees(path: &Path) -> bool {
+    let rules = seal_of(path).map(|seal| seal.rules);
+    let unsealed = || {
+        let text = std::fs::read_to_string(locate::root_of(path).join(policy::FILE_NAME));
+        policy::read(&text.unwrap_or_default()).ok()
+    };
+    let rules = rules.or_else(unsealed).unwrap_or_default();
+    rules.compares_trees(true)
+}

@@ -1,0 +1,53 @@
+//! What is kept of a task that has ended: all that it made in one file, and its error log.
+
+use super::workshop::files;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+fn holds(bytes: &[u8], secrets: &[String]) -> bool {
+    secrets
+        .iter()
+        .filter(|secret| !secret.is_empty())
+        .any(|secret| {
+            bytes
+                .windows(secret.len())
+                .any(|it| it == secret.as_bytes())
+        })
+}
+
+/// Everything the task made in one file, without files that hold a value a person gave.
+pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut zip = bowline_formats::zip::Zip::new();
+    let mut out = std::fs::File::create(to)?;
+    for name in files(workspace).0 {
+        let content = std::fs::read(workspace.join(&name))?;
+        if holds(&content, secrets) {
+            continue;
+        }
+        if let Some(head) = zip.entry(&name, &content) {
+            out.write_all(&head)?;
+            out.write_all(&content)?;
+        }
+    }
+    out.write_all(&zip.end())?;
+    out.sync_all()
+}
+
+/// The whole error log of a task, without values a person gave.
+pub(super) fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut whole = String::new();
+    for file in from {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        whole.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    for secret in secrets.iter().filter(|it| !it.is_empty()) {
+        whole = whole.replace(secret.as_str(), &"*".repeat(secret.len()));
+    }
+    std::fs::write(to, whole)
+}

@@ -1,0 +1,201 @@
+//! Delivery of messages to attempts.
+//!
+//! A message is an effect that is done when a process has read it. What an attempt has not read when it is over stays an
+//! effect, and goes into the first message of the next attempt, in the order in which it was decided.
+
+use super::attempt_id;
+use super::carry::Carried;
+use super::desk::Desk;
+use super::flight::After;
+use super::history;
+use bowline_formats::agents::Protocol;
+use bowline_machines::job::{Job, Life, Message, Process};
+use bowline_store::{Advance, Change, EffectEnd, JobRow, Settle};
+
+/// A message for an attempt that no process is known to have read.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) effect: u64,
+    /// The number of the message in its attempt; 0 for what is no message and is done with the attempt.
+    pub(super) number: u64,
+    pub(super) say: Vec<Message>,
+}
+
+impl Told {
+    fn settle(&self) -> Settle {
+        Settle {
+            effect: self.effect,
+            end: EffectEnd::Done,
+        }
+    }
+}
+
+/// Whether the job has come to its end.
+pub(super) fn is_over(job: &Job) -> bool {
+    matches!(job.life, Life::Completed { .. } | Life::Failed(_))
+}
+
+impl Desk {
+    /// Hands a message to its attempt, or keeps it for the next one.
+    pub(super) fn deliver(&mut self, row: &JobRow, attempt: u32, message: Told) -> Carried {
+        if is_over(&row.job) {
+            self.give_up(row, vec![message]);
+            return Carried::Kept;
+        }
+        let id = attempt_id(&row.id, attempt);
+        // From its start on, the next attempt has in its first message what this one has not read.
+        let present = self
+            .config
+            .attempt(&attempt_id(&row.id, row.job.attempt))
+            .exists();
+        let replaced = attempt < row.job.attempt && present;
+        if replaced || !self.attached(row, attempt) {
+            self.keep_unread(row, vec![message]);
+            return Carried::Kept;
+        }
+        let (number, mut handed) = (message.number, Vec::new());
+        let listens = row.job.attempt == attempt && row.job.process == Process::Live;
+        if listens && number == 1 {
+            let say = self.first_words(row, &message.say);
+            self.tell(row, &id, number, &say);
+            // They are read with it, or go on to the next attempt with it.
+            let before = self.unread.remove(&row.id).unwrap_or_default();
+            handed.extend(before.into_iter().map(|it| Told { number, ..it }));
+        } else if listens {
+            self.tell(row, &id, number, &message.say);
+        }
+        handed.push(message);
+        self.hand_over(&id, handed);
+        Carried::Kept
+    }
+
+    /// Notes messages as handed to an attempt.
+    pub(super) fn hand_over(&mut self, id: &str, handed: Vec<Told>) {
+        let Some(live) = self.live.get_mut(id) else {
+            return;
+        };
+        live.told.extend(handed);
+        let read = live.read;
+        self.mark_read(id, read);
+    }
+
+    /// What a new process is told first: what those before it have not read, and then what is for it.
+    pub(super) fn first_words(&self, row: &JobRow, own: &[Message]) -> Vec<Message> {
+        let before = self.unread.get(&row.id).into_iter().flatten();
+        let before = before.flat_map(|it| it.say.clone());
+        let mut say: Vec<Message> = before.chain(own.iter().cloned()).collect();
+        // It begins one phase, the present one.
+        let begins = |it: &Message| matches!(it, Message::PhaseStart { .. });
+        let present = Message::PhaseStart {
+            phase: row.job.phase,
+        };
+        let last = say.iter().rposition(|it| *it == present);
+        let mut place = 0..;
+        say.retain(|it| {
+            let place = place.next();
+            !begins(it) || place == last
+        });
+        super::begin::begin_with_the_phase(row, &mut say);
+        say
+    }
+
+    /// The number a message has for the shim of its attempt. `None` for attempts of a client that was greeted before
+    /// messages were numbered behind the greeting.
+    pub(super) fn input_number(&self, row: &JobRow, number: u64) -> Option<u64> {
+        let greeted = self.agent(row).map(|it| it.protocol) == Some(Protocol::Acp);
+        match (greeted, row.about.input_offset) {
+            (true, 0) => None,
+            (_, offset) => Some(number + offset),
+        }
+    }
+
+    /// An attempt has read its input up to a number of its shim.
+    pub(super) fn input_read(&mut self, id: &str, upto: u64) {
+        let Some(live) = self.live.get(id) else {
+            return;
+        };
+        let Ok(row) = self.row(&live.job) else { return };
+        let unnumbered = self.input_number(&row, 0).is_none();
+        let offset = if unnumbered {
+            1
+        } else {
+            row.about.input_offset
+        };
+        self.mark_read(id, upto.saturating_sub(offset));
+    }
+
+    fn mark_read(&mut self, id: &str, upto: u64) {
+        let Some(live) = self.live.get_mut(id) else {
+            return;
+        };
+        live.read = live.read.max(upto);
+        let read = live
+            .told
+            .extract_if(.., |it| it.number > 0 && it.number <= upto);
+        let read: Vec<Told> = read.collect();
+        if read.is_empty() {
+            return;
+        }
+        let job = live.job.clone();
+        let at = self.now();
+        let mut advance = Advance::at(at);
+        advance.settled.extend(read.iter().map(Told::settle));
+        if let Ok(mut row) = self.row(&job) {
+            let words: Vec<&Message> = read.iter().flat_map(|it| &it.say).collect();
+            for message in &words {
+                if let Some(entry) = history::entry_id(&row.job, message) {
+                    history::note(row.about_mut(), entry);
+                }
+            }
+            let mut change = Change::to(&job, row.version, row.job, row.about);
+            for message in words {
+                if let Message::Said { id, .. } = message {
+                    self.said(id, "delivered", &mut change, at);
+                }
+            }
+            advance.changes.push(change);
+        }
+        self.stage(advance, After::Nothing);
+    }
+
+    /// Keeps what an attempt has not read for the next one. Replies to its client die with it.
+    pub(super) fn keep_unread(&mut self, row: &JobRow, unread: Vec<Told>) {
+        let mut advance = Advance::at(self.now());
+        for mut it in unread {
+            let dies = |it: &Message| {
+                let settled = matches!(it, Message::Permitted { .. } | Message::Denied { .. });
+                let old = matches!(it, Message::PhaseStart { phase } if *phase != row.job.phase);
+                settled || old
+            };
+            it.say.retain(|message| !dies(message));
+            match it.say.is_empty() {
+                true => advance.settled.push(it.settle()),
+                false => self.unread.entry(row.id.clone()).or_default().push(it),
+            }
+        }
+        if !advance.settled.is_empty() {
+            self.stage(advance, After::Nothing);
+        }
+    }
+
+    /// Gives up what no process will read, because its task has ended.
+    pub(super) fn give_up(&mut self, row: &JobRow, unread: Vec<Told>) {
+        let mut advance = Advance::at(self.now());
+        let mut change = Change::beside(&row.id, row.version);
+        self.withdraw(&unread, &mut change, &mut advance.settled);
+        if !change.records.is_empty() {
+            advance.changes.push(change);
+        }
+        self.stage(advance, After::Nothing);
+    }
+
+    /// Settles messages that no process will read, and says so of those that a person wrote.
+    pub(super) fn withdraw(&self, unread: &[Told], change: &mut Change, settled: &mut Vec<Settle>) {
+        settled.extend(unread.iter().map(Told::settle));
+        for message in unread.iter().flat_map(|it| &it.say) {
+            if let Message::Said { id, .. } = message {
+                self.said(id, "withdrawn", change, self.now());
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The files of a workspace as the first agent of a task finds them: the review of the first phase compares with them.
+
+use super::Config;
+use super::workshop::{git, repository, save_code, shown};
+use crate::core::quoted;
+use bowline_store::JobRow;
+
+/// The last part of the ref.
+const NAME: &str = "first";
+
+/// The ref that holds them.
+pub fn first_state_ref(id: &str) -> String {
+    format!("refs/bowline/{id}/{NAME}")
+}
+
+/// Saves them, once. Where they cannot be saved, the review of the first phase shows every file as new.
+pub(super) fn save(config: &Config, row: &JobRow) {
+    let known = repository(config, row).and_then(|path| {
+        let (path, name) = (shown(&path), quoted(&first_state_ref(&row.id)));
+        let script = format!("git --git-dir={path} rev-parse -q --verify {name}");
+        git(&script, &config.workspace(row), &config.environment)
+    });
+    if known.is_err() {
+        let _ = save_code(config, row, NAME);
+    }
+}

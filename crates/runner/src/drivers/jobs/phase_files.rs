@@ -1,0 +1,38 @@
+//! The files that a phase changed, as its saved code tells.
+
+use super::workshop::{Environment, git, shown};
+use crate::core::quoted;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The code before and after a phase.
+pub(super) struct PhaseChanges {
+    pub(super) repository: PathBuf,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// A file for the list of names, which may be long.
+    pub(super) list: PathBuf,
+}
+
+impl PhaseChanges {
+    /// Files that were made or changed, from the workspace; nothing where git cannot tell.
+    pub(super) fn files(&self, environment: &Environment) -> Option<BTreeSet<String>> {
+        let script = format!(
+            "git --git-dir={} diff --name-only -z --no-renames --no-ext-diff --diff-filter=d {} {} > {}",
+            shown(&self.repository),
+            quoted(&self.from),
+            quoted(&self.to),
+            shown(&self.list),
+        );
+        let told = git(&script, self.list.parent()?, environment);
+        let names = std::fs::read(&self.list);
+        let _ = std::fs::remove_file(&self.list);
+        let names = told.ok().and(names.ok())?;
+        let names = names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+        Some(
+            names
+                .map(|it| String::from_utf8_lossy(it).into_owned())
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,111 @@
+//! The commits by which tasks landed, on refs of their own, so that a landing that was taken back is noticed.
+
+use super::{PhasePlace, Repo, TaskPlace};
+use crate::core::quoted;
+use crate::core::why::Why;
+use bowline_engine::Error;
+use bowline_words::message::Reason;
+
+/// Landings that are looked at with one command.
+const AT_ONCE: usize = 500;
+/// Landings that are named at the most.
+const NAMED_MAX: usize = 10;
+
+impl Repo {
+    fn landing_ref(&self, id: &str) -> String {
+        format!("refs/bowline/landed/{}/{}", self.run, Repo::name(id))
+    }
+
+    /// Records the commit by which a task landed.
+    pub(super) fn record_landing(&self, id: &str, commit: &str) -> Result<(), Error> {
+        let name = self.landing_ref(id);
+        self.git.text(&["update-ref", &name, commit]).map(drop)
+    }
+
+    /// Says which of these tasks landed and are on a branch no more, and how they come back. Those that never landed, as a person
+    /// called them done, are no part of it.
+    pub fn landings_gone(&self, branch: &str, ids: &[String]) -> Result<Option<Why>, Error> {
+        let folder = format!("refs/bowline/landed/{}/", self.run);
+        let refs =
+            self.git
+                .text(&["for-each-ref", "--format=%(refname) %(objectname)", &folder])?;
+        let refs: std::collections::BTreeMap<&str, &str> = refs
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .collect();
+        let names = ids.iter().map(|id| (id, self.landing_ref(id)));
+        let landed = names.filter_map(|(id, name)| Some((id, *refs.get(name.as_str())?)));
+        let landed: Vec<(&String, &str)> = landed.collect();
+        let tip = self.tip(branch)?;
+        let mut gone = Vec::new();
+        for some in landed.chunks(AT_ONCE) {
+            let mut arguments = vec!["rev-list"];
+            arguments.extend(some.iter().map(|(_, commit)| *commit));
+            arguments.extend(["--not", &tip]);
+            let missing = self.git.text(&arguments)?;
+            let missing: std::collections::BTreeSet<&str> = missing.lines().collect();
+            for (id, commit) in some.iter().filter(|(_, commit)| missing.contains(commit)) {
+                // One that a person has rebased is there in another commit.
+                let task = TaskPlace {
+                    id: (*id).clone(),
+                    title: String::new(),
+                    phase: PhasePlace {
+                        number: 0,
+                        branch: branch.to_owned(),
+                        folder: None,
+                    },
+                };
+                if self.landed_before(&task, &tip)?.is_none() {
+                    gone.push(((*id).clone(), (*commit).to_owned()));
+                }
+            }
+        }
+        if gone.is_empty() {
+            return Ok(None);
+        }
+        let on_it = self.worktrees()?.into_iter();
+        let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
+        // Of a series the last one has the others in it.
+        let commits: Vec<&str> = gone.iter().map(|(_, commit)| commit.as_str()).collect();
+        let heads = self
+            .git
+            .text(&[&["merge-base", "--independent"], &commits[..]].concat())?;
+        let heads: Vec<&str> = heads.lines().collect();
+        let command = match (on_it.next(), &heads[..]) {
+            (Some((folder, _)), heads) => format!(
+                "git -C {} merge {}",
+                quoted(&folder.to_string_lossy()),
+                heads.join(" ")
+            ),
+            (None, [one]) if self.git.says(&["merge-base", "--is-ancestor", &tip, one])? => {
+                let root = self.root.to_string_lossy();
+                format!("git -C {} branch --force {branch} {one}", quoted(&root))
+            }
+            (None, heads) => {
+                let root = quoted(&self.root.to_string_lossy());
+                let folder = quoted(&self.side.join("back").to_string_lossy());
+                let heads = heads.join(" ");
+                format!(
+                    "git -C {root} worktree add {folder} {branch} && git -C {folder} merge {heads}; git -C {root} worktree remove {folder}"
+                )
+            }
+        };
+        let named = gone.iter().take(NAMED_MAX).map(|(id, commit)| {
+            let short: String = commit.chars().take(12).collect();
+            format!("{id} ({short})")
+        });
+        let mut ids = named.collect::<Vec<_>>().join(", ");
+        if gone.len() > NAMED_MAX {
+            ids.push_str(&format!(" +{}", gone.len() - NAMED_MAX));
+        }
+        let branch = branch.to_owned();
+        Ok(Some(
+            Reason::LandingsGone {
+                ids,
+                branch,
+                command,
+            }
+            .into(),
+        ))
+    }
+}

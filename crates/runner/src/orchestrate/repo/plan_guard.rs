@@ -1,0 +1,179 @@
+//! The plan in what lands: tasks of others stay in it, and what a person is editing is merged or left out.
+
+use super::trees::{only_ticked, with_ticks};
+use super::{Repo, TaskPlace};
+use bowline_engine::Error;
+use bowline_engine::formats::tasks_md;
+use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_words::message::Reason;
+use std::path::{Path, PathBuf};
+
+/// A plan that is put back for the moment of a merge: the file, its text as it was, and the text it has afterwards.
+pub(super) type PlanAside = (PathBuf, String, String);
+
+impl Repo {
+    /// What a tree would take out of the plan that is not the task's own: the whole file, tasks of others, or their text.
+    pub(super) fn plan_damage(
+        &self,
+        task: &TaskPlace,
+        tip: &str,
+        tree: &str,
+    ) -> Result<Option<Reason>, Error> {
+        let Some(plan) = self.plan.as_deref() else {
+            return Ok(None);
+        };
+        let Some(before) = self.file_in(tip, plan)? else {
+            return Ok(None);
+        };
+        let (path, name) = (plan.to_owned(), Repo::name(&task.id));
+        let command = format!("git checkout refs/bowline/base/{name} -- {path}");
+        let Some(after) = self.file_in(tree, plan)? else {
+            return Ok(Some(Reason::PlanRemoved { path, command }));
+        };
+        if before == after {
+            return Ok(None);
+        }
+        let (known, now) = (tasks_md::parse(&before), tasks_md::parse(&after));
+        let own = known.task(&task.id).map(|it| it.body.clone());
+        let cut = known.tasks.iter().filter(|other| {
+            let nested = own
+                .as_ref()
+                .is_some_and(|own| other.body.start < own.end && own.start < other.body.end);
+            other.id.as_str() != task.id
+                && now.task(other.id.as_str()).is_none_or(|it| {
+                    !nested && loses_text(&before[other.body.clone()], &after[it.body.clone()])
+                })
+        });
+        let cut: Vec<&str> = cut.map(|it| it.id.as_str()).collect();
+        let ids = cut.join(", ");
+        Ok((!cut.is_empty()).then_some(Reason::PlanCut { path, ids, command }))
+    }
+
+    /// The checkout that is on a branch, with the plan in it as a person has it, where that is not as it was committed.
+    fn edited_plan(&self, branch: &str, tip: &str) -> Result<Option<(PathBuf, String)>, Error> {
+        let Some(plan) = self.plan.as_deref() else {
+            return Ok(None);
+        };
+        let on_it = self.worktrees()?.into_iter();
+        let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
+        let Some((folder, _)) = on_it.next() else {
+            return Ok(None);
+        };
+        let Ok(here) = std::fs::read_to_string(folder.join(plan)) else {
+            return Ok(None);
+        };
+        let base = self.file_in(tip, plan)?;
+        Ok(base
+            .is_some_and(|base| base != here)
+            .then_some((folder, here)))
+    }
+
+    /// The tree that lands beside a person's edits of the plan: where these do not fit to its changes of the plan, or are staged, it
+    /// has none.
+    pub(super) fn without_meeting_edits(
+        &self,
+        branch: &str,
+        tip: &str,
+        tree: &str,
+    ) -> Result<String, Error> {
+        let Some(plan) = self.plan.as_deref() else {
+            return Ok(tree.to_owned());
+        };
+        let (Some(base), Some(landing)) = (self.blob_in(tip, plan)?, self.file_in(tree, plan)?)
+        else {
+            return Ok(tree.to_owned());
+        };
+        let Some((folder, here)) = self.edited_plan(branch, tip)? else {
+            return Ok(tree.to_owned());
+        };
+        let text = self.file_in(tip, plan)?.unwrap_or_default();
+        let git = self.git.in_folder(&folder);
+        let staged = !git.says(&["diff", "--cached", "--quiet", "HEAD", "--", plan])?;
+        if text == landing || (!staged && self.merged_plan(&text, &landing, &here)?.is_some()) {
+            return Ok(tree.to_owned());
+        }
+        self.with_files(tree, &[(plan, Some(base))])
+    }
+
+    /// A person's text of the plan together with what lands; nothing where the two do not fit.
+    fn merged_plan(&self, base: &str, landed: &str, here: &str) -> Result<Option<String>, Error> {
+        for (ticked, other) in [(here, landed), (landed, here)] {
+            if let Some(ids) = only_ticked(base, ticked) {
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                return Ok(Some(with_ticks(other, &ids)));
+            }
+        }
+        let mut files = Vec::new();
+        for (name, text) in [("here", here), ("base", base), ("landed", landed)] {
+            let path = self.scratch(&format!("plan-{name}"), text.as_bytes())?;
+            files.push(path.to_string_lossy().into_owned());
+        }
+        let end = self.git.run(&[
+            "merge-file",
+            "--stdout",
+            "--quiet",
+            &files[0],
+            &files[1],
+            &files[2],
+        ])?;
+        Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
+    }
+
+    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is merged there; with the text that
+    /// the plan has behind the landing. Nothing where there are none, or they do not meet.
+    pub(super) fn edits_aside(
+        &self,
+        folder: &Path,
+        old: &str,
+        new: &str,
+    ) -> Result<Option<PlanAside>, Error> {
+        let Some(plan) = &self.plan else {
+            return Ok(None);
+        };
+        let path = folder.join(plan);
+        let (Some(base), Some(landed), Ok(here)) = (
+            self.file_in(old, plan)?,
+            self.file_in(new, plan)?,
+            std::fs::read_to_string(&path),
+        ) else {
+            return Ok(None);
+        };
+        if base == here || base == landed {
+            return Ok(None);
+        }
+        let Some(after) = self.merged_plan(&base, &landed, &here)? else {
+            return Ok(None);
+        };
+        write_whole(&RealDisk, &path, base.as_bytes(), None).map_err(Error::File)?;
+        Ok(Some((path, here, after)))
+    }
+}
+
+/// Whether a text lacks a line of an earlier one. Layout and boxes do not count: formatters change the one, ticks the other.
+fn loses_text(before: &str, after: &str) -> bool {
+    let letters = |text: &str| -> String {
+        let text = text.replace("[x]", "").replace("[X]", "");
+        text.chars().filter(|it| it.is_alphanumeric()).collect()
+    };
+    let after = letters(after);
+    before.lines().any(|line| !after.contains(&letters(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loses_text;
+
+    #[test]
+    fn layout_boxes_and_more_text_lose_nothing() {
+        let before = "Its text,\nin two lines.\n- [ ] a step\n| a | b |\n";
+        for after in [
+            "Its text, in two lines.\n* [x] a step\n|a  |b  |\n",
+            "Its text,\nin two lines, and more.\n- [X] a step, done\n| a | b |\n",
+        ] {
+            assert!(!loses_text(before, after), "{after}");
+        }
+        for after in ["", "Its text,\nin one line.\n- [ ] a step\n| a | b |\n"] {
+            assert!(loses_text(before, after), "{after}");
+        }
+    }
+}

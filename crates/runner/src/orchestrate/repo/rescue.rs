@@ -1,0 +1,241 @@
+//! Keeps the work of a task before its worktree goes: files on `refs/bowline/rescue/*`, commits on `refs/bowline/task/*`.
+
+use super::rooms::{MODULES, unparsable_modules};
+use super::{Repo, TASK_BRANCHES, WORKTREES, failed};
+use bowline_engine::Error;
+use bowline_engine::git::Git;
+use bowline_engine::statefiles::{Disk as _, RealDisk};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Letters of a commit at the end of a name.
+const COMMIT_LETTERS: usize = 12;
+/// Entries of a reflog that are looked at, the newest.
+const REFLOG_MAX: &str = "1000";
+/// Folders of one task that are set aside at the most.
+const ASIDE_MAX: u32 = 10_000;
+
+impl Repo {
+    /// Removes what is left of a task. Work that has not landed is kept on a hidden ref first.
+    pub fn clean(&self, name: &str) -> Result<(), Error> {
+        let room = self.root.join(WORKTREES).join(name);
+        if room.is_dir() && !self.remove_worktree(&room, name)? {
+            return Ok(());
+        }
+        self.remove_branch(name)
+    }
+
+    /// Removes the worktree of a task so that it can be made anew. Whatever it holds is kept: on hidden refs, else in a folder beside
+    /// it, which is where a repository goes that an agent made in it.
+    pub(super) fn discard_worktree(&self, name: &str) -> Result<(), Error> {
+        let room = self.root.join(WORKTREES).join(name);
+        let there = room.symlink_metadata().is_ok();
+        if there && !matches!(self.remove_worktree(&room, name), Ok(true)) {
+            self.set_aside(&room, name)?;
+        }
+        self.strike_off(&room)?;
+        self.remove_branch(name)
+    }
+
+    /// Removes the branch of a task and what belongs to it; its commits are kept.
+    fn remove_branch(&self, name: &str) -> Result<(), Error> {
+        let branch = format!("refs/heads/{TASK_BRANCHES}{name}");
+        if let Some(tip) = self.git.commit(&branch)? {
+            self.keep_from_reflog(&self.git, &branch, name)?;
+            self.keep_commit(name, &tip)?;
+            self.git.text(&["update-ref", "-d", &branch, &tip])?;
+        }
+        for ours in ["base", "stack"] {
+            let ours = format!("refs/bowline/{ours}/{name}");
+            self.git.run(&["update-ref", "-d", &ours])?;
+        }
+        Ok(())
+    }
+
+    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
+    /// can keep, a repository of its own, stays.
+    pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
+        if !self.stands(folder)? || self.out_of_reach(folder)?.is_some() {
+            return Ok(false);
+        }
+        self.rescue(folder, name)?;
+        let end = self.strike_off(folder)?;
+        if end.code != Some(0) && folder.exists() {
+            end.good()?;
+        }
+        self.give_back(folder)?;
+        Ok(true)
+    }
+
+    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none. Its commits
+    /// that no branch has are kept, too.
+    pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
+        let git = self.git.in_folder(folder);
+        self.keep_from_reflog(&git, "HEAD", name)?;
+        if unparsable_modules(&git)?.is_some() {
+            // Git does nothing in a checkout with such a file: it is kept under another name.
+            let path = folder.join(MODULES);
+            std::fs::copy(&path, folder.join(format!("{MODULES}.unreadable")))
+                .and_then(|_| std::fs::write(&path, ""))
+                .map_err(|error| failed("keep .gitmodules", &error))?;
+        }
+        let Some(head) = git.commit("HEAD")? else {
+            return Ok(None);
+        };
+        let dirty = !git
+            .text(&["status", "--porcelain", "--untracked-files=all"])?
+            .is_empty();
+        if !dirty {
+            return Ok(None);
+        }
+        let tree = self.tree_of(folder, &format!("rescue-{name}"))?;
+        self.keep_tree(&tree, &head, folder, name).map(Some)
+    }
+
+    fn keep_tree(
+        &self,
+        tree: &str,
+        parent: &str,
+        folder: &Path,
+        name: &str,
+    ) -> Result<String, Error> {
+        let message = format!("rescued from {}", folder.display());
+        let commit = self.commit_tree(tree, &[parent], &message, None)?;
+        let kept = format!("refs/bowline/rescue/{name}-{}", &commit[..COMMIT_LETTERS]);
+        self.git.text(&["update-ref", &kept, &commit])?;
+        Ok(kept)
+    }
+
+    /// Takes a folder that is no worktree any more out of the way: its files onto a hidden ref, or as a whole to another name where
+    /// it holds a repository or git does not take its files.
+    pub(super) fn set_aside(&self, folder: &Path, name: &str) -> Result<(), Error> {
+        if !holds_repository(folder) && self.rescue_files(folder, name).is_ok() {
+            std::fs::remove_dir_all(folder)
+                .map_err(|error| failed("take a folder away", &error))?;
+            return self.give_back(folder);
+        }
+        for number in 1..ASIDE_MAX {
+            let aside = folder.with_file_name(format!("aside-{name}-{number}"));
+            if aside.symlink_metadata().is_err() {
+                RealDisk
+                    .rename(folder, &aside)
+                    .map_err(|error| failed("set a folder aside", &error))?;
+                break;
+            }
+        }
+        self.give_back(folder)
+    }
+
+    /// Keeps the files of a folder that is no worktree, behind the last commit of its task.
+    fn rescue_files(&self, folder: &Path, name: &str) -> Result<(), Error> {
+        let refs = [
+            format!("refs/heads/{TASK_BRANCHES}{name}"),
+            format!("refs/bowline/base/{name}"),
+            format!("refs/heads/{}", self.target),
+        ];
+        let mut parent = None;
+        for name in refs {
+            parent = parent.or(self.git.commit(&name)?);
+        }
+        let parent = parent.unwrap_or_default();
+        let index = self.scratch(&format!("files-{name}"), b"")?;
+        std::fs::remove_file(&index).map_err(|error| failed("remove a scratch file", &error))?;
+        let git = self.git.in_folder(folder);
+        let git = git.with("GIT_DIR", &self.common);
+        let git = git.with("GIT_WORK_TREE", folder);
+        let git = git.with("GIT_INDEX_FILE", &index);
+        git.text(&["read-tree", &parent])?;
+        git.text(&["add", "--all", "--", "."])?;
+        let tree = git.text(&["write-tree"])?;
+        self.keep_tree(&tree, &parent, folder, name).map(drop)
+    }
+
+    /// Takes back what a merge that was killed had written into a checkout already: files that are exactly as the merge has them.
+    /// Says whether there were any.
+    pub(super) fn undo_half_merge(
+        &self,
+        folder: &Path,
+        old: &str,
+        new: &str,
+    ) -> Result<bool, Error> {
+        let git = self.git.in_folder(folder);
+        let changed = ["diff", "--name-only", "--no-renames", "-z", old, new];
+        let paths = git.text(&changed)?;
+        let mut undone = false;
+        for path in paths.split('\0').filter(|path| !path.is_empty()) {
+            let file = folder.join(path);
+            let Some(landing) = self.blob_in(new, path)? else {
+                continue;
+            };
+            let here = file.symlink_metadata();
+            if !here.is_ok_and(|it| it.is_file())
+                || git.text(&["hash-object", "--", path])? != landing
+            {
+                continue;
+            }
+            undone = true;
+            match self.blob_in(old, path)? {
+                Some(_) => drop(git.text(&["checkout", "--quiet", old, "--", path])?),
+                None => std::fs::remove_file(&file)
+                    .map_err(|error| failed("take a file away", &error))?,
+            }
+        }
+        Ok(undone)
+    }
+
+    /// Keeps a commit of a task. One that was kept before and is no part of it stays kept under a name of its own.
+    pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<(), Error> {
+        let kept = format!("refs/bowline/task/{name}");
+        if let Some(before) = self.git.commit(&kept)?.filter(|before| before != commit) {
+            let within = |one: &str, other: &str| {
+                self.git.says(&["merge-base", "--is-ancestor", one, other])
+            };
+            if within(commit, &before)? {
+                return Ok(());
+            }
+            if !within(&before, commit)? {
+                self.keep_beside(name, &before)?;
+            }
+        }
+        self.git.text(&["update-ref", &kept, commit]).map(drop)
+    }
+
+    fn keep_beside(&self, name: &str, commit: &str) -> Result<(), Error> {
+        let kept = format!("refs/bowline/task/{name}-{}", &commit[..COMMIT_LETTERS]);
+        self.git.text(&["update-ref", &kept, commit]).map(drop)
+    }
+
+    /// Keeps the commits that were made and that no ref has any more: on a detached head, or reset away.
+    pub(super) fn keep_from_reflog(&self, git: &Git, log: &str, name: &str) -> Result<(), Error> {
+        let end = git.run(&["log", "-g", "--format=%H", "-n", REFLOG_MAX, log, "--"])?;
+        let mut seen: BTreeSet<&str> = end.printed.lines().collect();
+        let head = git.commit(log)?;
+        seen.extend(head.as_deref());
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = vec!["rev-list", "--ignore-missing", "--parents"];
+        arguments.extend(seen);
+        arguments.extend(["--not", "--branches", "--tags", "--remotes"]);
+        arguments.push("--glob=refs/bowline/*");
+        let end = self.git.run(&arguments)?;
+        let lines = end.printed.lines().map(|line| line.split(' '));
+        let lines: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();
+        let parents: BTreeSet<&str> = lines.iter().flat_map(|it| it[1..].to_vec()).collect();
+        for line in &lines {
+            if !parents.contains(line[0]) {
+                self.keep_beside(name, line[0])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a folder holds a repository, at its top or below.
+fn holds_repository(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        is_dir && (entry.file_name() == ".git" || holds_repository(&entry.path()))
+    })
+}

@@ -1,0 +1,213 @@
+//! Failures of the store under the loop that decides: it starts anew from what is durable, or the process has to end.
+
+use crate::world::{BOUND, World};
+use bowline_machines::job::TaskStatus;
+use bowline_runner::drivers::jobs::{Answered, Asked, Health, Refused, Wish};
+use bowline_store::{
+    About, Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow,
+    Outcome, Pruned, Record, RecordQuery, Resource, Retention, SpendQuery, SpendRow, Sqlite, Store,
+    StoreError, TimerRow,
+};
+use bowline_test_support::wait_until;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A write succeeds so soon after a failure.
+const RECOVERY: Duration = Duration::from_secs(5);
+/// The loop is started anew so often before it gives up.
+const RESTARTS_MAX: u64 = 3;
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    Broken,
+    DiskFull,
+}
+
+/// A store of which chosen calls fail: those from `from` on, `count` of them.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    store: Sqlite,
+    fault: Fault,
+    from: AtomicU64,
+    count: AtomicU64,
+    calls: Arc<AtomicU64>,
+}
+
+impl FaultyStore {
+    fn open(path: &Path, fault: Fault) -> FaultyStore {
+        FaultyStore {
+            store: Sqlite::open(path).unwrap(),
+            fault,
+            from: AtomicU64::new(u64::MAX),
+            count: AtomicU64::new(0),
+            calls: Arc::default(),
+        }
+    }
+
+    /// Fails `count` calls, beginning with the n-th from now.
+    fn arm(&self, n: u64, count: u64) {
+        let next = self.calls.load(Ordering::SeqCst) + n - 1;
+        self.count.store(count, Ordering::SeqCst);
+        self.from.store(next, Ordering::SeqCst);
+    }
+
+    fn call(&self) -> Result<(), StoreError> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let from = self.from.load(Ordering::SeqCst);
+        if call < from || call - from >= self.count.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(match self.fault {
+            Fault::Broken => StoreError::Failed(Arc::new(std::io::Error::other("injected"))),
+            Fault::DiskFull => StoreError::Exhausted {
+                resource: Resource::Disk,
+                path: "injected".into(),
+            },
+        })
+    }
+}
+
+macro_rules! calls {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Result<$out, StoreError> {
+            self.call()?;
+            self.store.$name($($arg),*)
+        })*
+    };
+}
+
+impl Store for FaultyStore {
+    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
+        match self.call() {
+            Ok(()) => self.store.advance_soon(steps, ready),
+            Err(error) => {
+                let mut answer = Some(Err(error));
+                ready();
+                Box::new(move |_| answer.take())
+            }
+        }
+    }
+
+    calls! {
+        advance(steps: Vec<Advance>) -> Vec<Outcome>;
+        reopen() -> ();
+        prune(kept: &Retention) -> Pruned;
+        backup(to: &Path) -> ();
+        job(id: &str) -> Option<JobRow>;
+        jobs(wanted: &JobQuery) -> Vec<JobRow>;
+        open_jobs() -> Vec<JobRow>;
+        counts() -> Vec<(TaskStatus, u64)>;
+        dependents(id: &str) -> Vec<String>;
+        record(id: &str) -> Option<Record>;
+        records(wanted: &RecordQuery) -> Vec<Record>;
+        events(wanted: &EventQuery) -> Vec<EventRow>;
+        feed() -> (u64, u64);
+        effects() -> Vec<EffectRow>;
+        deliveries(job: &str) -> Vec<DeliveryRow>;
+        timers() -> Vec<TimerRow>;
+        spend(wanted: &SpendQuery) -> Vec<SpendRow>;
+        request(id: &str) -> Option<Value>;
+    }
+}
+
+const QUICK: &str = "wait_for '[/PHASE_START]'\necho '=== CUSTOM TASK COMPLETE ==='\n";
+
+fn create() -> Wish {
+    Wish::Create {
+        title: "Tea".into(),
+        description: "A shop for tea".into(),
+        depends_on: vec![],
+        scheduled_for: None,
+        about: Box::new(About {
+            type_name: Some("custom".into()),
+            ..About::default()
+        }),
+        submit: true,
+    }
+}
+
+/// Asks under a request id until it is answered otherwise than by "not now".
+fn insist(world: &World, request: &str, wish: &Wish) -> Result<Answered, Refused> {
+    let mut last = None;
+    let answered = wait_until(RECOVERY, || {
+        let answer = world.jobs().ask(Asked {
+            request: Some(request.into()),
+            version: None,
+            wish: wish.clone(),
+        });
+        let settled = !matches!(
+            answer,
+            Err(Refused::Unavailable(_) | Refused::Draining | Refused::Store(_))
+        );
+        last = Some(answer);
+        settled
+    });
+    assert!(answered, "{request}: {last:?} {:?}", world.jobs().health());
+    last.unwrap()
+}
+
+/// One fault at every call in turn: a task is made, worked on and deleted all the same.
+fn every_call_in_turn(fault: Fault) {
+    let mut failed = 0;
+    for n in 1.. {
+        let (world, store) = World::over(QUICK, |path| FaultyStore::open(path, fault));
+        store.arm(n, 1);
+        let made = insist(&world, "make", &create()).unwrap();
+        let id = made.row.unwrap().id;
+        let status = || world.row_in(&store.store, &id).job.task_status();
+        let reached = wait_until(BOUND, || status() == TaskStatus::Completed);
+        assert!(
+            reached,
+            "call {n}: {:?} {:?}",
+            status(),
+            world.jobs().health()
+        );
+        insist(&world, "delete", &Wish::Delete(id)).unwrap();
+        if world.jobs().failures().restarts.load(Ordering::Relaxed) == 0 {
+            // The walk has fewer calls than that.
+            break;
+        }
+        failed += 1;
+    }
+    assert!(failed > 15, "{failed}");
+}
+
+#[test]
+fn after_any_failed_call_of_the_store_the_next_write_succeeds() {
+    every_call_in_turn(Fault::Broken);
+}
+
+#[test]
+fn after_a_full_disk_at_any_call_of_the_store_the_next_write_succeeds() {
+    every_call_in_turn(Fault::DiskFull);
+}
+
+#[test]
+fn a_store_that_keeps_failing_ends_the_loop_and_a_full_disk_is_waited_for() {
+    let (world, store) = World::over(QUICK, |path| FaultyStore::open(path, Fault::Broken));
+    store.arm(1, u64::MAX);
+    let refused = world.ask(create());
+    assert!(refused.is_err(), "{refused:?}");
+    let over = wait_until(BOUND, || matches!(world.jobs().health(), Health::Failed(_)));
+    assert!(over, "{:?}", world.jobs().health());
+    let restarts = world.jobs().failures().restarts.load(Ordering::Relaxed);
+    assert_eq!(restarts, RESTARTS_MAX);
+
+    let (world, store) = World::over(QUICK, |path| FaultyStore::open(path, Fault::DiskFull));
+    // More failures than would end a loop that is at fault itself.
+    store.arm(1, 5 * RESTARTS_MAX);
+    let Err(Refused::Unavailable(outage)) = world.ask(create()) else {
+        panic!("it was made");
+    };
+    assert_eq!(outage.resource, Some(Resource::Disk));
+    let down = wait_until(RECOVERY, || {
+        matches!(world.jobs().health(), Health::Recovering(_))
+    });
+    assert!(down, "{:?}", world.jobs().health());
+    insist(&world, "make", &create()).unwrap();
+    assert_eq!(world.jobs().health(), Health::Ready);
+}

@@ -1,0 +1,141 @@
+//! `Idempotency-Key`: a repeated request gets the response of the first time, and nothing is done twice.
+//!
+//! A response is kept in the store before it is sent. If the process is killed after a change of a task and before its response
+//! is kept, the dispatcher recognises the key and answers with the task as it is then. Refusals change nothing and are not kept.
+
+use crate::auth::Caller;
+use crate::call::{Call, Reply, set};
+use crate::problem::Problem;
+use crate::router::Handler;
+use crate::serve::Shared;
+use axum::body::Body;
+use axum::http::{Response, StatusCode, header};
+use bowline_formats::rest::routes::Method;
+use bowline_store::{Advance, Request, Store};
+use bowline_words::message::ServerNo;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use tokio::runtime::Handle;
+
+/// Keys of requests that are being answered.
+#[derive(Debug, Default)]
+pub(crate) struct KeysInUse {
+    keys: Mutex<HashSet<String>>,
+    released: Condvar,
+}
+
+/// A key that only this request uses. Others with the same key wait until it is dropped.
+struct HeldKey<'k> {
+    all: &'k KeysInUse,
+    key: String,
+}
+
+impl KeysInUse {
+    fn hold(&self, key: String) -> HeldKey<'_> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        while !keys.insert(key.clone()) {
+            let waited = self.released.wait(keys);
+            keys = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        HeldKey { all: self, key }
+    }
+}
+
+impl Drop for HeldKey<'_> {
+    fn drop(&mut self) {
+        let keys = self.all.keys.lock();
+        keys.unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.key);
+        self.all.released.notify_all();
+    }
+}
+
+/// Answers a request, or repeats the response that its key already has. Runs on a thread that may wait.
+pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Reply {
+    let key = match call.route.method {
+        Method::Get => None,
+        Method::Post | Method::Patch | Method::Delete => call.request_id()?,
+    };
+    let Some(key) = key else {
+        return handler(shared, call);
+    };
+    let store = shared.work()?.store();
+    // No header has a newline: the dispatcher's own keys are others.
+    let key = shared.keys_in_use.hold(format!("response\n{key}"));
+    let content = content_hash(shared, call);
+    if let Some(kept) = store.request(&key.key)? {
+        return repeat_response(&kept, &content);
+    }
+    let response = handler(shared, call)?;
+    // A cookie belongs to one browser; signing in twice is harmless.
+    match response.headers().contains_key(header::SET_COOKIE) {
+        true => Ok(response),
+        false => keep_response(shared, &*store, &key.key, content, response),
+    }
+}
+
+/// Hash of what is asked and by whom, under a key: the body may be a secret that could be guessed.
+fn content_hash(shared: &Shared, call: &Call) -> String {
+    let caller = match &call.caller {
+        Caller::Agent { task, attempt } => format!("{task} {attempt}"),
+        Caller::Nobody | Caller::Person | Caller::Reader => call.caller.name().to_owned(),
+    };
+    let head = format!(
+        "{caller}\n{} {:?} {:?}\n",
+        call.route.id, call.params, call.query
+    );
+    let mut content = head.into_bytes();
+    content.extend_from_slice(call.body.trim_ascii());
+    shared.auth.hash_content(&content)
+}
+
+fn repeat_response(kept: &Value, content: &str) -> Reply {
+    if kept["content"] != content {
+        return Err(ServerNo::RequestReused.into());
+    }
+    let status = kept["status"]
+        .as_u64()
+        .and_then(|it| u16::try_from(it).ok());
+    let status = status.and_then(|it| StatusCode::from_u16(it).ok());
+    let body = kept["body"].as_str().unwrap_or_default();
+    Ok(json_response(
+        status.unwrap_or(StatusCode::OK),
+        body.to_owned(),
+    ))
+}
+
+fn json_response(status: StatusCode, body: String) -> Response<Body> {
+    let is_empty = body.is_empty();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    if !is_empty {
+        set(&mut response, header::CONTENT_TYPE, "application/json");
+    }
+    response
+}
+
+fn keep_response(
+    shared: &Shared,
+    store: &dyn Store,
+    key: &str,
+    content: String,
+    response: Response<Body>,
+) -> Reply {
+    let status = response.status();
+    let body = Handle::current().block_on(response.into_body().collect());
+    let body = body.map_err(|error| Problem::internal(&error))?.to_bytes();
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let mut step = Advance::at(shared.clock.now());
+    step.request = Some(Request {
+        id: key.to_owned(),
+        answer: json!({ "content": content, "status": status.as_u16(), "body": body }),
+        print: content,
+    });
+    // What was asked for is done: it is answered also where the response cannot be kept.
+    if let Err(error) = store.advance(vec![step]) {
+        tracing::warn!(%error, "a response was not kept for its Idempotency-Key");
+    }
+    Ok(json_response(status, body))
+}

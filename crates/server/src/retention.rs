@@ -1,0 +1,51 @@
+//! How long the store keeps what is over: events of deleted tasks, responses to keys, settled effects.
+
+use crate::serve::Shared;
+use bowline_engine::machines::Timestamp;
+use bowline_store::Retention;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Newest events that a client may go on from.
+const EVENTS_KEPT: u64 = 10_000;
+/// Newest responses that are repeated for the same key.
+const RESPONSES_KEPT: u64 = 5_000;
+const RESPONSE_AGE_MAX_S: i64 = 86_400;
+/// However many there are: a client that tries again does so within this time.
+const RESPONSE_AGE_MIN_S: i64 = 120;
+const EFFECT_AGE_MAX_S: i64 = 30 * 86_400;
+const PRUNE_INTERVAL: Duration = Duration::from_secs(30);
+/// Settled effects are looked for once in so many times: they have no index.
+const EFFECTS_EVERY: u64 = 120;
+
+/// Prunes the store now and then, as long as the server runs.
+pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.subscribe();
+    for round in 0_u64.. {
+        tokio::select! {
+            () = tokio::time::sleep(PRUNE_INTERVAL) => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        let Ok(store) = shared.work().map(|work| work.store()) else {
+            continue;
+        };
+        let kept = retention(shared.context.now(), round.is_multiple_of(EFFECTS_EVERY));
+        let pruned = tokio::task::spawn_blocking(move || store.prune(&kept)).await;
+        match pruned {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the store was not pruned"),
+            Err(error) => tracing::warn!(%error, "the store was not pruned"),
+        }
+    }
+}
+
+fn retention(now: Timestamp, effects: bool) -> Retention {
+    let ago = |seconds: i64| Timestamp(now.0 - seconds);
+    Retention {
+        events: EVENTS_KEPT,
+        requests: RESPONSES_KEPT,
+        requests_from: ago(RESPONSE_AGE_MAX_S),
+        requests_until: ago(RESPONSE_AGE_MIN_S),
+        effects_from: effects.then(|| ago(EFFECT_AGE_MAX_S)),
+    }
+}

@@ -1,0 +1,105 @@
+//! What the agent of an attempt may read: its own task and those that it depends on, while the attempt lasts.
+
+use crate::auth::Caller;
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::tasks::row;
+use bowline_engine::machines::job::Process;
+use bowline_formats::rest::routes::Access;
+use bowline_words::message::ServerNo;
+use std::collections::BTreeSet;
+
+/// Routes that tell nothing of any task.
+const OF_NO_TASK: [&str; 5] = [
+    "openapi",
+    "getSession",
+    "listTypes",
+    "listNodes",
+    "getAgents",
+];
+/// Lists whose handlers leave out what a caller may not read.
+const FILTERED: [&str; 4] = ["listTasks", "getInbox", "listLimits", "events"];
+
+/// The tasks that a caller may read; nothing where it may read all of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskScope(Option<BTreeSet<String>>);
+
+impl TaskScope {
+    /// One task alone.
+    pub(crate) fn only(task: &str) -> TaskScope {
+        TaskScope(Some(BTreeSet::from([task.to_owned()])))
+    }
+
+    /// Every task, those that are gone included.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The scope of a caller.
+    pub(crate) fn of(shared: &Shared, caller: &Caller) -> Result<TaskScope, Problem> {
+        let Caller::Agent { task, .. } = caller else {
+            return Ok(TaskScope::default());
+        };
+        let own = shared.work()?.store().job(task)?;
+        let needed = own.iter().flat_map(|row| &row.job.depends_on);
+        let mut tasks: BTreeSet<String> = needed.cloned().collect();
+        tasks.insert(task.clone());
+        Ok(TaskScope(Some(tasks)))
+    }
+
+    /// The limit a list is read with that shows so many rows; 0 is none. The few tasks of an agent may be anywhere in it.
+    pub(crate) fn rows_read(&self, wanted: usize) -> usize {
+        match self.0 {
+            None => wanted,
+            Some(_) => 0,
+        }
+    }
+
+    /// Whether the scope has a task in it.
+    pub(crate) fn has(&self, task: &str) -> bool {
+        self.0.as_ref().is_none_or(|tasks| tasks.contains(task))
+    }
+}
+
+/// Whether a caller still is who it was let in as.
+pub(crate) fn is_present(shared: &Shared, caller: &Caller) -> bool {
+    let Caller::Agent { task, attempt } = caller else {
+        return true;
+    };
+    let found = shared.work().ok().and_then(|work| row(work, task).ok());
+    found.is_some_and(|row| row.job.attempt == *attempt && row.job.process == Process::Live)
+}
+
+/// Refuses an agent what is not of its scope: a task there is none of for it, and whatever counts over all tasks.
+pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
+    if call.route.access != Access::Read {
+        return Ok(());
+    }
+    let scope = TaskScope::of(shared, &call.caller)?;
+    if scope.0.is_none() {
+        return Ok(());
+    }
+    let id = call.param("id");
+    let path = call.route.path;
+    if path.starts_with("/api/tasks/{id}") {
+        return match scope.has(id) {
+            true => Ok(()),
+            false => Err(Problem::no_such("task", id)),
+        };
+    }
+    if path.starts_with("/api/reviews/{id}") {
+        let record = shared.work()?.store().record(id)?;
+        return match record.is_some_and(|it| scope.has(&it.job)) {
+            true => Ok(()),
+            false => Err(Problem::no_such("review", id)),
+        };
+    }
+    match OF_NO_TASK.contains(&call.route.id) || FILTERED.contains(&call.route.id) {
+        true => Ok(()),
+        false => {
+            let what = "read what is not about the task";
+            Err(ServerNo::NeedsPerson { what }.into())
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Checking every line of the journals by its sum, without decoding it.
+
+use std::path::Path;
+
+use super::line::{kind, peek};
+use crate::disk::Disk;
+use crate::error::{Error, Incident};
+use crate::state_file::StateFile;
+
+/// The result of checking the journals of a file.
+#[derive(Debug, Clone, Default)]
+pub struct JournalCheck {
+    /// Lines that cannot be read.
+    pub findings: Vec<Incident>,
+    /// The first two lines that stand beside each other and do not follow each other.
+    pub gap: Option<(u64, u64)>,
+    /// The journals know of an edit from outside.
+    pub outside: bool,
+    first: u64,
+    last: u64,
+}
+
+impl JournalCheck {
+    /// Checks the journal at a path. What follows its last whole line was never committed.
+    fn of(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
+        let mut check = Self::default();
+        let file = match disk.open_read(path) {
+            Ok((file, _)) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(check),
+            Err(error) => return Err(Error::io("open", path, error)),
+        };
+        let read = disk.read(&file, u64::MAX);
+        let bytes = read.map_err(|error| Error::io("read", path, error))?;
+        let mut bad = Vec::new();
+        let mut offset = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match line.strip_suffix(b"\n").and_then(peek) {
+                None => bad.push(Incident::BadJournalLine { offset }),
+                Some((number, kind)) => {
+                    check.findings.append(&mut bad);
+                    check.follow(number);
+                    check.outside |= kind == kind::OUTSIDE.as_bytes();
+                }
+            }
+            offset += line.len() as u64;
+        }
+        Ok(check)
+    }
+
+    fn follow(&mut self, number: u64) {
+        match self.last {
+            0 => self.first = number,
+            last if number != last + 1 => {
+                self.gap.get_or_insert((last, number));
+            }
+            _ => {}
+        }
+        self.last = number;
+    }
+}
+
+impl StateFile {
+    /// Checks every line of both journals.
+    pub fn check_journals(&self) -> Result<JournalCheck, Error> {
+        let paths = self.paths()?;
+        let mut newer = JournalCheck::of(&*self.disk, &paths.journal)?;
+        for path in [&paths.rotating, &paths.older_journal] {
+            let older = JournalCheck::of(&*self.disk, path)?;
+            // One that does not end where the present one begins belongs to another story.
+            if older.last > 0 && older.last + 1 == newer.first {
+                newer.findings.splice(..0, older.findings);
+                newer.gap = older.gap.or(newer.gap);
+                newer.outside |= older.outside;
+                break;
+            }
+        }
+        Ok(newer)
+    }
+}

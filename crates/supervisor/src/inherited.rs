@@ -1,0 +1,25 @@
+//! Files that a process was handed open by whatever started it.
+
+use std::os::fd::RawFd;
+use std::os::unix::fs::MetadataExt as _;
+
+/// The standard streams stay open.
+const FIRST: RawFd = 3;
+
+/// Closes the descriptors of one file that this process inherited, so that no program it starts inherits them. To be called at
+/// the start, before this process has opened the file for itself.
+pub fn close_inherited(device: u64, inode: u64) {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers = entries.flatten().filter_map(|entry| {
+        let number: RawFd = entry.file_name().to_str()?.parse().ok()?;
+        // Follows the descriptor to its file.
+        let file = std::fs::metadata(entry.path()).ok()?;
+        let same = (file.dev(), file.ino()) == (device, inode);
+        (number >= FIRST && same).then_some(number)
+    });
+    for number in numbers.collect::<Vec<_>>() {
+        nix::unistd::close(number).ok();
+    }
+}
