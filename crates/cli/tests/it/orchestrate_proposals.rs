@@ -107,7 +107,7 @@ echo "try $BOWLINE_TRY" > quay.txt; echo "DONE:$BOWLINE_TASK_ID"
     nothing_left(&world);
     // What the host merged is looked for like any other landing.
     world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    let told = world.talk("orchestrate verify", 1);
+    let told = world.data("orchestrate verify", 1);
     assert!(told.contains("T1.1"), "{told}");
 }
 
