@@ -116,6 +116,8 @@ test('what changed since I looked: on the board, on the task, in its history', {
   await page.goto(`${server.url}/tasks/${task.id}`);
   await page.locator('[role=log]').getByText('I am at work.').waitFor();
   await page.locator('[data-action="pause"]').waitFor();
+  // The page may show a task before it knows how far the events have come; it has been looked at from then on.
+  await page.waitForFunction((id) => localStorage.getItem('bowline.looks')?.includes(id), task.id);
   await page.goto(server.url);
   await card.waitFor();
   assert.equal(await card.locator('.news').count(), 0);
