@@ -1,8 +1,8 @@
 //! `bowline demo`: a server with scripted agents. Everything to see, no key, no network.
 
 use super::demo_garden;
-use super::remote::{items, tell, text};
-use super::serve::serve;
+use super::remote::{items, text};
+use super::serve::{ServeFailure, serve};
 use crate::args::serve::DemoArgs;
 use crate::output::Output;
 use bowline_engine::formats::settings::{Agent, Settings};
@@ -128,7 +128,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Error> {
     let failed = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&failed);
-    let done = prepared(folder, args).and_then(|(options, setup)| {
+    let prepared = prepared(folder, args).map_err(ServeFailure::from);
+    let done = prepared.and_then(|(options, setup)| {
         let data = options.data.clone();
         let garden = options.workspaces.first().cloned();
         let gardening = garden.map(|folder| {
@@ -173,7 +174,7 @@ pub(crate) fn run(
     });
     let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     Ok(match (done, failed) {
-        (Err(trouble), _) => tell(output, &trouble),
+        (Err(failure), _) => failure.tell(output),
         (Ok(()), Some(why)) => output.told("internal", &why, "", 70),
         (Ok(()), None) => ExitCode::SUCCESS,
     })

@@ -116,7 +116,6 @@ pub(crate) fn agent_client(context: &Context, lang: Lang) -> Option<Result<Clien
 
 /// Tells why there is no server.
 pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
-    let (message, hint) = trouble.say(output.lang);
     let exit = match trouble {
         ServeTrouble::Unreachable { .. } | ServeTrouble::BadAnswer { .. } => UNREACHABLE,
         // Nobody ever served there.
@@ -132,6 +131,12 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
         ServeTrouble::StoreDamaged { .. } => 4,
         ServeTrouble::CannotListen { .. } | ServeTrouble::Store { .. } => 70,
     };
+    tell_with_code(output, trouble, exit)
+}
+
+/// Tells the same with another exit code.
+pub(crate) fn tell_with_code(output: &Output, trouble: &ServeTrouble, exit: u8) -> ExitCode {
+    let (message, hint) = trouble.say(output.lang);
     output.told(code_of(trouble), &message, &hint, exit)
 }
 

@@ -1,6 +1,6 @@
 //! `bowline serve`.
 
-use super::remote::tell;
+use super::remote::{tell, tell_with_code};
 use crate::args::serve::{LogForm, ServeArgs};
 use crate::output::Output;
 use bowline_engine::formats::settings::Settings;
@@ -20,7 +20,8 @@ pub(crate) fn run(
     folder: &Path,
     args: &ServeArgs,
 ) -> Result<ExitCode, Error> {
-    let done = prepared(context, folder, args).and_then(|(options, setup)| {
+    let prepared = prepared(context, folder, args).map_err(ServeFailure::from);
+    let done = prepared.and_then(|(options, setup)| {
         match args.log {
             LogForm::Off => {}
             LogForm::Text => log_to_stderr(false),
@@ -44,7 +45,7 @@ pub(crate) fn run(
     });
     Ok(match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => tell(output, &trouble),
+        Err(failure) => failure.tell(output),
     })
 }
 
@@ -84,6 +85,31 @@ fn rebuilt(output: &Output, found: &[Rebuilt]) {
     output.talk(&done.say(output.lang));
 }
 
+/// Why `serve` failed.
+pub(crate) enum ServeFailure {
+    /// The server could not start.
+    NotStarted(ServeTrouble),
+    /// The server gave up while it ran. Agents go on in their shims.
+    Stopped(ServeTrouble),
+}
+
+impl From<ServeTrouble> for ServeFailure {
+    fn from(trouble: ServeTrouble) -> Self {
+        ServeFailure::NotStarted(trouble)
+    }
+}
+
+impl ServeFailure {
+    /// Prints the failure and returns its exit code.
+    pub(crate) fn tell(&self, output: &Output) -> ExitCode {
+        match self {
+            ServeFailure::NotStarted(trouble) => tell(output, trouble),
+            // Whatever it was: a service manager starts the server again on this code.
+            ServeFailure::Stopped(trouble) => tell_with_code(output, trouble, 70),
+        }
+    }
+}
+
 /// Serves until a signal or the stopper; `ready` hears the address and a link once requests are answered.
 pub(crate) fn serve(
     context: &Context,
@@ -91,7 +117,7 @@ pub(crate) fn serve(
     setup: &Setup,
     ready: impl FnOnce(&str, &str, bowline_server::Stopper),
     last: impl FnOnce(&bowline_server::jobs::Jobs),
-) -> Result<(), ServeTrouble> {
+) -> Result<(), ServeFailure> {
     let server = Server::bind(options)?;
     let (url, link) = (server.url().to_owned(), server.sign_in_link()?);
     let stopper = server.stopper();
@@ -110,11 +136,11 @@ pub(crate) fn serve(
         let health = jobs.health();
         jobs.stop();
         if let Health::Failed(outage) = health {
-            return Err(outage_trouble(setup, &outage));
+            return Err(ServeFailure::Stopped(outage_trouble(setup, &outage)));
         }
         leave_store(&jobs);
     }
-    ended
+    Ok(ended?)
 }
 
 /// The file that the address of a store names.
