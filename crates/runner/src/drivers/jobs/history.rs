@@ -121,6 +121,12 @@ fn render(entries: &[String], left_out: u64) -> String {
         bytes <= BYTES_MAX
     };
     let shown = entries.iter().rev().take_while(fits).count();
+    // One that is too long alone is cut, not left out: it is the newest thing that was said.
+    let newest = entries.last().filter(|_| shown == 0).map(|entry| {
+        let end = entry.floor_char_boundary(BYTES_MAX);
+        format!("{}\n{INDENT}(the rest is left out)\n", &entry[..end])
+    });
+    let shown = shown + usize::from(newest.is_some());
     let left_out = left_out + (entries.len() - shown) as u64;
     let mut text = "\n## Conversation so far\n\nAn earlier process of this task was told this, the oldest first. It still counts; \
 do not ask for it again.\n"
@@ -129,7 +135,10 @@ do not ask for it again.\n"
         text.push_str(&format!("{left_out} older entries are left out.\n"));
     }
     text.push('\n');
-    text.extend(entries[entries.len() - shown..].iter().map(String::as_str));
+    match newest {
+        Some(entry) => text.push_str(&entry),
+        None => text.extend(entries[entries.len() - shown..].iter().map(String::as_str)),
+    }
     text
 }
 
@@ -161,6 +170,19 @@ mod tests {
         assert!(text.contains("4 older entries are left out.\n"));
         assert!(text.len() <= BYTES_MAX + 300, "{}", text.len());
         assert!(!text.contains("  - 3:") && text.contains("  - 4:"));
+    }
+
+    #[test]
+    fn a_newest_entry_that_is_too_long_is_cut_and_not_left_out() {
+        let entries = [
+            entry("You asked: which?", "green"),
+            entry("A person wrote:", &"차".repeat(30_000)),
+        ];
+        let text = render(&entries, 0);
+        assert!(text.contains("1 older entries are left out.\n"));
+        assert!(text.contains("A person wrote:\n    차차"));
+        assert!(text.ends_with("차\n    (the rest is left out)\n"));
+        assert!(text.len() <= BYTES_MAX + 300, "{}", text.len());
     }
 
     #[test]
