@@ -116,6 +116,38 @@ fn a_review_shows_every_name_and_what_was_deleted() {
     ));
 }
 
+#[test]
+fn settings_of_git_that_an_agent_wrote_hide_no_change_and_run_nothing() {
+    // A filter that saves the old text, and a program, a hook and a setting that git would heed.
+    let agent = format!(
+        r#"git config filter.old.clean 'echo one'
+git config filter.old.required true
+echo '*.md filter=old' > .git/info/attributes
+printf '#!/bin/sh\ntouch "$HOME/ran"\n' > .git/hooks/reference-transaction
+cp .git/hooks/reference-transaction .git/monitor
+chmod +x .git/hooks/reference-transaction .git/monitor
+git config core.fsmonitor "$PWD/.git/monitor"
+git config core.fileMode false
+echo bad > old/계획.md
+chmod +x 'old/a b.md'
+{REVIEWED}"#
+    );
+    let (server, task) = review_server(&agent);
+    let review = |it: &Value| it["items"][0]["kind"] == "review";
+    server.until("task --data data inbox", review);
+    let shown = server.done(&format!("task --data data show {task}"));
+    for line in [
+        "    modified: old/계획.md  +1 −1\n",
+        "    modified: old/a b.md  100644 → 100755  +0 −0\n",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert!(!server.world.root().join("home/ran").exists());
+    server.done(&format!(
+        "task --data data request-changes {task} --feedback Enough"
+    ));
+}
+
 fn log(world: &TestEnvironment) -> String {
     std::fs::read_to_string(world.path(".claude/orchestrate.log")).unwrap_or_default()
 }
