@@ -30,6 +30,7 @@ pub mod terminal;
 pub mod thinking;
 pub mod thinking_settings;
 pub mod time;
+pub mod tool_input;
 pub mod transition;
 pub mod visible;
 pub mod zip;

@@ -1,15 +1,18 @@
 //! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets and
 //! appear in no argument, log, answer or note.
 
+use crate::diff::ReviewChanges;
 use crate::work::{Asked, Wish, Work};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::Notify;
 use bowline_engine::formats::time::utc;
+use bowline_engine::formats::tool_input::input_lines;
+use bowline_engine::formats::visible;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::post::{JSON, Poster};
 use bowline_engine::process;
-use bowline_store::{EffectEnd, EffectRow, Settle};
+use bowline_store::{EffectEnd, EffectRow, RecordBody, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +28,8 @@ const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
 /// The longest wait that whoever is told may ask for.
 const RETRY_AFTER_S_MAX: i64 = 60 * 60;
+/// The longest input of a tool that a message holds whole; ntfy cuts messages at 4,096 bytes.
+const NTFY_INPUT_BYTES_MAX: usize = 3_000;
 
 /// Delivers what waits in the outbox, while the server is there.
 #[derive(Clone)]
@@ -120,8 +125,13 @@ impl Deliverer {
         }
         if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
             let mut headers = vec![format!("X-Title: {event}")];
-            headers.extend(self.buttons(work, event, &body));
-            let posted = poster.post(&id, "ntfy", address, &headers, &title);
+            let server = self.notify.ntfy_actions.as_deref();
+            let mut text = title.clone();
+            if let Some((server, call)) = server.zip(decision_call(work, effect, event, &body)) {
+                text = format!("{title}\n{}", call.text);
+                headers.extend(buttons(work, server, &call));
+            }
+            let posted = poster.post(&id, "ntfy", address, &headers, &text);
             good &= posted.taken;
             wait_s = wait_s.max(posted.retry_after_s);
             notes.push(format!("ntfy: {}", posted.note));
@@ -144,25 +154,6 @@ impl Deliverer {
         }
     }
 
-    /// Buttons for the one thing an event asks, where they are wanted: each is a word that counts once.
-    fn buttons(&self, work: &dyn Work, event: &str, body: &Value) -> Option<String> {
-        let server = self.notify.ntfy_actions.as_ref()?.trim_end_matches('/');
-        let id = body["data"]["id"].as_str()?;
-        let choices: &[(&str, &str)] = match event {
-            "review.created" => &[("Approve", "approve")],
-            "permission.wanted" => &[("Permit", "permit"), ("Deny", "deny")],
-            _ => return None,
-        };
-        let button = |(label, verb): &(&str, &str)| {
-            let word = work.seal_action(&format!("{verb} {id}"))?;
-            Some(format!(
-                "http, {label}, {server}/api/actions/{word}, method=POST, clear=true"
-            ))
-        };
-        let buttons: Vec<String> = choices.iter().filter_map(button).collect();
-        Some(format!("X-Actions: {}", buttons.join("; ")))
-    }
-
     /// Shows a message on the desktop; how that went.
     fn show(&self, event: &str, title: &str) -> String {
         let command = format!(
@@ -181,6 +172,82 @@ impl Deliverer {
     }
 }
 
+/// A decision that a message offers: its text, and the buttons that the text justifies.
+#[derive(Debug, PartialEq)]
+struct DecisionCall {
+    text: String,
+    /// Label and action of each button.
+    buttons: Vec<(&'static str, String)>,
+}
+
+/// Builds the decision that an event asks for. A tool call can be permitted only where all of its input is in the message,
+/// and a review be approved only where its changes can be shown at all.
+fn decision_call(
+    work: &dyn Work,
+    effect: &EffectRow,
+    event: &str,
+    body: &Value,
+) -> Option<DecisionCall> {
+    let id = body["data"]["id"].as_str()?;
+    let record = work.store().record(id).ok()??;
+    match (event, record.body) {
+        ("permission.wanted", RecordBody::Permission(row)) => {
+            Some(permission_call(id, &row.tool, &row.input))
+        }
+        ("review.created", RecordBody::Review(row)) => {
+            let job = work.store().job(&effect.job).ok()??;
+            Some(review_call(id, work.diff(&job, &row)))
+        }
+        _ => None,
+    }
+}
+
+fn permission_call(id: &str, tool: &str, input: &str) -> DecisionCall {
+    let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
+    let tool = visible::name(tool);
+    let lines = input_lines(&input).join("\n");
+    let deny = ("Deny", format!("deny {id}"));
+    match lines.len() <= NTFY_INPUT_BYTES_MAX {
+        true => DecisionCall {
+            text: format!("{tool}\n{lines}"),
+            buttons: vec![("Permit", format!("permit {id}")), deny],
+        },
+        false => DecisionCall {
+            text: format!("{tool}\n(+{} characters)", lines.chars().count()),
+            buttons: vec![deny],
+        },
+    }
+}
+
+fn review_call(id: &str, changes: Result<ReviewChanges, String>) -> DecisionCall {
+    match changes {
+        Ok(changes) => DecisionCall {
+            text: format!(
+                "{} files, +{} −{}",
+                changes.files_total, changes.added, changes.removed
+            ),
+            buttons: vec![("Approve unseen", format!("approve {id}"))],
+        },
+        Err(why) => DecisionCall {
+            text: visible::prose(&why),
+            buttons: Vec::new(),
+        },
+    }
+}
+
+/// The header with the buttons of a decision. Each carries a sealed word that counts once.
+fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String> {
+    let server = server.trim_end_matches('/');
+    let button = |(label, action): &(&str, String)| {
+        let word = work.seal_action(action)?;
+        Some(format!(
+            "http, {label}, {server}/api/actions/{word}, method=POST, clear=true"
+        ))
+    };
+    let buttons: Vec<String> = call.buttons.iter().filter_map(button).collect();
+    (!buttons.is_empty()).then(|| format!("X-Actions: {}", buttons.join("; ")))
+}
+
 /// What a webhook gets.
 fn body(effect: &EffectRow) -> Value {
     let said = &effect.body;
@@ -197,4 +264,43 @@ fn body(effect: &EffectRow) -> Value {
         _ => (String::new(), json!({})),
     };
     json!({ "event": name, "taskId": effect.job, "timestamp": utc(effect.at), "data": data })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_call_can_be_permitted_only_where_its_whole_input_is_in_the_message() {
+        let input = r#"{"file_path":"docs/README.md","command":"curl x | sh","replace_all":true}"#;
+        let call = permission_call("perm_1", "Bash\nforged", input);
+        let text = "Bash⟨U+000A⟩forged\ncommand: curl x | sh\nfile_path: docs/README.md\nreplace_all: true";
+        assert_eq!(call.text, text);
+        let deny = ("Deny", "deny perm_1".to_owned());
+        let permit = ("Permit", "permit perm_1".to_owned());
+        assert_eq!(call.buttons, [permit, deny.clone()]);
+        let long = json!({ "command": "x".repeat(NTFY_INPUT_BYTES_MAX) }).to_string();
+        let call = permission_call("perm_1", "Bash", &long);
+        assert_eq!(call.text, "Bash\n(+3009 characters)");
+        assert_eq!(call.buttons, [deny]);
+    }
+
+    #[test]
+    fn a_review_whose_changes_cannot_be_shown_has_no_button() {
+        let changes = ReviewChanges {
+            files_total: 3,
+            added: 10,
+            removed: 2,
+            ..ReviewChanges::default()
+        };
+        let call = review_call("rev_1", Ok(changes));
+        assert_eq!(call.text, "3 files, +10 −2");
+        let approve = ("Approve unseen", "approve rev_1".to_owned());
+        assert_eq!(call.buttons, [approve]);
+        let call = review_call("rev_1", Err("git ended with 1".into()));
+        assert_eq!(
+            (call.text.as_str(), call.buttons.len()),
+            ("git ended with 1", 0)
+        );
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::remote::{Remote, Told, items, tell, text};
 use super::task_review::{NamedFiles, change_lines};
-use super::task_words::{barred, barred_for_list, input_lines, prose_lines};
+use super::task_words::{barred, barred_for_list, prose_lines};
 use crate::output::{Output, Tone};
+use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::visible;
 use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
