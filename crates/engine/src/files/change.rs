@@ -53,12 +53,15 @@ struct TakenBack {
 }
 
 impl TakenBack {
-    /// The decision to leave a document as it is, because it has the appended value already: its editor read the file in
-    /// the moment in which the change was in place. Other changes may be made twice, and a value may not be appended twice.
+    /// Decides to leave a document as it is if the value that was appended is in it: its editor read the file while the
+    /// change was in place. Other changes may be made twice; a value may not be appended twice.
     fn decide_again(&self, document: &JsonDocument) -> Option<Decided> {
+        let (before, next) = (self.before.value(), self.next.value());
         let now = document.value();
-        let merged = merge(self.before.value(), self.next.value(), now);
-        (self.moved.trigger == "APPEND" && distance(&merged, now) == 0).then(|| Decided {
+        let lacks_nothing = distance(&merge(before, next, now), now) == 0;
+        // An edit that removed the list lacks nothing that could be joined into it, and has no value either.
+        let has_value = distance(&merge(next, before, now), now) > 0;
+        (self.moved.trigger == "APPEND" && lacks_nothing && has_value).then(|| Decided {
             next: Some(document.clone()),
             moved: self.moved.clone(),
             found: Vec::new(),

@@ -393,3 +393,29 @@ fn a_value_that_an_editor_read_before_it_was_acknowledged_is_appended_once() {
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("\"b\"").count(), 1, "{text}");
 }
+
+#[test]
+fn a_value_is_appended_again_where_an_editor_put_back_a_version_without_its_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    let first = memory.agent_append(&context(), "builder", "preferences.log", &json!("a"));
+    let path = first.unwrap().view.path;
+    let text = fs::read_to_string(&path).unwrap();
+    let empty = text.replace("\"a\"", "");
+    fs::write(&path, &empty).unwrap();
+    // An editor writes the version from before the list in the moment of our exchange.
+    let mut older: Value = serde_json::from_str(&text).unwrap();
+    older["preferences"] = json!({});
+    let file = path.clone();
+    let editor = meddled("exchange", move |before| {
+        if before == 0 {
+            fs::write(&file, older.to_string()).unwrap();
+        }
+    });
+    let quicker = MemoryFolder::at(&editor, folder.path());
+    quicker
+        .agent_append(&editor, "builder", "preferences.log", &json!("b"))
+        .unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("\"b\"").count(), 1, "{text}");
+}
