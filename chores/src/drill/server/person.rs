@@ -304,12 +304,15 @@ impl Person<'_> {
                 .map(|it| it.1.to_owned());
             let stat = fs::read_to_string(format!("/proc/{}/stat", pid.unwrap_or_default()));
             let stat = stat.unwrap_or_default();
-            let state = stat.rsplit_once(") ").and_then(|it| it.1.chars().next());
+            let mut fields = stat.rsplit_once(") ").map_or("", |it| it.1).split(' ');
+            let (state, parent) = (fields.next().unwrap_or_default(), fields.next());
             match state {
-                Some('T') => *seen = true,
-                None | Some('Z' | 'X') => {}
-                Some(_) if *seen => return Err(format!("{id} was paused and went on: {stat}")),
-                Some(_) => {}
+                "T" => *seen = true,
+                "" | "Z" | "X" => {}
+                // Its shim was killed: the kernel hangs it up and continues it, so that it dies.
+                _ if parent == Some("1") => {}
+                _ if *seen => return Err(format!("{id} was paused and went on: {stat}")),
+                _ => {}
             }
         }
         Ok(())
