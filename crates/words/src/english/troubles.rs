@@ -73,7 +73,7 @@ table! {
         ShimSilent { id, pid } => "the shim of attempt {id} does not answer (process {pid})" / "try again; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'";
         ShimSilentSomewhere { id, stopped: true } => "the shim of attempt {id} is stopped" / "try again; 'bowline attach' tells whether it ended or was lost";
         ShimSilentSomewhere { id, stopped: false } => "the shim of attempt {id} does not answer" / "try again; 'bowline attach' tells whether it ended or was lost";
-        ChangedWhileRunning { command, changes } => "files changed while '{command}' ran, so it is no evidence: {0}" [Change::first(changes, En)] / "let nothing else write while it runs, then try again; a command that writes tracked files goes before the gate";
+        ChangedWhileRunning { command, changes } => "files changed while '{command}' ran, so it is no evidence: {0}" [Change::first(changes, En)] / "let nothing else write while it runs; have git ignore the files that the command itself makes, and run a command that writes tracked files before the gate";
         CallCancelled { what } => "the call was cancelled: '{what}' was ended, and nothing was changed" / "call it again when it is wanted";
         NotPausedYet { id, seconds } => "attempt {id} is not paused after {seconds} s: something of it still runs" / "it goes on being paused; look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotResumedYet { id, seconds } => "attempt {id} does not run again after {seconds} s: something of it is still stopped" / "look with 'bowline attach', or end it with 'bowline attach {id} --end'";

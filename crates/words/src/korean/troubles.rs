@@ -92,7 +92,7 @@ table! {
         ShimSilent { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 응답하지 않습니다" / "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
         ShimSilentSomewhere { id, stopped: true } => "에이전트 실행 {id}의 심(shim)이 멈춰 있습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
         ShimSilentSomewhere { id, stopped: false } => "에이전트 실행 {id}의 심(shim)이 응답하지 않습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
-        ChangedWhileRunning { command, changes } => "'{command}'{이} 실행되는 동안 파일이 바뀌어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하고 다시 시도하세요. 추적되는 파일을 쓰는 명령은 게이트 전에 실행하세요";
+        ChangedWhileRunning { command, changes } => "'{command}'{이} 실행되는 동안 파일이 바뀌어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하세요. 명령이 만드는 파일은 git이 무시하게 하고, 추적되는 파일을 쓰는 명령은 게이트 전에 실행하세요";
         CallCancelled { what } => "호출이 취소되어 '{what}'{을} 끝냈고 아무것도 바꾸지 않았습니다" / "필요할 때 다시 호출하세요";
         NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
