@@ -3,15 +3,28 @@
 use super::operations::Edit;
 use crate::drill::field::{Random, pause};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// An editor thinks at most so long between reading and writing.
 const THINKS_MICROS_MAX: u64 = 20_000;
 /// The halves of a write are at most so far apart: longer than anybody waits for the second.
 const TORN_MICROS_MAX: u64 = 250_000;
+
+/// The files that an editor writes in place. Two that write into one file at once mix their halves, and now and then the
+/// mixture is a document that neither of them meant.
+static WRITTEN_IN_PLACE: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+
+fn in_place_lock(path: &Path) -> Arc<Mutex<()>> {
+    let mut files = WRITTEN_IN_PLACE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(files.entry(path.to_owned()).or_default())
+}
 
 /// Edits a file. Says whether there was anything to edit that it could read.
 pub(super) fn edit(
@@ -38,6 +51,13 @@ pub(super) fn edit(
             // Another editor is in the middle of it.
             None => return Ok(false),
         },
+    };
+    let lock = in_place_lock(path);
+    let _writing = match edit {
+        Edit::Move => None,
+        Edit::Torn | Edit::Truncate | Edit::Backup => {
+            Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
+        }
     };
     match edit {
         Edit::Move => {
