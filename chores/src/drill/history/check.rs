@@ -314,6 +314,9 @@ impl<'f> Story<'f> {
                 match told.trigger.as_str() {
                     "RESTORE" => gone = Some((by, Gone::Named)),
                     "UNDO" if self.settles(told, number) => gone = Some((by, Gone::Named)),
+                    "STEP_COMPLETE" if self.repeats(seq, sequence) => {
+                        gone = Some((by, Gone::Named));
+                    }
                     "REPAIR" => {
                         wrong.push((
                             seq,
@@ -343,6 +346,15 @@ impl<'f> Story<'f> {
                 .is_some_and(|told| told.trigger == "REPAIR");
             repair || self.has_after(target, number) && !self.had_before(target, number)
         })
+    }
+
+    /// Whether a step was completed again, with another output in the place of the lost one: the later hand counts.
+    fn repeats(&self, later: u64, lost: u64) -> bool {
+        let step = |seq| {
+            let told: &Told = self.lines.get(&seq)?;
+            (told.trigger == "STEP_COMPLETE").then(|| told.metadata["step"].as_u64())?
+        };
+        !self.void.contains(&later) && step(later).is_some_and(|it| step(lost) == Some(it))
     }
 
     /// Why a token that was there is not there after a line; an error where the line does not say so.

@@ -169,6 +169,18 @@ fn a_repair_brings_back_what_an_edit_lost() {
 }
 
 #[test]
+fn a_step_that_is_completed_again_replaces_the_output_that_an_edit_lost() {
+    for (step, wanted) in [(2, &[][..]), (3, &["lost by the edit #3"][..])] {
+        let mut tale = Tale::new(&format!("completed-again-{step}"));
+        let first = tale.moved("STEP_COMPLETE", json!({ "step": 2 }), &[1]);
+        tale.acknowledge(1, first);
+        tale.edit(&[9]);
+        tale.moved("STEP_COMPLETE", json!({ "step": step }), &[9, 2]);
+        finds(&tale, wanted);
+    }
+}
+
+#[test]
 fn a_version_put_back_lacks_what_it_lacked_then() {
     let mut tale = Tale::new("put-back");
     tale.append(&[1]);
