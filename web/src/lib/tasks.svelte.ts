@@ -7,6 +7,8 @@ import type { Task, Waiting } from './shapes';
 
 /** Changes of one task that come together are read together. */
 const TOGETHER_MS = 40;
+/** How old the last output that is known of a printing agent may be: a card tells its age. */
+const OUTPUT_AGE_MS_MAX = 20_000;
 
 class Tasks {
   all = new SvelteMap<string, Task>();
@@ -22,10 +24,15 @@ class Tasks {
 
   constructor() {
     events.listen((event) => {
-      if (event.taskId && event.kind !== 'log') void this.refresh(event.taskId);
+      if (event.taskId && (event.kind !== 'log' || this.#isOutputOld(event.taskId))) void this.refresh(event.taskId);
       if (event.taskId && isGone(event)) this.forget(event.taskId);
     });
     events.begin = () => this.load();
+  }
+
+  #isOutputOld(id: string): boolean {
+    const known = this.all.get(id)?.agentState.lastOutput;
+    return !!known && Date.now() - Date.parse(known) > OUTPUT_AGE_MS_MAX;
   }
 
   /** What the agent of a task is doing: its status has one word for a question and for a tool it may not use yet. */
