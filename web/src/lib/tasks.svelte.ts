@@ -17,6 +17,7 @@ class Tasks {
   /** Agents that ask whether they may use a tool. */
   #asking = $derived(new Set(this.inbox.filter((item) => item.kind === 'permission').map((item) => item.taskId)));
   #due = new Set<string>();
+  #outputAsked = new Map<string, number>();
   #next: Promise<void> | null = null;
   /** Answers may overtake each other: the one that was asked for last counts. */
   #inboxAsked = 0;
@@ -30,9 +31,13 @@ class Tasks {
     events.begin = () => this.load();
   }
 
+  /** Whether output came of a task whose last output is known to be old; once in a while, as clocks may differ. */
   #isOutputOld(id: string): boolean {
-    const known = this.all.get(id)?.agentState.lastOutput;
-    return !!known && Date.now() - Date.parse(known) > OUTPUT_AGE_MS_MAX;
+    const known = Date.parse(this.all.get(id)?.agentState.lastOutput ?? '');
+    const now = Date.now();
+    if (!(now - Math.max(known, this.#outputAsked.get(id) ?? 0) > OUTPUT_AGE_MS_MAX)) return false;
+    this.#outputAsked.set(id, now);
+    return true;
   }
 
   /** What the agent of a task is doing: its status has one word for a question and for a tool it may not use yet. */
@@ -61,6 +66,7 @@ class Tasks {
   forget(id: string): void {
     this.all.delete(id);
     this.#due.delete(id);
+    this.#outputAsked.delete(id);
   }
 
   put(task: Task): void {
