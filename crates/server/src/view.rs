@@ -4,7 +4,7 @@ use crate::work::Work;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
-    Kind, Life, PausedBy as Paused, TaskStatus as Status, allowed_actions,
+    Job, Kind, Life, PausedBy as Paused, TaskStatus as Status, allowed_actions,
 };
 use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
@@ -125,9 +125,16 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
         paused_by,
         resume_at,
         last_output: about.output_at.map(time),
+        restart_after: restart_after(job),
         tokens_used: job.tokens,
         cost_usd: told_cost(about.cost()),
     }
+}
+
+/// The seconds of silence that an agent at work is restarted after. One that was restarted for that is paused instead.
+fn restart_after(job: &Job) -> Option<u64> {
+    let limit = u64::try_from(job.limits.silence_s).unwrap_or(0);
+    (job.life == Life::Running && !job.stuck && limit > 0).then_some(limit)
 }
 
 /// Money, where any was told of: nothing is what a client says that does not know.
@@ -178,6 +185,7 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         alive: state.alive,
         pid: state.alive.then(|| work.pid(row)).flatten(),
         last_output: state.last_output,
+        restart_after: state.restart_after,
     }
 }
 

@@ -23,11 +23,6 @@ export function matches(task: Task, words: string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** What a card shows that can be decided: a review at one version of its task. */
-export function cardKey(task: Task): string {
-  return `card ${task.id} ${task.version}`;
-}
-
 export function columnsOf(all: Iterable<Task>, query: string, grouping: Grouping): Column[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const columns = new Map<string, Task[]>(STATUSES.map((status) => [status, []]));

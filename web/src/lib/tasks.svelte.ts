@@ -7,6 +7,8 @@ import type { Task, Waiting } from './shapes';
 
 /** Changes of one task that come together are read together. */
 const TOGETHER_MS = 40;
+/** How old the last output that is known of a printing agent may be: a card tells its age. */
+const OUTPUT_AGE_MS_MAX = 20_000;
 
 class Tasks {
   all = new SvelteMap<string, Task>();
@@ -15,6 +17,7 @@ class Tasks {
   /** Agents that ask whether they may use a tool. */
   #asking = $derived(new Set(this.inbox.filter((item) => item.kind === 'permission').map((item) => item.taskId)));
   #due = new Set<string>();
+  #outputAsked = new Map<string, number>();
   #next: Promise<void> | null = null;
   /** Answers may overtake each other: the one that was asked for last counts. */
   #inboxAsked = 0;
@@ -22,10 +25,19 @@ class Tasks {
 
   constructor() {
     events.listen((event) => {
-      if (event.taskId && event.kind !== 'log') void this.refresh(event.taskId);
+      if (event.taskId && (event.kind !== 'log' || this.#isOutputOld(event.taskId))) void this.refresh(event.taskId);
       if (event.taskId && isGone(event)) this.forget(event.taskId);
     });
     events.begin = () => this.load();
+  }
+
+  /** Whether output came of a task whose last output is known to be old; once in a while, as clocks may differ. */
+  #isOutputOld(id: string): boolean {
+    const known = Date.parse(this.all.get(id)?.agentState.lastOutput ?? '');
+    const now = Date.now();
+    if (!(now - Math.max(known, this.#outputAsked.get(id) ?? 0) > OUTPUT_AGE_MS_MAX)) return false;
+    this.#outputAsked.set(id, now);
+    return true;
   }
 
   /** What the agent of a task is doing: its status has one word for a question and for a tool it may not use yet. */
@@ -54,6 +66,7 @@ class Tasks {
   forget(id: string): void {
     this.all.delete(id);
     this.#due.delete(id);
+    this.#outputAsked.delete(id);
   }
 
   put(task: Task): void {

@@ -1,5 +1,8 @@
 /** What a person types stays until it is sent: over a reload, over leaving, and when somebody else decides meanwhile. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as scenarios from './scenarios.mjs';
 import { browser, Server, until, visit } from './world.mjs';
@@ -10,6 +13,15 @@ let chromium;
 before(async () => {
   const { busy, careful, long, reviewing, wondering } = scenarios;
   server = new Server({ busy, careful, long, reviewing, wondering }, { slots: 20 });
+  const folder = path.join(server.folder, 'trail');
+  fs.mkdirSync(folder);
+  const env = { PATH: process.env.PATH, HOME: server.folder, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
+  const bowline = (...line) => execFileSync(process.env.BOWLINE, line, { cwd: folder, env, stdio: 'pipe' });
+  bowline('thinking', 'new', 'trail-1', '--title', 'A trail', '--goal', 'It is walked');
+  bowline('thinking', 'start', 'planning');
+  fs.writeFileSync(path.join(folder, 'plan.json'), '{}');
+  bowline('thinking', 'complete', 'planning', '--output', 'plan.json');
+  server.workspaces = [folder];
   await server.start();
   chromium = await browser();
 });
@@ -176,6 +188,62 @@ test('a review in the making, and somebody else who is faster', { timeout: 90_00
   assert.match(await korean.page.locator('.toast.left').innerText(), /왼쪽/);
   korean.fine();
   await korean.context.close();
+});
+
+test('words for several at once stay until they are sent', { timeout: 60_000 }, async () => {
+  const tasks = [];
+  for (const n of [1, 2]) tasks.push(await server.newTask(`Alike ${n}`, 'reviewing'));
+  for (const { id } of tasks) await server.reaches(id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  const pick = async () => {
+    await page.goto(`${server.url}/inbox`);
+    for (const n of [1, 2]) await page.getByLabel(`Select: Alike ${n}`).check();
+  };
+  const feedback = () => page.getByRole('region', { name: '2 selected' }).getByLabel('What should change');
+  await pick();
+  await type(feedback(), 'Both are too short');
+  await page.reload();
+  await pick();
+  assert.equal(await feedback().inputValue(), 'Both are too short');
+  await page.getByRole('button', { name: 'Request changes from 2' }).click();
+  await until('both are told', async () => {
+    const all = await Promise.all(tasks.map(({ id }) => server.api('GET', `/api/tasks/${id}/reviews`)));
+    return all.every(({ items }) => items.some((one) => one.comment === 'Both are too short'));
+  });
+  await until('it is forgotten', () => page.evaluate(() => !JSON.stringify({ ...localStorage }).includes('too short')));
+  fine();
+  await context.close();
+});
+
+test('what a move of a state file asks for: words and numbers', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items[0].id}/thinking`);
+  const open = async () => {
+    await page.locator('details.more > summary').first().click();
+    await page.locator('[data-verb="evaluate"]').first().click();
+    await page.getByRole('dialog').waitFor();
+  };
+  await open();
+  const numbers = page.getByRole('dialog').getByRole('spinbutton');
+  const count = await numbers.count();
+  assert.ok(count > 1);
+  await type(numbers.first(), '7.5');
+  await type(numbers.nth(1), '0');
+  await page.reload();
+  await open();
+  assert.deepEqual([await numbers.first().inputValue(), await numbers.nth(1).inputValue()], ['7.5', '0']);
+  for (let at = 2; at < count; at++) await type(numbers.nth(at), '6');
+  // A number that is taken away is not sent.
+  await numbers.nth(1).fill('');
+  await type(numbers.nth(1), '8');
+  const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().includes('/api/workspaces'));
+  await page.getByRole('dialog').locator('form button.button').last().click();
+  assert.deepEqual(Object.values((await sent).postDataJSON().values).sort(), [...Array(count - 2).fill(6), 7.5, 8]);
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await until('it is forgotten', () => page.evaluate(() => !Object.keys(localStorage).some((key) => key.includes('evaluate'))));
+  fine();
+  await context.close();
 });
 
 test('a fork asks first: its title, what is different, and whether an agent starts', { timeout: 60_000 }, async () => {

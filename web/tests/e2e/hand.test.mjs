@@ -14,7 +14,8 @@ let server;
 let chromium;
 
 before(async () => {
-  server = new Server({ careful: scenarios.careful, reviewing: scenarios.reviewing, phased: scenarios.phased }, { slots: 40 });
+  const { asking, careful, needing, phased, reviewing } = scenarios;
+  server = new Server({ asking, careful, needing, phased, reviewing }, { slots: 60 });
   await server.start();
   chromium = await browser();
 });
@@ -147,6 +148,151 @@ test('two presses at any gap decide nothing that was not read', { timeout: 120_0
     const all = await fineAfter(page, key);
     assert.deepEqual(all.map((one) => one.id), [id]);
   }
+  fine();
+  await context.close();
+});
+
+/** Presses twice at every gap on a button that stands in the inbox for each of many. */
+async function decideTwice(kind, agent, buttonName, prepare = async () => undefined) {
+  const tasks = await made(agent, GAPS_MS.length, `${buttonName} ${agent}`);
+  await waiting(kind, tasks.length);
+  if (kind === 'review') for (const { id } of tasks) await settled(id);
+  const { page, context, fine } = await visit(chromium, server);
+  await noted(page);
+  await page.goto(`${server.url}/inbox`);
+  const only = page.getByRole('group', { name: 'Filter' }).getByRole('button', { name: kind, exact: false });
+  if (await only.count()) await only.click();
+  const button = page.locator('.detail').getByRole('button', { name: buttonName, exact: true });
+  for (const gap of GAPS_MS.filter((gap) => gap > 0 && gap <= 700)) {
+    await button.waitFor();
+    await prepare(page);
+    const first = await read(page, 800);
+    await twice(page, await middle(button), gap);
+    const all = await fineAfter(page, `${buttonName}, gap ${gap}`);
+    assert.equal(all[0].id, first);
+    if (gap < SHOWN_MS) assert.equal(all.length, 1, `${buttonName}, gap ${gap}: ${JSON.stringify(all)}`);
+    await until('it is decided', async () => (await standing(page)) !== first);
+  }
+  fine();
+  await context.close();
+}
+
+test('two presses on Approve in the inbox decide one review', { timeout: 120_000 }, async () => {
+  await decideTwice('review', 'reviewing', 'Approve');
+});
+
+test('two presses on Answer decide one question', { timeout: 120_000 }, async () => {
+  await decideTwice('question', 'asking', 'Answer', (page) => page.getByLabel('harbour').check());
+});
+
+test('two presses on Provide, and on Refuse, decide one dependency', { timeout: 180_000 }, async () => {
+  await decideTwice('dependency', 'needing', 'Provide', (page) => page.getByLabel(/PATH_KEY/).fill('key_of_the_path'));
+  await decideTwice('dependency', 'needing', 'Refuse');
+});
+
+test('two presses in the dialog of a fork make one', { timeout: 90_000 }, async () => {
+  const [task] = await made('reviewing', 1, 'forked');
+  await settled(task.id);
+  const { page, context, fine } = await visit(chromium, server);
+  await noted(page);
+  let forks = 0;
+  for (const gap of GAPS_MS.filter((gap) => gap <= 700)) {
+    await page.goto(`${server.url}/tasks/${task.id}/checkpoints`);
+    const fork = page.getByRole('button', { name: 'Fork', exact: true }).first();
+    await fork.waitFor();
+    // The second press meets the dialog, or nothing.
+    await twice(page, await middle(fork), gap);
+    await rest(200);
+    assert.deepEqual(await sent(page), [], `gap ${gap}: one press on Fork, and the next began it`);
+    const dialog = page.getByRole('dialog');
+    if (!(await dialog.isVisible())) await fork.click();
+    const draft = dialog.getByRole('button', { name: 'Fork as draft' });
+    await draft.waitFor();
+    await rest(READ_MS);
+    await twice(page, await middle(draft), gap);
+    await page.waitForURL((url) => !url.pathname.includes(task.id));
+    await rest(300);
+    forks += 1;
+    assert.deepEqual((await sent(page)).map(({ path }) => path.split('/').at(-1)), ['fork'], `gap ${gap}`);
+  }
+  const { items } = await server.api('GET', '/api/tasks?limit=1000');
+  assert.equal(items.filter(({ title }) => title.startsWith('forked 1 (fork')).length, forks);
+  fine();
+  await context.close();
+});
+
+test('two presses on Save as draft make one draft, and submit nothing', { timeout: 90_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  await noted(page);
+  for (const gap of GAPS_MS.filter((gap) => gap < SHOWN_MS)) {
+    await page.goto(`${server.url}/new`);
+    await page.getByLabel('Title').fill(`Saved after ${gap}`);
+    await page.getByText('story', { exact: true }).click();
+    await page.getByLabel('Description').fill('Once.');
+    await rest(READ_MS);
+    const save = page.getByRole('button', { name: 'Save as draft' });
+    // The draft has buttons of its own, wherever they stand: a press meets them as soon as they are there.
+    await page.evaluate(() => {
+      const press = () => {
+        const submit = location.pathname.startsWith('/tasks/') ? document.querySelector('form .button.primary') : null;
+        if (submit) submit.click();
+        else requestAnimationFrame(press);
+      };
+      requestAnimationFrame(press);
+    });
+    await twice(page, await middle(save), gap);
+    await page.waitForURL('**/tasks/**');
+    await page.getByRole('button', { name: 'Submit', exact: true }).first().waitFor();
+    await rest(300);
+    assert.deepEqual((await sent(page)).map(({ path }) => path), ['/api/tasks'], `gap ${gap}`);
+  }
+  fine();
+  await context.close();
+});
+
+test('nothing is approved before its changes, or why they cannot be shown, are on the screen', { timeout: 90_000 }, async () => {
+  const tasks = await made('reviewing', 2, 'slow git');
+  for (const task of tasks) await settled(task.id);
+  const { page, context, fine } = await visit(chromium, server);
+  await noted(page);
+  let open = () => undefined;
+  let opened = Promise.resolve();
+  const hold = () => (opened = new Promise((resolve) => (open = resolve)));
+  await page.route('**/api/reviews/*/diff*', async (route) => {
+    await opened;
+    await route.continue().catch(() => undefined);
+  });
+  const head = page.locator('header [data-action="approve"]');
+  const inside = page.getByRole('main').getByRole('button', { name: 'Approve', exact: true });
+  const slow = async (address, buttons, prepare = async () => undefined) => {
+    hold();
+    await page.goto(server.url + address);
+    await prepare();
+    for (const button of buttons) await button.waitFor();
+    await rest(READ_MS);
+    for (const button of buttons) {
+      assert.equal(await button.isDisabled(), true, address);
+      await page.mouse.click(...(await middle(button)));
+    }
+    await page.keyboard.press('a');
+    assert.deepEqual(await sent(page), [], address);
+    open();
+    for (const button of buttons) await until(`${address}: it can be approved`, async () => (await button.isEnabled()) && (await button.getAttribute('aria-disabled')) === 'false');
+  };
+  const [one] = tasks;
+  await slow(`/tasks/${one.id}`, [head, inside.last()]);
+  await slow(`/tasks/${one.id}/conversation`, [head]);
+  await slow(`/tasks/${one.id}/review`, [page.locator('form.decide [data-action="approve"]')]);
+  await slow('/inbox', [inside], () => page.getByRole('button', { name: /slow git 1/ }).click());
+  await slow('/inbox', [page.getByRole('button', { name: 'Approve 2' })], async () => {
+    for (const n of [1, 2]) await page.getByLabel(`Select: slow git ${n}`).check();
+  });
+  // Where they cannot be read at all, that is said first.
+  await page.unroute('**/api/reviews/*/diff*');
+  await page.route('**/api/reviews/*/diff*', (route) => route.abort());
+  await page.goto(`${server.url}/tasks/${one.id}`);
+  await page.getByRole('alert').filter({ hasText: 'The server does not answer' }).waitFor();
+  await until('it can be approved', () => head.isEnabled());
   fine();
   await context.close();
 });

@@ -175,6 +175,13 @@ test('where the changes cannot be shown, it stands in red beside every Approve',
   await page.goto(`${server.url}/tasks/${task.id}/review`);
   await red(page.locator('form.decide').getByRole('alert'));
   await page.getByText('everything is new').waitFor({ state: 'detached' });
+  // A card shows no changes: its key leads to where they are, or why they are not.
+  await page.goto(server.url);
+  await page.locator(`#card-${task.id}`).focus();
+  await page.keyboard.press('a');
+  await page.waitForURL(`**/tasks/${task.id}/review`);
+  await red(page.locator('form.decide').getByRole('alert'));
+  assert.equal((await server.task(task.id)).status, 'review');
   await page.goto(`${server.url}/inbox`);
   await page.getByRole('button', { name: /Lost one/ }).click();
   await red(page.getByRole('region', { name: 'Lost one' }).getByRole('alert'));

@@ -96,6 +96,12 @@ export const steady = `${'[[step]]\nflood = { bytes = 80000, line_bytes = 80 }\n
 hold = true
 `;
 
+/** A line five times a second for a minute. */
+export const ticking = `${'[[step]]\nraw = "tick\\n"\n[[step]]\nsleep_ms = 200\n'.repeat(300)}
+[[step]]
+hold = true
+`;
+
 /** A hundred thousand lines and more, then a little more on demand. */
 export const flood = `
 [[step]]
@@ -147,6 +153,14 @@ hold = true
 export const asking = `
 [[step]]
 ask = { question = "Where does the path begin?", category = "choice", options = ["harbour", "lighthouse"] }
+[[step]]
+wait = ""
+`;
+
+/** Needs a value, and can go on without it. */
+export const needing = `
+[[step]]
+need = { type = "api_key", name = "PATH_KEY", description = "Key of the path", required = false }
 [[step]]
 wait = ""
 `;

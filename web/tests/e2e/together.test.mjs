@@ -15,9 +15,9 @@ const SERVES = `const http = require('node:http'); http.createServer((_, answer)
 const FAILS = `console.log('looking for the harbour'); console.error('no <b>harbour</b> here'); process.exitCode = 3`;
 
 before(async () => {
-  const { everything, busy, reviewing, steady, asking, limited } = scenarios;
+  const { everything, busy, reviewing, steady, ticking, asking, limited } = scenarios;
   const apps = { harbour: [process.execPath, '-e', SERVES, '{port}'], broken: [process.execPath, '-e', FAILS] };
-  server = new Server({ busy, reviewing, steady, everything, asking, limited }, { apps, slots: 8 });
+  server = new Server({ busy, reviewing, steady, ticking, everything, asking, limited }, { apps, slots: 20 });
   await server.start();
   chromium = await browser();
 });
@@ -268,6 +268,97 @@ test('a limit is counted down on the card, on the page and in the fleet', { time
   await page.getByRole('region', { name: 'Agent', exact: true }).getByText(counted).waitFor();
   await page.goto(`${server.url}/fleet`);
   await page.getByRole('row', { name: /Waits for its provider/ }).getByText(counted).waitFor();
+  fine();
+  await context.close();
+});
+
+test('an agent that prints nothing is told of, and when it is restarted', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Says no more', 'busy');
+  await until('it has said something', async () => (await server.task(task.id)).agentState.lastOutput);
+  for (const [lang, minutes, told] of [
+    ['en-US', 12, 'silent for 12 min, restarted after 15 min'],
+    ['ko-KR', 12, '12분 동안 출력 없음, 15분 넘으면 다시 시작'],
+    ['en-US', 20, 'silent for 20 min'],
+  ]) {
+    const { page, context, fine } = await visit(chromium, server, { lang });
+    const card = page.locator(`#card-${task.id}`);
+    await card.waitFor();
+    assert.equal(await card.getByText(/silent|출력 없음/).count(), 0);
+    await page.clock.setFixedTime(Date.now() + minutes * 60_000 + 5_000);
+    await card.getByText(told, { exact: true }).waitFor();
+    await page.goto(`${server.url}/tasks/${task.id}`);
+    await page.getByRole('region', { name: /^(Agent|에이전트)$/ }).getByText(told, { exact: true }).waitFor();
+    fine();
+    await context.close();
+  }
+});
+
+test('what an agent prints ends the silence that was told of', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Prints again', 'ticking');
+  await until('it has said something', async () => (await server.task(task.id)).agentState.lastOutput);
+  const { page, context, fine } = await visit(chromium, server);
+  // The list as it was minutes ago; later answers are today's.
+  await page.route('**/api/tasks?*', async (route) => {
+    const answer = await route.fetch();
+    const list = await answer.json();
+    for (const one of list.items) if (one.agentState.lastOutput) one.agentState.lastOutput = new Date(Date.now() - 200_000).toISOString();
+    await route.fulfill({ response: answer, json: list });
+  });
+  await page.goto(server.url);
+  const card = page.locator(`#card-${task.id}`);
+  await card.getByText(/^output (just now|\d+ s ago)$/).waitFor();
+  assert.equal(await card.getByText(/silent/).count(), 0);
+  fine();
+  await context.close();
+});
+
+test('a task that waits for its folder names the task that works there', { timeout: 60_000 }, async () => {
+  const folder = path.join(server.folder, 'shared-folder');
+  fs.mkdirSync(folder);
+  const holder = await server.newTask('Works there', 'busy', { workspace: folder });
+  await server.reaches(holder.id, 'in_progress');
+  const waits = await server.newTask('Stands in line', 'busy', { workspace: folder });
+  await until('it waits for the folder', async () => (await server.task(waits.id)).waitReason === 'workspace_busy');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.locator(`#card-${waits.id}`).getByText('waits for its folder, held by Works there').waitFor();
+  await page.goto(`${server.url}/tasks/${waits.id}`);
+  await page.getByText('Another task works in the folder of this one.').getByRole('link', { name: 'Works there' }).click();
+  await page.waitForURL(`**/tasks/${holder.id}`);
+  // By the form one may share it.
+  await page.goto(`${server.url}/new`);
+  await page.getByLabel('Title').fill('Shares the folder');
+  await page.getByText('story', { exact: true }).click();
+  await page.getByLabel('Description').fill('Beside the other.');
+  await page.getByText('More settings').click();
+  await page.getByLabel('Agent').selectOption('busy');
+  const share = page.getByLabel('Share the folder with other tasks');
+  assert.equal(await share.isDisabled(), true);
+  await page.getByLabel('Folder to work in').fill(folder);
+  await share.check();
+  await page.getByRole('button', { name: 'Submit' }).click();
+  await page.waitForURL('**/tasks/**');
+  const made = new URL(page.url()).pathname.split('/')[2];
+  await server.reaches(made, 'in_progress');
+  assert.equal((await server.task(made)).shareWorkspace, true);
+  fine();
+  await context.close();
+});
+
+test('agents of tasks that the store does not know are shown in the fleet', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/fleet`);
+  const unknown = page.getByRole('region', { name: 'Agents of unknown tasks' }).first();
+  await page.getByRole('region', { name: 'Servers' }).or(page.getByText('Servers')).first().waitFor();
+  assert.equal(await unknown.count(), 0);
+  await page.route('**/api/nodes', async (route) => {
+    const answer = await route.fetch();
+    const nodes = await answer.json();
+    nodes.items[0].unknownAgents = [{ attempt: 'a1', taskId: 'task_lost\u202e', folder: '/work/lost', pid: 4711 }];
+    await route.fulfill({ response: answer, json: nodes });
+  });
+  await page.reload();
+  await unknown.getByText("'bowline serve --rebuild' takes them up").waitFor();
+  await unknown.getByRole('row', { name: /task_lost⟨U\+202E⟩.*4711.*\/work\/lost/ }).waitFor();
   fine();
   await context.close();
 });

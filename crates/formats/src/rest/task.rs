@@ -257,6 +257,8 @@ pub struct AgentState {
     pub resume_at: Option<String>,
     /// When it last said anything.
     pub last_output: Option<String>,
+    /// Seconds without output after which it is restarted; `null` when it is not running, or would not be restarted.
+    pub restart_after: Option<u64>,
     /// Over all attempts.
     pub tokens_used: u64,
     /// Dollars over all attempts; `null` when its client has told none.
@@ -300,6 +302,8 @@ pub struct Agent {
     pub pid: Option<i32>,
     /// When it last said anything.
     pub last_output: Option<String>,
+    /// Seconds without output after which it is restarted; `null` when it is not running, or would not be restarted.
+    pub restart_after: Option<u64>,
 }
 
 /// Of the checkpoints of an agent.

@@ -1,4 +1,4 @@
-//! What the web page says about text that a person types, and about forks.
+//! Words of the web page about forms, forks, and what holds a task up.
 
 declared! {
     /// A sentence of the forms of the web page; written as those of `Web`.
@@ -15,5 +15,14 @@ declared! {
         ForkInstructionsHint => "The agent reads it at the end of the description";
         ForkNow => "Fork and submit";
         ForkDraft => "Fork as draft";
+        ReadingChanges => "Reading the changes…";
+        SilentFor => "silent for {{time}}";
+        SilentUntilRestart => "silent for {{time}}, restarted after {{limit}}";
+        FolderHeldBy => "waits for its folder, held by {{what}}";
+        FolderHeld => "Another task works in the folder of this one. It starts when that task is over:";
+        ShareWorkspace => "Share the folder with other tasks";
+        ShareWorkspaceHint => "It does not wait for a task that works there already; their changes mix.";
+        UnknownAgents => "Agents of unknown tasks";
+        UnknownAgentsHint => "This store does not know the tasks of these agents. They are left alone; 'bowline serve --rebuild' takes them up.";
     }
 }
