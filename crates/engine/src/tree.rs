@@ -83,11 +83,11 @@ impl TreeInPlace {
             Some(top) => {
                 let files = Listed::of(&top, root)?;
                 also.extend(files.module_files(&top)?);
-                let watch = TreeWatch::begin(&top, files.paths(&top), also, &scratch.0);
+                let watch = TreeWatch::begin(&top, files.paths(&top), also, &scratch.0)?;
                 (watch, files.tree(&top, &top, &scratch)?)
             }
             None => {
-                let watch = TreeWatch::begin(root, paths_of_folder(root)?, also, &scratch.0);
+                let watch = TreeWatch::begin(root, paths_of_folder(root)?, also, &scratch.0)?;
                 (watch, HashedTree::unlisted(of_folder(root)?))
             }
         };
@@ -591,7 +591,7 @@ fn short(hasher: &blake3::Hasher) -> String {
     hex
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Error {
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Error {
     Error::bad_file(path, cannot_be_read(error), Advice::ReadableProject)
 }
 

@@ -4,11 +4,13 @@
 //! a ctime. Three things are beyond them, and are observed while the command runs:
 //!
 //! - A folder's times change with every entry, ignored ones included (`target/` of the first build). inotify names the entries.
-//! - A mount hides a file without touching it. The kernel announces every change of the table of mounts.
+//! - A mount hides a file without touching it. The kernel announces every change of the table of mounts, of which those in
+//!   or over the tree count. One that is gone before this process wakes up leaves nothing to see.
 //! - Two changes within one tick of the kernel's clock have one time. [`TreeWatch::begin`] waits for the next tick.
 
 use crate::error::Error;
 use crate::process::git_answer;
+use crate::tree::failed;
 use crate::words::shown;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_words::message::Change;
@@ -26,6 +28,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The mounts of this process, one in each line.
+const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 /// Waits for the kernel's clock to move on: more than its slowest tick of 10 ms, in steps.
 const TICK_WAIT_STEP_MS: u64 = 2;
 const TICK_WAITS_MAX: usize = 25;
@@ -127,36 +131,37 @@ pub(crate) struct TreeWatch {
     /// Files outside of the hash that must not change either.
     also: Vec<PathBuf>,
     before: Stamps,
-    observer: Option<Observer>,
+    observer: Observer,
 }
 
 impl TreeWatch {
     /// Begins to observe the hashed paths, all of them absolute. What is hashed afterwards is what the stamps are about.
-    /// `scratch` is a folder of ours.
+    /// `scratch` is a folder of ours. Fails where mounts cannot be observed: then nothing would be evidence.
     pub(crate) fn begin(
         top: &Path,
         paths: Vec<HashedPath>,
         also: Vec<PathBuf>,
         scratch: &Path,
-    ) -> TreeWatch {
-        let observer = Observer::start(top, paths.iter().map(|(path, _)| path)).ok();
+    ) -> Result<TreeWatch, Error> {
+        let observer = Observer::start(top, paths.iter().map(|(path, _)| path))
+            .map_err(|error| failed(Path::new(MOUNT_TABLE), &error))?;
         let before = Stamps::of(top, paths, &also);
         if let Some(newest) = before.newest_change() {
             wait_for_tick_after(newest, scratch);
         }
-        TreeWatch {
+        Ok(TreeWatch {
             top: top.to_owned(),
             also,
             before,
             observer,
-        }
+        })
     }
 
     /// Ends the observation and names what changed, given the paths that would be hashed now. `is_git` says whether ignored
     /// entries are left out of the hash.
     pub(crate) fn end(self, paths: Vec<HashedPath>, is_git: bool) -> Result<Vec<Change>, Error> {
         let after = Stamps::of(&self.top, paths, &self.also);
-        let observed = self.observer.map(Observer::stop).unwrap_or_default();
+        let observed = self.observer.stop();
         let mut changes = BTreeMap::new();
         let paths = self.before.files.keys().chain(after.files.keys());
         for path in paths.collect::<BTreeSet<_>>() {
@@ -281,10 +286,10 @@ struct Observer {
 impl Observer {
     fn start<'p>(top: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> io::Result<Observer> {
         let mut events = Events::new(folders_of(top, paths)).ok();
-        let mut mounts = Mounts::new(top).ok();
+        let mut mounts = Mounts::new(top)?;
         let (stopped, stop) = io::pipe()?;
         let thread = std::thread::Builder::new()
-            .spawn(move || observe(events.as_mut(), mounts.as_mut(), &stopped))?;
+            .spawn(move || observe(events.as_mut(), &mut mounts, &stopped))?;
         Ok(Observer { thread, stop })
     }
 
@@ -294,35 +299,29 @@ impl Observer {
     }
 }
 
-fn observe(
-    mut events: Option<&mut Events>,
-    mut mounts: Option<&mut Mounts>,
-    stopped: &PipeReader,
-) -> Observed {
+fn observe(mut events: Option<&mut Events>, mounts: &mut Mounts, stopped: &PipeReader) -> Observed {
     let mut seen = Observed::default();
     loop {
-        let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
+        let mut sources = vec![
+            PollFd::new(stopped, PollFlags::IN),
+            PollFd::new(&mounts.table, PollFlags::PRI),
+        ];
         if let Some(events) = &events {
             sources.push(PollFd::new(&events.queue, PollFlags::IN));
-        }
-        if let Some(mounts) = &mounts {
-            sources.push(PollFd::new(&mounts.table, PollFlags::PRI));
         }
         if matches!(poll(&mut sources, None), Err(error) if error != rustix::io::Errno::INTR) {
             seen.overflowed = true;
             return seen;
         }
         let ended = !sources[0].revents().is_empty();
-        let mount_event = sources.len() > 1
-            && sources
-                .last()
-                .is_some_and(|it| it.revents().intersects(PollFlags::PRI | PollFlags::ERR));
+        let has_mounts = !sources[1].revents().is_empty();
         drop(sources);
+        // Mounts first: a mount may be gone again soon, entries wait in their queue.
+        if has_mounts {
+            mounts.read_into(&mut seen);
+        }
         if let Some(events) = events.as_mut() {
             events.read_into(&mut seen);
-        }
-        if let Some(mounts) = mounts.as_mut().filter(|_| mount_event) {
-            mounts.read_into(&mut seen);
         }
         if ended {
             return seen;
@@ -403,19 +402,17 @@ struct Mounts {
     top: PathBuf,
     table: File,
     begun_with: BTreeSet<String>,
-    last: BTreeSet<String>,
 }
 
 impl Mounts {
     fn new(top: &Path) -> io::Result<Mounts> {
-        let mut table = File::open("/proc/self/mountinfo")?;
+        let mut table = File::open(MOUNT_TABLE)?;
         let begun_with = mount_lines(&mut table)?;
         // The first poll tells of changes before it was opened.
         let mut once = [PollFd::new(&table, PollFlags::PRI)];
         poll(&mut once, Some(&rustix::event::Timespec::default()))?;
         Ok(Mounts {
             top: top.canonicalize().unwrap_or_else(|_| top.to_owned()),
-            last: begun_with.clone(),
             begun_with,
             table,
         })
@@ -423,17 +420,12 @@ impl Mounts {
 
     fn read_into(&mut self, seen: &mut Observed) {
         let now = mount_lines(&mut self.table).unwrap_or_default();
-        if now == self.last {
-            // Something came and went too fast to be seen.
-            seen.mounted.insert(self.top.clone());
-        }
         for line in now.difference(&self.begun_with) {
             let place = mount_point(line);
             if place.starts_with(&self.top) || self.top.starts_with(&place) {
                 seen.mounted.insert(place);
             }
         }
-        self.last = now;
     }
 }
 

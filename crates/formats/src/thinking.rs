@@ -17,18 +17,15 @@ use serde_json::{Map, Value, json};
 /// The file's name in its task folder.
 pub const FILE_NAME: &str = "thinking_state.json";
 
-/// Keys of the file beside its stages; without stages, some of them tell a damaged file from that of another program.
-const OWN_KEYS: [&str; 8] = [
-    "task_id",
-    "title",
-    "goal",
-    "current_stage",
-    "overall_status",
-    "progress_percentage",
-    "core_values_evaluation",
-    "quality_metrics",
+/// Places of the file beside its stages that no other program's file has by chance.
+const OWN_PLACES: [&str; 6] = [
+    "/current_stage",
+    "/overall_status",
+    "/progress_percentage",
+    "/core_values_evaluation",
+    "/quality_metrics",
+    "/feedback",
 ];
-const OWN_KEYS_LEAST: usize = 3;
 
 /// The format of `thinking_state.json`.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +84,7 @@ impl StateFormat for ThinkingFile {
             Stage::ALL.iter().any(|it| stages.contains_key(it.name()))
         };
         if !stages.is_some_and(known) {
-            refuse_foreign(document, &OWN_KEYS, OWN_KEYS_LEAST)?;
+            refuse_foreign(document, &OWN_PLACES)?;
         }
         // Without its stages the file says nothing about progress: making them up would lose it silently.
         if !reading.get("/stages").is_some_and(Value::is_object) {

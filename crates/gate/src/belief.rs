@@ -142,7 +142,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         Situation::Outside { ours: Some(text) } if !foreign => {
             Some(Ours::Run(Box::new(read(text)?)))
         }
-        Situation::Unmanaged if locate::opened(path).exists() || is_witnessed(path) => {
+        Situation::Unmanaged if locate::has_begun(path) => {
             return Err("its journal is gone".into());
         }
         Situation::Unmanaged => Some(Ours::Gone),
@@ -165,10 +165,6 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
             return Err("was changed, and what was there before cannot be told".into());
         }
     })
-}
-
-fn is_witnessed(path: &Path) -> bool {
-    locate::witness(path).is_some_and(|witness| witness.exists())
 }
 
 /// What Bowline itself wrote last.

@@ -91,6 +91,11 @@ pub fn witness(file: &Path) -> Option<PathBuf> {
     Some(git_common_dir(&top)?.join("bowline/develop-run"))
 }
 
+/// Whether Bowline ever began a run here, also where its journal is gone.
+pub fn has_begun(file: &Path) -> bool {
+    opened(file).exists() || witness(file).is_some_and(|witness| witness.exists())
+}
+
 /// The run's file together with its side folder.
 pub fn layout(file: &Path) -> Layout {
     Layout::new(file).with_side_folder(side_folder(file))

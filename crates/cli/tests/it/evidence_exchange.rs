@@ -187,37 +187,60 @@ fn what_git_ignores_may_come_and_go() {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
+/// Passes the gate in a mount namespace of its own. `before` and `after` are shell lines around the reading of the code.
+/// `None` where this user may make none.
+fn pass_beside_mounts(it: &Exchange, before: &str, after: &str) -> Option<Output> {
+    let able = it.world.program("unshare").args(["-m", "true"]).output();
+    if !able.is_ok_and(|it| it.status.success()) {
+        skip(Lack::Mounting, "this user may not make a mount name space");
+        return None;
+    }
+    let script = format!(
+        r#"
+        cd "$PROJECT" || exit 70
+        "$BOWLINE" develop gate pass review_clean_pass & pass=$!
+        while [ ! -e "$MEET/begun" ]; do sleep 0.01; done
+        {before}
+        touch "$MEET/go"
+        while [ ! -e "$MEET/read" ]; do sleep 0.01; done
+        {after}
+        touch "$MEET/back"
+        wait $pass
+    "#
+    );
+    let mut unshare = it.world.program("unshare");
+    unshare
+        .args(["-m", "--propagation", "private", "sh", "-c", &script])
+        .env("PROJECT", it.world.path(""))
+        .env("MEET", it.meet.path())
+        .env("BOWLINE", env!("CARGO_BIN_EXE_bowline"));
+    Some(unshare.output().unwrap())
+}
+
 /// A mount changes nothing that is under it: neither times nor inodes.
 #[test]
 fn a_bind_mount_that_comes_and_goes_is_noticed() {
     let it = Exchange::new();
-    let able = it.world.program("unshare").args(["-m", "true"]).output();
-    if !able.is_ok_and(|it| it.status.success()) {
-        return skip(Lack::Mounting, "this user may not make a mount name space");
+    fs::write(it.meet.path().join("good"), "good\n").unwrap();
+    let before = r#"mount --bind "$MEET/good" src/code.txt || exit 71"#;
+    let after = "umount src/code.txt || exit 72";
+    if let Some(output) = pass_beside_mounts(&it, before, after) {
+        it.was_noticed(&output, "src/code.txt (mounted over)");
     }
-    let good = it.meet.path().join("good");
-    fs::write(&good, "good\n").unwrap();
-    let script = r#"
-        cd "$PROJECT" || exit 70
-        "$BOWLINE" develop gate pass review_clean_pass & pass=$!
-        while [ ! -e "$MEET/begun" ]; do sleep 0.01; done
-        mount --bind "$MEET/good" src/code.txt || exit 71
-        touch "$MEET/go"
-        while [ ! -e "$MEET/read" ]; do sleep 0.01; done
-        umount src/code.txt || exit 72
-        touch "$MEET/back"
-        wait $pass
-    "#;
-    let output = it
-        .world
-        .program("unshare")
-        .args(["-m", "--propagation", "private", "sh", "-c", script])
-        .env("PROJECT", it.world.path(""))
-        .env("MEET", it.meet.path())
-        .env("BOWLINE", env!("CARGO_BIN_EXE_bowline"))
-        .output()
-        .unwrap();
-    it.was_noticed(&output, "src/code.txt (mounted over)");
+}
+
+/// Tests that start containers mount all the time, and faster than each mount is looked at.
+#[test]
+fn mounts_elsewhere_leave_a_run_evidence() {
+    let it = Exchange::new();
+    it.world.write("src/code.txt", "good\n");
+    let before = r#"mkdir "$MEET/elsewhere"
+        i=0; while [ $i -lt 200 ]; do i=$((i+1))
+            mount -t tmpfs none "$MEET/elsewhere" && umount "$MEET/elsewhere" || exit 71
+        done"#;
+    if let Some(output) = pass_beside_mounts(&it, before, "") {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
 }
 
 /// A run that was disturbed counts neither for nor against a checkpoint.

@@ -209,6 +209,52 @@ fn files_of_other_programs_are_left_alone_by_every_kind() {
             r#"{"entries": [1, 2], "owner": "x"}"#,
             "memory history",
         ),
+        (
+            "thinking_state.json",
+            r#"{"task_id": "t", "title": "a", "goal": "b", "state": "open"}"#,
+            "thinking start planning",
+        ),
+        (
+            "thinking_state.json",
+            r#"[{"thought": 1}]"#,
+            "thinking start planning",
+        ),
+        (
+            ".claude/memory/shared-context.json",
+            r#"{"session": {"id": "abc"}, "messages": []}"#,
+            "memory context append shared_data.notes one",
+        ),
+        (
+            ".claude/memory/task-history.json",
+            r#"{"tasks": [], "owner": "x"}"#,
+            "memory prune",
+        ),
+        (
+            ".claude/memory/task-state.json",
+            "[]",
+            "memory task new two",
+        ),
+        (
+            ".claude/memory/task-state.json",
+            r#"{"current_task": null, "board": {}}"#,
+            "memory task new two",
+        ),
+        (
+            ".claude/memory/agents/writer.json",
+            r#"{"agent": "writer", "model": "x"}"#,
+            "memory agent set writer preferences.a 1",
+        ),
+        (
+            ".develop-workflow/state.json",
+            r#"{"phase": "build", "steps": []}"#,
+            "develop review",
+        ),
+        (".develop-workflow/state.json", "[1]", "develop start again"),
+        (
+            ".claude/orchestrate-state.json",
+            "[1]",
+            "orchestrate status",
+        ),
     ] {
         let world = TestEnvironment::new();
         world.write(path, text);

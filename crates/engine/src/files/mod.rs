@@ -143,12 +143,6 @@ impl Moved {
     }
 }
 
-/// The code of the finding that says that another program wrote the file.
-fn foreign_code(findings: &[Finding]) -> Option<&'static str> {
-    let foreign = |code: &&str| [FOREIGN, OTHER_PROGRAM].contains(code);
-    findings.iter().map(|finding| finding.code).find(foreign)
-}
-
 /// What became of a damaged file.
 pub(crate) struct Recovery {
     pub(crate) notice: Notice,
@@ -301,10 +295,29 @@ impl KnownFile {
 
     pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
         let path = self.path.clone();
-        match foreign_code(&findings) {
+        match self.foreign_code(&findings) {
             Some(code) => Error::Foreign { path, code },
             None => Error::Damaged { path, findings },
         }
+    }
+
+    /// The code that says that another program wrote the file, if it did.
+    fn foreign_code(&self, findings: &[Finding]) -> Option<&'static str> {
+        let codes = || findings.iter().map(|finding| finding.code);
+        let is_no_object = || findings.iter().any(|it| it.message == Found::NotAnObject);
+        match codes().find(|code| [FOREIGN, OTHER_PROGRAM].contains(code)) {
+            // What is written over a run of ours must not end its gates.
+            Some(_) if self.kind == FileKind::Develop && self.has_past() => None,
+            None if is_no_object() && !self.has_past() => Some(OTHER_PROGRAM),
+            code => code,
+        }
+    }
+
+    /// Whether Bowline ever wrote the file.
+    fn has_past(&self) -> bool {
+        let snapshot = self.file.load();
+        !snapshot.is_ok_and(|it| it.situation == Situation::Unmanaged && !it.journal_damaged)
+            || self.kind == FileKind::Develop && bowline_gate::locate::has_begun(&self.path)
     }
 
     /// What a snapshot tells beside its document; `held` when it was taken under the lock.
@@ -404,7 +417,7 @@ impl KnownFile {
         context: &Context,
         findings: &[Finding],
     ) -> Result<Option<Recovery>, Error> {
-        if foreign_code(findings).is_some() {
+        if self.foreign_code(findings).is_some() {
             return Err(self.damaged(findings.to_vec()));
         }
         let reason = findings.last().map_or_else(

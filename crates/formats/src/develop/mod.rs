@@ -12,6 +12,7 @@ pub mod tested;
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
+use crate::foreign::refuse_foreign;
 use crate::json::{JsonDocument, child};
 use crate::reading::{Reading, put, put_time, take_object};
 use crate::time::civil;
@@ -29,6 +30,8 @@ pub const FILE_NAME: &str = "state.json";
 
 /// Closing one gate may leave a later one open without it; there are three.
 const MEND_ROUNDS_MAX: usize = 3;
+
+const OWN_PLACES: [&str; 5] = ["/phase", "/strategy", "/feature", "/gates", "/checkpoints"];
 
 /// The format of `.develop-workflow/state.json`.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +53,7 @@ impl StateFormat for DevelopFile {
         let mut reading = Reading::begin(document)?;
         // A phase decides what is allowed. Guessing one could let through what was not.
         let Some(phase) = read_phase(&mut reading) else {
+            refuse_foreign(document, &OWN_PLACES)?;
             let message = Found::NoKnownPhase;
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };

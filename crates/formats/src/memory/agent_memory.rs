@@ -94,8 +94,13 @@ impl StateFormat for AgentMemoryFile {
         let mut reading = Reading::begin(document)?;
         refuse_foreign(
             document,
-            &["agent", "preferences", "cache", "statistics"],
-            1,
+            &[
+                "/version",
+                "/agent",
+                "/preferences",
+                "/cache",
+                "/statistics",
+            ],
         )?;
         // The name is the one thing that cannot be made up.
         if !reading.get("/agent").is_some_and(Value::is_string) {

@@ -64,10 +64,10 @@ impl StateFormat for SharedContextFile {
     fn read(document: &JsonDocument) -> Result<Read<SharedContext>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
         let own: &[&str] = match document.value().get("session") {
-            Some(Value::String(_)) => &["shared_data", "preferences"],
-            _ => &["session", "shared_data", "preferences"],
+            Some(Value::String(_)) => &["/version", "/shared_data", "/preferences"],
+            _ => &["/version", "/session", "/shared_data", "/preferences"],
         };
-        refuse_foreign(document, own, 1)?;
+        refuse_foreign(document, own)?;
         if reading.get("/session").is_none() && reading.get("/shared_data").is_none() {
             let message = Found::NoSession;
             return Err(reading.give_up("/shared_data", "missing_field", message));

@@ -48,7 +48,7 @@ impl StateFormat for TaskHistoryFile {
 
     fn read(document: &JsonDocument) -> Result<Read<Vec<HistoryEntry>>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
-        refuse_foreign(document, &["tasks", "statistics"], 1)?;
+        refuse_foreign(document, &["/version", "/tasks", "/statistics"])?;
         // Without the list the past is lost; an empty one made up here would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
             let message = Found::NoTaskList;

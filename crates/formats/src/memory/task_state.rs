@@ -27,6 +27,14 @@ pub const FILE_NAME: &str = "task-state.json";
 /// Mending one rule may break another; nothing in the rules goes in a circle longer than this.
 const MEND_ROUNDS_MAX: usize = 4;
 
+const OWN_PLACES: &[&str] = &[
+    "/version",
+    "/pending_tasks",
+    "/current_task",
+    "/current_task/plan",
+];
+const OWN_PLACES_OF_QUEUE: &[&str] = &["/version", "/pending_tasks"];
+
 /// The format of `task-state.json`.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskStateFile;
@@ -46,10 +54,10 @@ impl StateFormat for TaskStateFile {
         let mut reading = Reading::begin(document)?;
         // A task that is only named is another program's way to say it.
         let own = match document.value().get("current_task") {
-            Some(Value::String(_)) => &["pending_tasks", "last_updated"],
-            _ => &["current_task", "pending_tasks"],
+            Some(Value::String(_)) => OWN_PLACES_OF_QUEUE,
+            _ => OWN_PLACES,
         };
-        refuse_foreign(document, own, 1)?;
+        refuse_foreign(document, own)?;
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
