@@ -189,6 +189,7 @@ impl Repo {
             customs,
         };
         repo.exclude()?;
+        repo.put_back_left()?;
         Ok(Some(repo))
     }
 
