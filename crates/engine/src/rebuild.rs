@@ -43,7 +43,7 @@ pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument>
 /// The tasks of a plan as a graph wants them.
 pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
     let mut edges: std::collections::HashMap<&str, Vec<Arc<str>>> = tasks
-        .dependencies()
+        .open_dependencies()
         .map(|(id, needs)| {
             let needs = needs.into_iter().map(|need| need.as_str().into()).collect();
             (id.as_str(), needs)

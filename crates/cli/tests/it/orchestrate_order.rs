@@ -1,5 +1,6 @@
 //! Order within a phase: sections (`M0` before `M0.5`) hold and block tasks as dependencies do, for every command alike.
 
+use crate::environment::TestEnvironment;
 use crate::orchestrate_run::{BOUND, bowline, nothing_left, project, ran, report};
 use bowline_test_support::wait_until;
 use std::process::Stdio;
@@ -200,4 +201,58 @@ fn a_client_that_sends_no_valid_message_is_told_about_after_30_seconds() {
         + &String::from_utf8_lossy(&output.stdout);
     assert!(told, "{}", log());
     assert!(said.contains("no valid message for 30 seconds"), "{said}");
+}
+
+/// Plans whose done tasks need each other, or one of a later phase; the last with a done task on a circle with an open one.
+const SETTLED: [&str; 5] = [
+    "### [x] T0.1: One\n- depends on: T0.2\n### [x] T0.2: Two\n- depends on: T0.1\n\
+     ### [ ] T0.3: Three\n- depends on: T0.2\n",
+    "### [x] T0.1: One\n- depends on: T1.1\n### [x] T0.2: Two\n### [ ] T0.3: Three\n- depends on: T0.2\n\
+     ## Phase 1: B\n### [ ] T1.1: Later\n",
+    "### [x] T0.1: One\n### [x] T0.2: Two\n### [ ] T0.3: Three\n- depends on: T1.1, T0.2\n\
+     ## Phase 1: B\n### [x] T1.1: Later\n",
+    "### [x] T0.1: One\n### [x] T0.2: Two\n- depends on: T0.3, T0.1\n\
+     ### [ ] T0.3: Three\n- depends on: T0.2\n",
+    "### [x] T0.1: One\n- depends on: T0.1\n### [x] T0.2: Two\n- depends on: T0.1\n\
+     ### [ ] T0.3: Three\n- depends on: T0.2\n",
+];
+
+#[test]
+fn what_done_tasks_need_stands_in_nobodys_way() {
+    for text in SETTLED {
+        let plan = format!("# TASKS: S\n## Phase 0: A\n{text}");
+        let total = plan.matches("### [").count();
+        let done = plan.matches("[x]").count();
+        let world = TestEnvironment::new();
+        world.write("TASKS.md", &plan);
+        world.quietly("orchestrate init", 0);
+        let next = world.run("orchestrate next");
+        assert!(next.contains("T0.3"), "{plan}{next}");
+        world.quietly("orchestrate start T0.3", 0);
+
+        // The same plan in the place of one without such needs.
+        let world = TestEnvironment::new();
+        let plain: Vec<&str> = plan.lines().filter(|it| !it.starts_with("- ")).collect();
+        world.write(
+            "TASKS.md",
+            plain.join("\n").replace("### [ ] T0.3: Three", ""),
+        );
+        world.quietly("orchestrate init", 0);
+        world.write("TASKS.md", &plan);
+        let status = world.json("orchestrate status --json", 0);
+        assert_eq!(
+            (&status["done"], &status["total"]),
+            (&done.into(), &total.into()),
+            "{plan}{status}"
+        );
+        let next = world.run("orchestrate next");
+        assert!(next.contains("T0.3"), "{plan}{next}");
+        world.quietly("orchestrate start T0.3", 0);
+
+        // All of it done.
+        let world = TestEnvironment::new();
+        world.write("TASKS.md", plan.replace("[ ]", "[x]"));
+        world.quietly("orchestrate init", 0);
+        assert!(world.run("orchestrate next").contains("ALL_DONE"), "{plan}");
+    }
 }

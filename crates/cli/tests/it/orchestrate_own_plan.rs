@@ -108,3 +108,20 @@ fn a_repair_beside_a_plan_takes_totals_from_the_plan() {
     alone.quietly("doctor --repair", 0);
     assert_eq!(total(&alone), 45);
 }
+
+#[test]
+fn an_id_that_stands_within_longer_ones_is_not_in_the_plan() {
+    // `T1` is within every `P1-T1.1`, and none of the file's tasks is in the plan.
+    let foreign = world(&plan(19), &done(&["P9-T1", "P9-T2", "P9-T3", "T1"]));
+    let told = foreign.talk("orchestrate status", 0);
+    assert!(told.contains("[another_plan]"), "{told}");
+    assert_eq!(foreign.json("orchestrate status --json", 0)["total"], 4);
+    // Groups, ids without their phase and whole words of the text are.
+    let text = "# TASKS: F\n## Phase 1: A\n### P1-R1: Users\n#### [ ] P1-R1-T1: Model\n\
+                ### [ ] P1-T2.1: Api\n- was P0-T9 before\n";
+    for id in ["P1-R1", "T2.1", "P1-T2.1", "P0-T9"] {
+        let own = world(text, &done(&[id, "X-1", "X-2"]));
+        let told = own.talk("orchestrate status", 0);
+        assert!(!told.contains("another_plan"), "{id}: {told}");
+    }
+}

@@ -185,7 +185,7 @@ fn bad_plans_are_refused_and_leave_nothing() {
     // A plan that becomes bad while it is worked off.
     world.write("TASKS.md", PLAN);
     world.quietly("orchestrate init", 0);
-    world.write("TASKS.md", "### [ ] T1.1: a\n의존: T1.1\n");
+    world.write("TASKS.md", "### [ ] P1-R1-T1: a\n의존: P1-R1-T1\n");
     check!("became_bad", world.session(&["orchestrate next"]));
 }
 

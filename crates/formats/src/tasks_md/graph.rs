@@ -7,13 +7,65 @@ impl TasksFile {
     /// The explicit dependencies (fields, then diagrams) of every task that has any, in file order, without repeats and
     /// without ids that are not in the file.
     pub fn dependencies(&self) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
-        let id = |at: &usize| &self.tasks[*at].id;
-        self.tasks
-            .iter()
-            .zip(&self.needs)
-            .filter(|(_, needs)| !needs.is_empty())
-            .map(move |(task, needs)| (&task.id, needs.iter().map(id).collect()))
+        self.named(&self.needs)
     }
+
+    /// The same without those that hold nothing any more, which is why a plan with them can be run: dependencies of or on a done
+    /// task across phases, from an earlier one on a later one, and those of done tasks on a circle.
+    pub fn open_dependencies(&self) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
+        let mut needs = self.needs.clone();
+        for (task, needs) in self.tasks.iter().zip(&mut needs) {
+            needs.retain(|at| {
+                let needed = &self.tasks[*at];
+                needed.phase <= task.phase || !(task.done || needed.done)
+            });
+        }
+        let on_circle = on_circles(&needs);
+        for (node, needs) in needs.iter_mut().enumerate() {
+            if self.tasks[node].done && on_circle[node] {
+                needs.retain(|&needed| !on_circle[needed]);
+            }
+        }
+        self.named(needs)
+    }
+
+    fn named<N: AsRef<[usize]>>(
+        &self,
+        needs: impl IntoIterator<Item = N>,
+    ) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
+        let both = self.tasks.iter().zip(needs);
+        both.filter(|(_, needs)| !needs.as_ref().is_empty())
+            .map(|(task, needs)| {
+                let ids = needs.as_ref().iter().map(|at| &self.tasks[*at].id);
+                (&task.id, ids.collect())
+            })
+    }
+}
+
+/// The nodes on circles, and those between two circles: what is left without all that needs nothing, and without all that
+/// nothing needs, again and again.
+fn on_circles(needs: &[Vec<usize>]) -> Vec<bool> {
+    let mut needed_by = vec![Vec::new(); needs.len()];
+    for (node, needs) in needs.iter().enumerate() {
+        for &needed in needs {
+            needed_by[needed].push(node);
+        }
+    }
+    let mut left = vec![true; needs.len()];
+    for (from, to) in [(needs, &needed_by[..]), (&needed_by[..], needs)] {
+        let mut open: Vec<usize> = from.iter().map(Vec::len).collect();
+        let mut free: Vec<usize> = (0..needs.len()).filter(|&node| open[node] == 0).collect();
+        while let Some(node) = free.pop() {
+            left[node] = false;
+            for &next in &to[node] {
+                open[next] -= 1;
+                if open[next] == 0 {
+                    free.push(next);
+                }
+            }
+        }
+    }
+    left
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::words::shown;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{Known, known, plan_file};
 use bowline_words::message as words;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 /// Fewer tasks than this tell nothing about the plan they are from.
@@ -17,7 +17,7 @@ const SHARE_MIN: usize = 10;
 /// The plan of a state file in a project, where it is there, can be read, and is its own.
 pub(super) fn find(root: &Path, document: &JsonDocument) -> Option<Plan> {
     let plan = find_plan(root, plan_file(document.value())).ok().flatten();
-    plan.filter(|plan| foreign_tasks(&ids(document), &plan.text).is_none())
+    plan.filter(|plan| foreign_tasks(&ids(document), plan).is_none())
 }
 
 /// What is odd about the plan of a state file: the one that it names is not there, or it is that of other tasks.
@@ -30,7 +30,7 @@ pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
     });
     let plan = find_plan(root, named).ok().flatten();
     let other = plan.and_then(|plan| {
-        let foreign = foreign_tasks(&ids(document), &plan.text)?;
+        let foreign = foreign_tasks(&ids(document), &plan)?;
         let path = shown(plan.path.strip_prefix(root).unwrap_or(&plan.path));
         Some(Notice::Keeper {
             code: "another_plan",
@@ -51,17 +51,31 @@ fn ids(document: &JsonDocument) -> BTreeSet<String> {
     all.chain(claimed).collect()
 }
 
-/// How many tasks are not in the text of a plan, where that is nearly all of them. An id may stand there without its phase.
-fn foreign_tasks(ids: &BTreeSet<String>, text: &str) -> Option<usize> {
+/// How many tasks are not in a plan, where that is nearly all of them. An id may stand there without its phase, as the name of a
+/// group, or in its text.
+fn foreign_tasks(ids: &BTreeSet<String>, plan: &Plan) -> Option<usize> {
+    let file = &plan.file;
+    let tasks = file.tasks.iter().map(|task| task.id.as_str());
+    let groups = file.groups.iter().map(|group| group.id.as_str());
+    let words = plan
+        .text
+        .split(|it: char| !(it.is_alphanumeric() || "-_.".contains(it)));
+    let words = words.map(|word| word.trim_matches(['-', '_', '.']));
+    let named = tasks.clone().chain(groups).chain(words);
+    let mut known: HashSet<&str> = named.collect();
+    known.extend(tasks.filter_map(without_phase));
     let is_there = |id: &&String| {
-        let short = id.rsplit_once('-').map(|(_, short)| short);
-        let short = short.filter(|short| {
-            let digit = short.contains(|it: char| it.is_ascii_digit());
-            digit && short.starts_with(|it: char| it.is_alphabetic())
-        });
-        text.contains(id.as_str()) || short.is_some_and(|short| text.contains(short))
+        let short = without_phase(id);
+        known.contains(id.as_str()) || short.is_some_and(|short| known.contains(short))
     };
     let there = ids.iter().filter(is_there).count();
     let foreign = ids.len() >= TASKS_MIN && there * SHARE_MIN <= ids.len();
     foreign.then(|| ids.len() - there)
+}
+
+/// The part of an id behind its phase: `T1.2` of `P1-T1.2`.
+fn without_phase(id: &str) -> Option<&str> {
+    let (_, short) = id.rsplit_once('-')?;
+    let digit = short.contains(|it: char| it.is_ascii_digit());
+    (digit && short.starts_with(char::is_alphabetic)).then_some(short)
 }

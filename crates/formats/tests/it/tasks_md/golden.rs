@@ -357,6 +357,44 @@ fn dependencies_are_explicit_ordered_and_unique() {
 }
 
 #[test]
+fn what_done_tasks_need_holds_nothing_where_it_could_not_be_met() {
+    let open = |text: &str| -> String {
+        let file = parse(&format!("## Phase 0: x\n{text}"));
+        assert_eq!(file.blocking(), None, "{text}");
+        let needs = file.open_dependencies().map(|(id, needs)| {
+            let needs: Vec<&str> = needs.iter().map(|id| id.as_str()).collect();
+            format!("{id}:{}", needs.join(","))
+        });
+        needs.collect::<Vec<_>>().join(" ")
+    };
+    for (text, needs) in [
+        // What can be met stays, done or not.
+        (
+            "### [x] T0.1: a\n### [x] T0.2: b\n- 의존: T0.1\n### [ ] T0.3: c\n- 의존: T0.2\n",
+            "T0.2:T0.1 T0.3:T0.2",
+        ),
+        // Of a circle the dependencies of done tasks on it go, and no others.
+        (
+            "### [x] T0.1: a\n### [x] T0.2: b\n- 의존: T0.1, T0.3\n### [ ] T0.3: c\n- 의존: T0.2\n",
+            "T0.2:T0.1 T0.3:T0.2",
+        ),
+        ("### [x] T0.1: a\n- 의존: T0.1\n", ""),
+        (
+            "### [x] T0.1: a\n- 의존: T0.2\n### [x] T0.2: b\n- 의존: T0.1\n### [ ] T0.3: c\n- 의존: T0.1\n",
+            "T0.3:T0.1",
+        ),
+        // Of a later phase.
+        (
+            "### [x] T0.1: a\n- 의존: T1.1\n### [ ] T0.2: b\n- 의존: T0.1, T1.2\n\
+             ## Phase 1: y\n### [ ] T1.1: c\n### [x] T1.2: d\n",
+            "T0.2:T0.1",
+        ),
+    ] {
+        assert_eq!(open(text), needs, "{text}");
+    }
+}
+
+#[test]
 fn projects_and_slugs() {
     for (heading, expected) in [
         ("# TASKS: Harbour", Some("Harbour")),

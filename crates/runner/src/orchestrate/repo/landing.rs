@@ -9,7 +9,6 @@ use crate::orchestrate::ports::{Landed, Overlap, PhaseEnded};
 use bowline_engine::Error;
 use bowline_engine::git_locks::lock_in_the_way;
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
-use bowline_engine::statefiles::{RealDisk, write_whole};
 use bowline_words::message::{Label, Reason};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -364,16 +363,16 @@ impl Repo {
         if git.commit("HEAD")?.as_deref() != Some(old) {
             return Ok(Advance::Elsewhere);
         }
-        let aside = self.edits_aside(&folder, old, new)?;
+        let aside = self.edits_aside(&folder, branch, old, new)?;
         let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", new];
-        let mut end = git.run(&merge)?;
-        if end.code != Some(0) && self.undo_half_merge(&folder, old, new)? {
-            end = git.run(&merge)?;
+        let merged = git.run(&merge).and_then(|end| {
+            let again = end.code != Some(0) && self.undo_half_merge(&folder, old, new)?;
+            if again { git.run(&merge) } else { Ok(end) }
+        });
+        if let Some(aside) = aside {
+            self.put_back(&aside)?;
         }
-        if let Some((path, before, after)) = aside {
-            let text = if end.code == Some(0) { after } else { before };
-            write_whole(&RealDisk, &path, text.as_bytes(), None).map_err(Error::File)?;
-        }
+        let end = merged?;
         Ok(match (end.code, self.git.commit(&name)?) {
             (_, Some(now)) if now == new => Advance::Done,
             (_, Some(now)) if now != old => Advance::Elsewhere,

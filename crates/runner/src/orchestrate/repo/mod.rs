@@ -188,12 +188,13 @@ impl Repo {
         }))
     }
 
-    /// Readies the repository for work: removes the locks of our own gits that were killed, and has git ignore what is ours.
-    /// Whatever only reads leaves it away.
+    /// Readies the repository for work: removes the locks of our own gits that were killed, has git ignore what is ours, and
+    /// puts back the plan that a killed landing set aside. Whatever only reads leaves it away.
     pub fn prepare(&self) -> Result<(), Error> {
         // No git of an earlier run is alive, as this one has the file that all of them hold.
         self.records.sweep(&self.common);
-        self.exclude()
+        self.exclude()?;
+        self.put_back_left()
     }
 
     /// The same for another thread.

@@ -1,15 +1,33 @@
 //! The plan in what lands: tasks of others stay in it, and what a person is editing is merged or left out.
 
 use super::trees::{only_ticked, with_ticks};
-use super::{Repo, TaskPlace};
+use super::{Repo, TaskPlace, failed};
 use bowline_engine::Error;
 use bowline_engine::formats::tasks_md;
 use bowline_engine::statefiles::{RealDisk, write_whole};
 use bowline_words::message::Reason;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A plan that is put back for the moment of a merge: the file, its text as it was, and the text it has afterwards.
-pub(super) type PlanAside = (PathBuf, String, String);
+/// The record of a plan that is set aside, in the run's own folder.
+const ASIDE: &str = "plan-aside.json";
+
+/// A person's text of the plan, taken out of a checkout for the moment of a merge. Its record lasts until the text is back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PlanAside {
+    path: PathBuf,
+    /// The same from the top of the repository.
+    plan: String,
+    branch: String,
+    /// The commit that is merged.
+    new: String,
+    /// The plan as it is committed before and behind the merge.
+    base: String,
+    landed: String,
+    /// A person's text, and what becomes of it once the merge is done.
+    before: String,
+    after: String,
+}
 
 impl Repo {
     /// What a tree would take out of the plan that is not the task's own: the whole file, tasks of others, or their text.
@@ -41,10 +59,14 @@ impl Repo {
                 .is_some_and(|own| other.body.start < own.end && own.start < other.body.end);
             other.id.as_str() != task.id
                 && now.task(other.id.as_str()).is_none_or(|it| {
-                    !nested && loses_text(&before[other.body.clone()], &after[it.body.clone()])
+                    let cut = || loses_text(&before[other.body.clone()], &after[it.body.clone()]);
+                    it.phase != other.phase || (!nested && cut())
                 })
         });
-        let cut: Vec<&str> = cut.map(|it| it.id.as_str()).collect();
+        let kept = |number: u32| now.phases.iter().any(|it| it.number == number);
+        let phases = known.phases.iter().filter(|it| !kept(it.number));
+        let phases = phases.map(|it| format!("Phase {}", it.number));
+        let cut: Vec<String> = phases.chain(cut.map(|it| it.id.to_string())).collect();
         let ids = cut.join(", ");
         Ok((!cut.is_empty()).then_some(Reason::PlanCut { path, ids, command }))
     }
@@ -119,11 +141,12 @@ impl Repo {
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is merged there; with the text that
-    /// the plan has behind the landing. Nothing where there are none, or they do not meet.
+    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is merged there. Nothing where there
+    /// are none, or they do not meet.
     pub(super) fn edits_aside(
         &self,
         folder: &Path,
+        branch: &str,
         old: &str,
         new: &str,
     ) -> Result<Option<PlanAside>, Error> {
@@ -131,21 +154,74 @@ impl Repo {
             return Ok(None);
         };
         let path = folder.join(plan);
-        let (Some(base), Some(landed), Ok(here)) = (
+        let (Some(base), Some(landed), Ok(before)) = (
             self.file_in(old, plan)?,
             self.file_in(new, plan)?,
             std::fs::read_to_string(&path),
         ) else {
             return Ok(None);
         };
-        if base == here || base == landed {
+        if base == before || base == landed {
             return Ok(None);
         }
-        let Some(after) = self.merged_plan(&base, &landed, &here)? else {
+        let Some(after) = self.merged_plan(&base, &landed, &before)? else {
             return Ok(None);
         };
-        write_whole(&RealDisk, &path, base.as_bytes(), None).map_err(Error::File)?;
-        Ok(Some((path, here, after)))
+        let (plan, branch, new) = (plan.clone(), branch.to_owned(), new.to_owned());
+        let aside = PlanAside {
+            path,
+            plan,
+            branch,
+            new,
+            base,
+            landed,
+            before,
+            after,
+        };
+        let record = serde_json::to_vec(&aside).unwrap_or_default();
+        write_whole(&RealDisk, &self.side.join(ASIDE), &record, None).map_err(Error::File)?;
+        // An editor may have saved it in this moment.
+        if std::fs::read_to_string(&aside.path).ok().as_ref() != Some(&aside.before) {
+            self.forget_aside()?;
+            return Ok(None);
+        }
+        write_whole(&RealDisk, &aside.path, aside.base.as_bytes(), None).map_err(Error::File)?;
+        Ok(Some(aside))
+    }
+
+    /// Puts a person's text of the plan back. What an editor has saved meanwhile stays, and the text is kept on a hidden ref.
+    pub(super) fn put_back(&self, aside: &PlanAside) -> Result<(), Error> {
+        let at = self.git.commit(&format!("refs/heads/{}", aside.branch))?;
+        let text = match at.as_ref() == Some(&aside.new) {
+            true => &aside.after,
+            false => &aside.before,
+        };
+        match std::fs::read_to_string(&aside.path) {
+            Ok(here) if here == aside.base || here == aside.landed => {
+                write_whole(&RealDisk, &aside.path, text.as_bytes(), None).map_err(Error::File)?;
+            }
+            Ok(here) if here == *text || here == aside.before => {}
+            Ok(_) | Err(_) => {
+                let commit = at.as_ref().unwrap_or(&aside.new);
+                let tree = self.with_plan(commit, &aside.plan, &aside.before)?;
+                self.keep_tree(&tree, commit, &aside.path, "plan")?;
+            }
+        }
+        self.forget_aside()
+    }
+
+    fn forget_aside(&self) -> Result<(), Error> {
+        std::fs::remove_file(self.side.join(ASIDE))
+            .map_err(|error| failed("remove the record of a plan", &error))
+    }
+
+    /// Puts back the text of the plan that a run which was killed had set aside.
+    pub(super) fn put_back_left(&self) -> Result<(), Error> {
+        let record = std::fs::read(self.side.join(ASIDE)).unwrap_or_default();
+        match serde_json::from_slice::<PlanAside>(&record) {
+            Ok(aside) => self.put_back(&aside),
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Repo {
         self.keep_tree(&tree, &head, folder, name).map(Some)
     }
 
-    fn keep_tree(
+    pub(super) fn keep_tree(
         &self,
         tree: &str,
         parent: &str,
