@@ -181,15 +181,42 @@ pub(crate) struct Checkout {
     pub(crate) temporary: PathBuf,
     /// What was copied.
     pub(crate) tree: HashedTree,
+    watch: TreeWatch,
+    is_git: bool,
     scratch: Scratch,
 }
 
 impl Checkout {
-    /// Nobody has taken it away.
-    pub(crate) fn stands(&self) -> bool {
-        self.scratch.stands() && self.root.is_dir()
+    /// Names what changed in the copy since, also where it was put back. Neither the tested code nor another process may
+    /// exchange what is tested.
+    pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
+        if !self.scratch.stands() || !self.root.is_dir() {
+            // Whoever takes it away makes red green and green red.
+            let path = shown(&self.root);
+            return Ok(vec![Change::Removed { path }]);
+        }
+        let top = self.scratch.0.join(CHECKOUT);
+        match self.is_git {
+            true if workspace::git_top(&self.root).as_ref() == Some(&top) => {
+                let paths = Listed::of(&top, &self.root)?.paths(&top);
+                self.watch.end(paths, true)
+            }
+            true => Ok(vec![Change::Removed {
+                path: ".git".into(),
+            }]),
+            false => self.watch.end(paths_of_folder(&top)?, false),
+        }
     }
 }
+
+/// What a checkout was made of: a repository and its paths, or a folder by its hash.
+enum Copied {
+    Repository(PathBuf, Listed),
+    Folder(HashedTree),
+}
+
+/// The folder of a checkout below the scratch folder.
+const CHECKOUT: &str = "checkout";
 
 /// Makes a copy of the tree a run's root is in, with a repository of its own that has the same commits. Paths of `share`, from
 /// the root, lead to what is there in the work tree, where the tree itself has nothing: what is made anew every time and
@@ -201,8 +228,8 @@ pub(crate) fn checkout(
     share: &[String],
 ) -> Result<Checkout, Error> {
     let scratch = Scratch::new(context, side)?;
-    let folder = scratch.0.join("checkout");
-    let (place, tree) = match workspace::git_top(root) {
+    let folder = scratch.0.join(CHECKOUT);
+    let (place, copied) = match workspace::git_top(root) {
         Some(top) => {
             let files = Listed::of(&top, root)?;
             let (from, to) = (top.to_string_lossy(), folder.to_string_lossy());
@@ -214,21 +241,22 @@ pub(crate) fn checkout(
             )?
             .good()?;
             files.copy(&top, &folder)?;
-            // What is compared is the copy: nobody else writes there.
-            let tree = files.tree(&top, &folder, &scratch)?;
+            copy_excludes(&top, &folder)?;
             let head = ["rev-parse", "-q", "--verify", "HEAD"];
             if git_ours(&folder, &head, &scratch.0)?.code == Some(0) {
                 git_ours(&folder, &["read-tree", "HEAD"], &scratch.0)?.good()?;
             }
             let below = root.strip_prefix(&top).unwrap_or(Path::new(""));
-            (folder.join(below), tree)
+            (folder.join(below), Copied::Repository(top, files))
         }
         None => {
             walk(root, &|_| true, &mut |path, entry| {
                 copy(&entry, &folder.join(path))
             })?;
             fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-            (folder.clone(), HashedTree::unlisted(of_folder(&folder)?))
+            // Before links to what is shared are among the files.
+            let id = of_folder(&folder)?;
+            (folder.clone(), Copied::Folder(HashedTree::unlisted(id)))
         }
     };
     for path in share {
@@ -240,13 +268,43 @@ pub(crate) fn checkout(
             symlink(&there, &here).map_err(|error| failed(&here, &error))?;
         }
     }
+    let is_git = matches!(copied, Copied::Repository(..));
+    let (watch, tree) = match copied {
+        Copied::Repository(top, files) => {
+            let paths = Listed::of(&folder, &place)?.paths(&folder);
+            let also = files.paths(&folder).into_iter().map(|(path, _)| path);
+            let watch = TreeWatch::begin(&folder, paths, also.collect(), &scratch.0)?;
+            // What is hashed is the copy, observed from before on.
+            (watch, files.tree(&top, &folder, &scratch)?)
+        }
+        Copied::Folder(tree) => {
+            let paths = paths_of_folder(&folder)?;
+            let watch = TreeWatch::begin(&folder, paths, Vec::new(), &scratch.0)?;
+            (watch, tree)
+        }
+    };
     Ok(Checkout {
         root: place,
         folder,
+        watch: watch.allowing_additions(),
+        is_git,
         temporary: scratch.folder("tmp")?,
         tree,
         scratch,
     })
+}
+
+/// Has git ignore in a clone what the repository's own list ignores, beside the lists in the tree.
+fn copy_excludes(top: &Path, clone: &Path) -> Result<(), Error> {
+    let list = git(top, &["rev-parse", "--git-path", "info/exclude"], &[])?;
+    let (from, to) = (
+        top.join(list.printed.trim_end()),
+        clone.join(".git/info/exclude"),
+    );
+    match from.is_file() {
+        true => copy(&from, &to),
+        false => Ok(()),
+    }
 }
 
 /// What one path of a tree is.

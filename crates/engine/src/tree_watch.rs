@@ -106,6 +106,10 @@ impl Stamps {
         }
     }
 
+    fn has(&self, path: &Path) -> bool {
+        self.files.contains_key(path) || self.folders.contains_key(path)
+    }
+
     fn newest_change(&self) -> Option<(i64, i64)> {
         let all = self.files.values().chain(self.folders.values());
         all.filter_map(Stamp::changed_at).max()
@@ -132,6 +136,8 @@ pub(crate) struct TreeWatch {
     also: Vec<PathBuf>,
     before: Stamps,
     observer: Observer,
+    /// Whether paths that are not hashed may come and go.
+    additions: bool,
 }
 
 impl TreeWatch {
@@ -154,7 +160,16 @@ impl TreeWatch {
             also,
             before,
             observer,
+            additions: false,
         })
+    }
+
+    /// Lets paths come and go that are not hashed: in a copy for one command alone they are what it makes.
+    pub(crate) fn allowing_additions(self) -> TreeWatch {
+        TreeWatch {
+            additions: true,
+            ..self
+        }
     }
 
     /// Ends the observation and names what changed, given the paths that would be hashed now. `is_git` says whether ignored
@@ -171,6 +186,7 @@ impl TreeWatch {
             let text = shown_below(&self.top, path);
             let change = match (was, is) {
                 (was, is) if was == is => continue,
+                (Stamp::Missing, _) if self.additions => continue,
                 (Stamp::Missing, _) => Change::Added { path: text },
                 (_, Stamp::Missing) => Change::Removed { path: text },
                 _ => Change::Changed { path: text },
@@ -189,7 +205,9 @@ impl TreeWatch {
             let mut others = entries.into_iter().flatten().filter(|entry| {
                 let path = folder.join(&entry.name);
                 let path = observed.becomes.get(&path).unwrap_or(&path);
-                entry.name != FOLDER_NAME && !ignored.contains(path)
+                let is_tools = entry.name == FOLDER_NAME || entry.is_of_test_tool();
+                let is_new = self.additions && !self.before.has(path);
+                !is_tools && !is_new && !ignored.contains(path)
             });
             let culprit = others.next().map(|entry| folder.join(&entry.name));
             let explained = same_folder && entries.is_some() && culprit.is_none();
@@ -261,6 +279,18 @@ fn ignored_entries(
 struct Entry {
     name: std::ffi::OsString,
     is_folder: bool,
+}
+
+impl Entry {
+    /// Whether it has the name of a temporary of pytest or coverage, whether the project ignores those or not. No program
+    /// loads code from such names. What stays of them is hashed as any other file.
+    fn is_of_test_tool(&self) -> bool {
+        let name = self.name.as_bytes();
+        match self.is_folder {
+            true => name == b".pytest_cache" || name.starts_with(b"pytest-cache-files-"),
+            false => name.starts_with(b".coverage."),
+        }
+    }
 }
 
 /// What was seen while the command ran.

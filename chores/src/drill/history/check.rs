@@ -184,7 +184,9 @@ impl<'f> Story<'f> {
             };
             if *file == self.name
                 && let (_, Some((by, Gone::Outside))) = self.follow(one, *sequence, past)?
-                && !findings.contains(&format!("#{sequence} "))
+                && !self
+                    .brought(one.number, *sequence, by)
+                    .any(|seq| findings.contains(&format!("#{seq} ")))
             {
                 let words = &one.words;
                 unnamed.push(format!(
@@ -193,6 +195,12 @@ impl<'f> Story<'f> {
             }
         }
         Ok(unnamed)
+    }
+
+    /// The transitions before an edit after which a token was there and had not been: its own, and ways back to it.
+    fn brought(&self, number: usize, since: u64, by: u64) -> impl Iterator<Item = u64> {
+        let versions = self.versions.range(since..by).map(|(seq, _)| *seq);
+        versions.filter(move |seq| self.has_after(*seq, number) && !self.had_before(*seq, number))
     }
 
     /// Appended values that are in the document more than once.

@@ -196,6 +196,20 @@ fn a_version_put_back_lacks_what_it_lacked_then() {
 }
 
 #[test]
+fn a_lost_way_back_is_named_for_what_it_brought() {
+    let mut tale = Tale::new("way-back");
+    let first = tale.append(&[1]);
+    let second = tale.append(&[1, 2]);
+    tale.moved("RESTORE", json!({ "restored": first }), &[1]);
+    tale.moved("RESTORE", json!({ "restored": second }), &[1, 2]);
+    tale.edit(&[1, 9]);
+    tale.moved("SET", json!({}), &[1, 9, 8]);
+    let story = Story::read(NAME, &tale.path, &tale.file, COUNT).unwrap();
+    let unnamed = |findings| story.unnamed(&tale.done, None, findings).unwrap().len();
+    assert_eq!([unnamed("#5 "), unnamed("#3 "), unnamed("#2 ")], [0, 0, 1]);
+}
+
+#[test]
 fn an_appended_value_is_there_once() {
     let mut tale = Tale::new("doubled");
     tale.append(&[1]);

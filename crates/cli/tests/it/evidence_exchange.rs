@@ -106,6 +106,24 @@ fn a_file_that_a_second_process_exchanges_and_puts_back_is_noticed() {
     );
 }
 
+/// As pytest makes its cache where there is none yet, and coverage its parts, in a project that ignores neither.
+#[test]
+fn what_pytest_and_coverage_make_in_passing_changes_nothing() {
+    let world = TestEnvironment::repository();
+    let cache = "mkdir pytest-cache-files-x && echo \"*\" > pytest-cache-files-x/.gitignore \
+        && mv pytest-cache-files-x .pytest_cache && mkdir pytest-cache-files-x && rmdir pytest-cache-files-x";
+    let command = format!("{cache}; touch .coverage.vm.pid1.x && rm .coverage.vm.pid1.x");
+    world.write(
+        "bowline.toml",
+        format!("[develop.gates.review_clean_pass]\nrun = '{command}'\n"),
+    );
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    world.quietly("develop start 'Ferry times'", 0);
+    world.quietly("develop review", 0);
+    world.quietly(PASS, 0);
+}
+
 #[test]
 fn times_that_are_set_back_hide_nothing() {
     let it = Exchange::new();

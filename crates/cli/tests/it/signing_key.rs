@@ -3,13 +3,18 @@
 use crate::environment::{TestEnvironment, text};
 use crate::sandboxed::enforced;
 use bowline_engine::supervisor::Sandbox;
+use bowline_test_support::wait_until;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 const PASS: &str = "develop gate pass review_clean_pass";
 const KEY: &str = "a key nobody guesses\n";
 const VARIABLE: &str = "BOWLINE_EVIDENCE_KEY_FILE";
+
+/// Longer than a checkout takes on a busy machine.
+const BOUND: Duration = Duration::from_secs(60);
 
 /// Landlock stacks so many sandboxes, and refuses one more.
 const LAYERS_MAX: usize = 16;
@@ -228,4 +233,50 @@ fn without_a_sandbox_bowline_itself_cannot_be_looked_into() {
         text(&output.stdout),
         text(&output.stderr)
     );
+}
+
+/// Code under test replaces the check that judges it.
+#[test]
+fn tested_code_that_replaces_its_check_is_not_signed() {
+    let check = "sh src/code.sh; sh checks/own.sh\n";
+    let (world, key) = run("sh check.sh", check);
+    world.write("checks/own.sh", "exit 1\n");
+    world.write("src/code.sh", "echo exit 0 > checks/own.sh\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "two"]);
+    let output = pass_below_a_shell(&world, &key);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("error[changed_while_running]"), "{told}");
+    assert!(told.contains("checks/own.sh (changed)"), "{told}");
+    assert!(!world.run_folder().join("evidence.jsonl").exists());
+}
+
+/// A second process of the same user reaches the checkout, where the code is bad, and puts it back.
+#[test]
+fn a_checkout_that_a_second_process_changes_is_not_signed() {
+    let check = "touch build.log; n=0; until [ -e go ] || [ $n = 3000 ]; do sleep 0.01; n=$((n+1)); done; sh code.sh\n";
+    let (world, key) = run("sh check.sh", check);
+    world.write(".gitignore", ".develop-workflow/\n*.log\ngo\n");
+    world.write("code.sh", "exit 1\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "two"]);
+    let scratch = world.side().join("scratch");
+    let output = std::thread::scope(|scope| {
+        let passing = scope.spawn(|| pass_below_a_shell(&world, &key));
+        let checkout = || {
+            let all = std::fs::read_dir(&scratch).into_iter().flatten().flatten();
+            let mut all = all.map(|it| it.path().join("checkout"));
+            all.find(|it| it.join("build.log").exists())
+        };
+        assert!(wait_until(BOUND, || checkout().is_some()), "no checkout");
+        let checkout = checkout().unwrap();
+        std::fs::write(checkout.join("code.sh"), "exit 0\n").unwrap();
+        std::fs::write(checkout.join("go"), "").unwrap();
+        passing.join().unwrap()
+    });
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("code.sh (changed)"), "{told}");
+    assert!(!world.run_folder().join("evidence.jsonl").exists());
 }

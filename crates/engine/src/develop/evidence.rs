@@ -199,11 +199,7 @@ impl<'s> Scene<'s> {
         check_not_cancelled(self.watch, command)?;
         let changes = match tested {
             TestedTree::InPlace(it) => it.changes()?,
-            TestedTree::Checkout(it) if it.stands() => Vec::new(),
-            // Whoever takes it away makes red green and green red.
-            TestedTree::Checkout(it) => vec![Change::Removed {
-                path: shown(&it.root),
-            }],
+            TestedTree::Checkout(it) => it.changes()?,
         };
         let blank = self.blank(what, source, tree.id.clone());
         let evidence = Evidence {
