@@ -203,6 +203,11 @@ pub(super) fn forget_removal(config: &Config, id: &str) {
     let _ = std::fs::remove_file(removals(config).join(id));
 }
 
+/// Whether a task has such a note.
+pub(super) fn is_removal_noted(config: &Config, id: &str) -> bool {
+    removals(config).join(id).exists()
+}
+
 /// The tasks with such a note, with what is needed to remove what they left.
 pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
     let notes = std::fs::read_dir(removals(config)).into_iter().flatten();

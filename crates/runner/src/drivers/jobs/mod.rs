@@ -64,7 +64,7 @@ pub use named_workspace::WorkspaceFault;
 pub use outage::{Failures, Health, Outage};
 pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
-pub use unknown_agents::{UnknownAgent, still_alive, unknown_agents};
+pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
