@@ -69,6 +69,7 @@ pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::clock::Clock;
+use bowline_engine::actor::Descent;
 use bowline_formats::agents::{Protocol, Resume};
 use bowline_machines::job::{Limits, Process};
 use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
@@ -443,6 +444,21 @@ impl Jobs {
     }
 
     /// What the attempts of a job printed: a file each, the oldest first.
+    /// The task of an agent that is not shown by a token: one whose shim is among its ancestors.
+    pub fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+        let config = self.config();
+        descent.attempts.iter().find_map(|name| {
+            let (task, number) = name.rsplit_once('-')?;
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+            if number.is_empty() || !name.chars().all(plain) {
+                return None;
+            }
+            let attempt = Attempt::open(&config.attempt(name)).ok()?;
+            let shim = u32::try_from(Handle::attach(&attempt, 0).ok()?.hello().shim).ok()?;
+            descent.processes.contains(&shim).then(|| task.to_owned())
+        })
+    }
+
     pub fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
         let config = self.config();
         let log = |attempt: u32| {
