@@ -39,6 +39,8 @@ pub(super) enum Input {
     News(News),
     Finished(Box<Finished>),
     Stop(Sender<()>),
+    /// Somebody else found the store damaged.
+    Damaged(Outage),
 }
 
 impl std::fmt::Debug for Input {
@@ -298,6 +300,7 @@ impl Desk {
                 }
                 Input::Stop(answer) => stop = Some(answer),
             }
+                Input::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
         }
         self.write_places();
         self.settle_down();

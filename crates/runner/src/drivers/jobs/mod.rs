@@ -61,6 +61,7 @@ pub use app::App;
 pub use first_state::first_state_ref;
 pub use folders::{is_passed_over, is_private};
 pub use named_workspace::WorkspaceFault;
+use outage::WatchedStore;
 pub use outage::{Failures, Health, Outage};
 pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
@@ -283,7 +284,7 @@ impl Jobs {
             shift: shift.clone(),
             listeners: listeners.clone(),
             config: shared.clone(),
-            store: store.clone(),
+            store: Arc::new(WatchedStore::shared(store.clone(), shift.clone())),
             key: key.clone(),
             tokens: tokens.clone(),
             claims: SharedClaims::default(),
@@ -295,6 +296,7 @@ impl Jobs {
             drop(done.put(Input::Finished(Box::new(finished))));
         });
         let workshop = Arc::new(workshop.map_err(|error| Outage::of(&error))?);
+        let (reopened, data) = (store.clone(), current(&shared).data.clone());
         let open = move |shift: &Arc<Shift>| {
             let mut desk = Desk::open(
                 shared.clone(),
@@ -309,7 +311,6 @@ impl Jobs {
             Ok(desk)
         };
         let desk = open(&shift)?;
-        let (reopened, data) = (jobs.store.clone(), current(&jobs.config).data.clone());
         let stay = move || {
             let stopped = shift.stay(desk, &|| {
                 if let Some(resource) = is_exhausted(&data) {
