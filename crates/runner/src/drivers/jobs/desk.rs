@@ -229,11 +229,11 @@ impl Desk {
     }
 
     /// Removes what is left of tasks that the store has forgotten and an earlier process did not come to remove.
-    fn finish_removals(&self) -> Result<(), StoreError> {
+    fn finish_removals(&mut self) -> Result<(), StoreError> {
         for row in folders::noted_removals(&self.config) {
             match self.store.job(&row.id)? {
                 Some(_) => folders::forget_removal(&self.config, &row.id),
-                None => self.workshop.remove(row, Box::new(|_| {})),
+                None => self.remove_files(row, Box::new(|_| {})),
             }
         }
         Ok(())
