@@ -11,6 +11,7 @@ use super::wish::{Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
 use crate::core::attempts::{Attempts, News};
+use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
@@ -38,9 +39,9 @@ pub(super) enum Input {
     Asked(Box<Asked>, Reply),
     News(News),
     Finished(Box<Finished>),
-    Stop(Sender<()>),
     /// Somebody else found the store damaged.
     Damaged(Outage),
+    Stop(Sender<()>),
 }
 
 impl std::fmt::Debug for Input {
@@ -60,6 +61,7 @@ pub(super) struct Live {
     pub(super) since: i64,
     /// Started by this process, which then knows why it could not be.
     pub(super) begun_here: bool,
+    pub(super) first_message: FirstMessage,
     /// Output that was read, and whose place is not durable.
     pub(super) unwritten: Option<(u64, Resume)>,
     /// What it was handed and has not read, and the number up to which it has read.
@@ -298,11 +300,12 @@ impl Desk {
                     self.land();
                     self.finished(*finished);
                 }
+                Input::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
                 Input::Stop(answer) => stop = Some(answer),
             }
-                Input::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
         }
         self.write_places();
+        self.tell_of_silent_clients();
         self.settle_down();
         if stop.is_some() {
             self.commit();
