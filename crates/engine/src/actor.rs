@@ -5,6 +5,7 @@ use crate::agents::SHIM_WORD;
 use bowline_gate::clients::{Process, is_noted};
 use bowline_machines::Actor;
 use bowline_supervisor::shim;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -113,6 +114,32 @@ pub fn standing_of(pid: u32) -> Standing {
         return Standing::Agent;
     }
     above(&asking, person)
+}
+
+/// What shows of which attempt the agent is that a process descends from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Descent {
+    /// The process and its ancestors, nearest first.
+    pub processes: Vec<u32>,
+    /// The attempts that their environments name. A process can name any: its shim must be among the ancestors.
+    pub attempts: BTreeSet<String>,
+}
+
+/// The descent of another process of this user.
+pub fn descent_of(pid: u32) -> Descent {
+    let mut descent = Descent::default();
+    let mut next = Some(pid);
+    while let Some(pid) = next.filter(|pid| *pid > 1 && descent.processes.len() < ANCESTORS_MAX) {
+        descent.processes.push(pid);
+        let environment = proc(pid, "environ").unwrap_or_default();
+        let attempts = environment.split(|&byte| byte == 0).filter_map(|entry| {
+            let (name, value) = str::from_utf8(entry).ok()?.split_once('=')?;
+            (name == bowline_supervisor::ATTEMPT_VARIABLE).then(|| value.to_owned())
+        });
+        descent.attempts.extend(attempts);
+        next = Process::look(pid).map(|process| process.parent);
+    }
+    descent
 }
 
 fn look() -> Standing {

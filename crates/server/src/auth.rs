@@ -3,11 +3,11 @@
 
 use crate::data;
 use axum::http::{HeaderMap, header};
-use bowline_engine::actor::Standing;
+use bowline_engine::actor::{Descent, Standing};
 use bowline_words::message::ServerNo;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The beginning of the name of the cookie of a browser that signed in. Browsers hold the cookies of all ports of a host
@@ -23,12 +23,12 @@ const LINK_SECONDS: u64 = 10 * 60;
 const LINKS_MAX: usize = 64;
 
 /// The other end of a connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Peer {
     /// Over TCP.
     Tcp(SocketAddr),
-    /// Over the Unix socket; what its process shows.
-    Socket(Standing),
+    /// Over the Unix socket; what its process shows, and of which agent it is.
+    Socket(Standing, Arc<Descent>),
 }
 
 /// Whose rights a request has.
@@ -38,8 +38,10 @@ pub(crate) enum Caller {
     Nobody,
     /// A person's.
     Person,
-    /// Those of an agent whose task is not shown: it reads.
+    /// Those of a process that shows neither a person nor an agent: it reads.
     Reader,
+    /// Those of an agent that shows no token of its own: it reads about the task it descends from.
+    AgentReader(Arc<Descent>),
     /// Those of the agent of an attempt.
     Agent {
         /// Its task.
@@ -54,7 +56,7 @@ impl Caller {
         match self {
             Caller::Nobody => "nobody",
             Caller::Person => "person",
-            Caller::Reader => "reader",
+            Caller::Reader | Caller::AgentReader(_) => "reader",
             Caller::Agent { .. } => "agent",
         }
     }
@@ -116,16 +118,16 @@ impl Auth {
         };
         match peer {
             // What descends from an agent has an agent's rights, whatever token it shows.
-            Peer::Socket(Standing::Agent) => match bearer {
-                None => Ok(Caller::Reader),
-                Some(text) if self.is_token(text) => Ok(Caller::Reader),
+            Peer::Socket(Standing::Agent, descent) => match bearer {
+                None => Ok(Caller::AgentReader(descent)),
+                Some(text) if self.is_token(text) => Ok(Caller::AgentReader(descent)),
                 Some(text) => of_agent(text).ok_or(ServerNo::WrongToken),
             },
-            Peer::Socket(Standing::Person) => match bearer {
+            Peer::Socket(Standing::Person, _) => match bearer {
                 None => Ok(Caller::Person),
                 Some(text) => self.by_token(text, of_agent),
             },
-            Peer::Socket(Standing::Unshown(_)) => match bearer {
+            Peer::Socket(Standing::Unshown(_), _) => match bearer {
                 None => Ok(Caller::Reader),
                 Some(text) => self.by_token(text, of_agent),
             },
@@ -271,19 +273,22 @@ mod tests {
         let auth = Auth::new("right", false);
         let on = |standing, text: &str| {
             let value = format!("Bearer {text}");
-            asked(&auth, Peer::Socket(standing), header::AUTHORIZATION, &value)
+            let peer = Peer::Socket(standing, Arc::default());
+            asked(&auth, peer, header::AUTHORIZATION, &value)
         };
-        assert_eq!(on(Standing::Agent, "right"), Some(Caller::Reader));
+        let reader = Caller::AgentReader(Arc::default());
+        assert_eq!(on(Standing::Agent, "right"), Some(reader.clone()));
         assert_eq!(on(Standing::Agent, "of-agent"), agent());
         assert_eq!(on(Standing::Agent, "of-an-ended-attempt"), None);
         assert_eq!(on(Standing::Person, "of-agent"), agent());
         let unshown = Standing::Unshown(Missing::Terminal);
         assert_eq!(on(unshown, "right"), Some(Caller::Person));
         let plain = |standing| {
-            let peer = Peer::Socket(standing);
+            let peer = Peer::Socket(standing, Arc::default());
             auth.caller(peer, &HeaderMap::new(), 0, |_| None)
         };
         assert_eq!(plain(unshown), Ok(Caller::Reader));
+        assert_eq!(plain(Standing::Agent), Ok(reader));
         assert_eq!(plain(Standing::Person), Ok(Caller::Person));
     }
 

@@ -92,7 +92,9 @@ impl Call {
             Ok(text) if !text.is_empty() && text.len() <= REQUEST_ID_MAX => {
                 Ok(Some(match &self.caller {
                     Caller::Agent { task, attempt } => format!("{task}\n{attempt}\n{text}"),
-                    Caller::Nobody | Caller::Person | Caller::Reader => text.to_owned(),
+                    Caller::Nobody | Caller::Person | Caller::Reader | Caller::AgentReader(_) => {
+                        text.to_owned()
+                    }
                 }))
             }
             Ok(_) | Err(_) => Err(bad_header("Idempotency-Key")),

@@ -43,7 +43,7 @@ impl Names {
     /// Refuses what a foreign page makes a browser send: by another name (DNS rebinding), or from another origin.
     pub(crate) fn check(
         &self,
-        peer: Peer,
+        peer: &Peer,
         target: &Uri,
         headers: &HeaderMap,
     ) -> Result<(), ServerNo> {
@@ -123,21 +123,21 @@ impl Bucket {
 
 impl Rates {
     /// Counts a request.
-    pub(crate) fn request(&self, peer: Peer) -> Result<(), ServerNo> {
+    pub(crate) fn request(&self, peer: &Peer) -> Result<(), ServerNo> {
         self.count(peer, 0, 1.0)
     }
 
     /// Counts a wrong token.
-    pub(crate) fn wrong_token(&self, peer: Peer) {
+    pub(crate) fn wrong_token(&self, peer: &Peer) {
         let _ = self.count(peer, 1, 1.0);
     }
 
     /// Refuses an address that sent too many wrong ones.
-    pub(crate) fn may_guess(&self, peer: Peer) -> Result<(), ServerNo> {
+    pub(crate) fn may_guess(&self, peer: &Peer) -> Result<(), ServerNo> {
         self.count(peer, 1, 0.0)
     }
 
-    fn count(&self, peer: Peer, which: usize, amount: f64) -> Result<(), ServerNo> {
+    fn count(&self, peer: &Peer, which: usize, amount: f64) -> Result<(), ServerNo> {
         // Who can open the socket is this user.
         let Peer::Tcp(address) = peer else {
             return Ok(());
@@ -184,7 +184,7 @@ mod tests {
             })
             .collect();
         let target = Uri::from_static("/");
-        names.check(Peer::Tcp(([127, 0, 0, 1], 9).into()), &target, &headers)
+        names.check(&Peer::Tcp(([127, 0, 0, 1], 9).into()), &target, &headers)
     }
 
     #[test]
@@ -209,12 +209,12 @@ mod tests {
         let rates = Rates::default();
         let peer = Peer::Tcp(([127, 0, 0, 1], 9).into());
         for _ in 0..20 {
-            assert_eq!(rates.may_guess(peer), Ok(()));
-            rates.wrong_token(peer);
+            assert_eq!(rates.may_guess(&peer), Ok(()));
+            rates.wrong_token(&peer);
         }
-        assert!(rates.may_guess(peer).is_err());
-        assert_eq!(rates.request(peer), Ok(()));
+        assert!(rates.may_guess(&peer).is_err());
+        assert_eq!(rates.request(&peer), Ok(()));
         let other = Peer::Tcp(([127, 0, 0, 2], 9).into());
-        assert_eq!(rates.may_guess(other), Ok(()));
+        assert_eq!(rates.may_guess(&other), Ok(()));
     }
 }

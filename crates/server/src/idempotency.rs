@@ -19,6 +19,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::runtime::Handle;
 
+/// Routes whose responses are secrets: they are not kept, and each request makes another.
+const SECRET_RESPONSES: [&str; 1] = ["newSignInLink"];
+
 /// Keys of requests that are being answered.
 #[derive(Debug, Default)]
 pub(crate) struct KeysInUse {
@@ -56,6 +59,7 @@ impl Drop for HeldKey<'_> {
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Reply {
     let key = match call.route.method {
         Method::Get => None,
+        _ if SECRET_RESPONSES.contains(&call.route.id) => None,
         Method::Post | Method::Patch | Method::Delete => call.request_id()?,
     };
     let Some(key) = key else {
@@ -80,7 +84,9 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Rep
 fn content_hash(shared: &Shared, call: &Call) -> String {
     let caller = match &call.caller {
         Caller::Agent { task, attempt } => format!("{task} {attempt}"),
-        Caller::Nobody | Caller::Person | Caller::Reader => call.caller.name().to_owned(),
+        Caller::Nobody | Caller::Person | Caller::Reader | Caller::AgentReader(_) => {
+            call.caller.name().to_owned()
+        }
     };
     let head = format!(
         "{caller}\n{} {:?} {:?}\n",

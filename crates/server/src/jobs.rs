@@ -8,6 +8,7 @@ use crate::serve::Publisher;
 use crate::talk;
 use crate::work::{Answered, Asked, Failed, Loop, Refused, Work};
 use bowline_engine::Context;
+use bowline_engine::actor::Descent;
 use bowline_engine::agents::shim;
 use bowline_engine::formats::settings::{Notify, Settings};
 use bowline_engine::machines::Timestamp;
@@ -365,6 +366,10 @@ impl Work for Working {
 
     fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
         self.jobs.ask(asked)
+    }
+
+    fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+        self.jobs.task_of_agent(descent)
     }
 
     fn agent_token(&self, text: &str) -> Option<(String, u32)> {

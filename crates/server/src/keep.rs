@@ -6,12 +6,17 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::words::{shown, system};
 use bowline_runner::core::error_chain;
 use bowline_runner::drivers::jobs::{
-    Config, Jobs, Outage, Rebuilt, Refused, UnknownAgent, rebuild, tasks_on_disk, unknown_agents,
+    Config, Health, Jobs, Outage, Rebuilt, Refused, UnknownAgent, hold_agent, rebuild,
+    tasks_on_disk, unknown_agents,
 };
 use bowline_store::{JobQuery, Sqlite, Store as _, StoreError};
 use bowline_words::message::ServeTrouble;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Between two looks for agents of unknown tasks, where one failed.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a database has beside its file.
 const SIDE_FILES: [&str; 3] = ["", "-wal", "-shm"];
@@ -182,22 +187,31 @@ pub fn leave_store(jobs: &Jobs) {
     }
 }
 
-/// Looks for agents of tasks that the store does not know, and tells of them.
+/// Looks for agents of tasks that the store does not know, holds them and tells of them. A failure is tried again.
 pub(crate) fn find_unknown_agents(jobs: &Jobs, found: &Mutex<Vec<UnknownAgent>>) {
-    let agents = match unknown_agents(&jobs.config(), &**jobs.store()) {
-        Ok(agents) => agents,
-        Err(error) => {
-            tracing::warn!(%error, "agents of unknown tasks were not looked for");
+    let agents = loop {
+        match unknown_agents(&jobs.config(), &**jobs.store()) {
+            Ok(agents) => break agents,
+            Err(error) => {
+                let error = error_chain(&error);
+                tracing::warn!(error, "agents of unknown tasks were not looked for");
+            }
+        }
+        if matches!(jobs.health(), Health::Failed(_)) {
             return;
         }
+        std::thread::sleep(LOOK_INTERVAL);
     };
     for agent in &agents {
+        let held = hold_agent(&jobs.config(), agent);
+        let held = held.map_or_else(|error| error_chain(&error), |()| "paused".to_owned());
         tracing::warn!(
             task = agent.task,
             attempt = agent.attempt,
             pid = agent.pid,
             folder = %agent.folder.display(),
-            "an agent runs for a task that the store does not know; it is left alone"
+            held,
+            "an agent runs for a task that the store does not know"
         );
     }
     *found.lock().unwrap_or_else(PoisonError::into_inner) = agents;

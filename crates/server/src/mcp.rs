@@ -84,12 +84,12 @@ impl Endpoint {
 
     /// Whose tools a request gets, and where they work.
     fn desk(&self, asked: Asked, lang: Lang) -> Result<Desk, Problem> {
-        let peer = asked.peer.ok_or(ServerNo::NoToken)?;
+        let peer = asked.peer.clone().ok_or(ServerNo::NoToken)?;
         let caller = caller(&self.shared, peer, &asked.headers)?;
         let role = match &caller {
             Caller::Nobody => return Err(ServerNo::NoToken.into()),
             Caller::Person => Role::Person,
-            Caller::Reader => Role::ReadOnly,
+            Caller::Reader | Caller::AgentReader(_) => Role::ReadOnly,
             Caller::Agent { .. } => Role::Agent,
         };
         // An agent works on files where it is, in its own rights; here they would be the server's.
@@ -139,7 +139,7 @@ fn asked(request: &Request) -> Asked {
     let query = pairs(request.uri().query().unwrap_or_default());
     let mut workspace = query.into_iter().filter(|(name, _)| name == "workspace");
     Asked {
-        peer: request.extensions().get::<Peer>().copied(),
+        peer: request.extensions().get::<Peer>().cloned(),
         headers: kept.collect(),
         workspace: workspace.next().map(|(_, id)| id),
     }
@@ -173,7 +173,7 @@ impl Tasks for Routes {
         for (name, value) in &self.asked.headers {
             request.headers_mut().insert(name, value.clone());
         }
-        if let Some(peer) = self.asked.peer {
+        if let Some(peer) = self.asked.peer.clone() {
             request.extensions_mut().insert(peer);
         }
         let mut routes = self.routes.clone();

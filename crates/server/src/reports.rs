@@ -24,7 +24,9 @@ const RETRY_AFTER_MAX_S: u64 = 7 * 24 * 60 * 60;
 fn attempt(call: &Call) -> Result<(String, u32), Problem> {
     match &call.caller {
         Caller::Agent { task, attempt } => Ok((task.clone(), *attempt)),
-        Caller::Nobody | Caller::Person | Caller::Reader => Err(ServerNo::NeedsAgent.into()),
+        Caller::Nobody | Caller::Person | Caller::Reader | Caller::AgentReader(_) => {
+            Err(ServerNo::NeedsAgent.into())
+        }
     }
 }
 

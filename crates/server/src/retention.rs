@@ -10,6 +10,8 @@ use std::time::Duration;
 const EVENTS_KEPT: u64 = 10_000;
 /// Newest responses that are repeated for the same key.
 const RESPONSES_KEPT: u64 = 5_000;
+/// Of these together.
+const RESPONSE_BYTES_KEPT: u64 = 64 << 20;
 const RESPONSE_AGE_MAX_S: i64 = 86_400;
 /// However many there are: a client that tries again does so within this time.
 const RESPONSE_AGE_MIN_S: i64 = 120;
@@ -44,6 +46,7 @@ fn retention(now: Timestamp, effects: bool) -> Retention {
     Retention {
         events: EVENTS_KEPT,
         requests: RESPONSES_KEPT,
+        request_bytes: RESPONSE_BYTES_KEPT,
         requests_from: ago(RESPONSE_AGE_MAX_S),
         requests_until: ago(RESPONSE_AGE_MIN_S),
         effects_from: effects.then(|| ago(EFFECT_AGE_MAX_S)),

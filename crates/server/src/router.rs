@@ -255,7 +255,11 @@ async fn let_in(
     lang: Lang,
 ) -> Result<Call, Problem> {
     let (parts, body) = request.into_parts();
-    let peer = *parts.extensions.get::<Peer>().ok_or(ServerNo::NoToken)?;
+    let peer = parts
+        .extensions
+        .get::<Peer>()
+        .ok_or(ServerNo::NoToken)?
+        .clone();
     let caller = caller(shared, peer, &parts.headers)?;
     permit(route, &caller)?;
     let body = match route.body {
@@ -278,11 +282,11 @@ pub(crate) fn caller(shared: &Shared, peer: Peer, headers: &HeaderMap) -> Result
     let agent = |text: &str| shared.work().ok()?.agent_token(text);
     let found = shared
         .auth
-        .caller(peer, headers, shared.clock.now().0, agent);
+        .caller(peer.clone(), headers, shared.clock.now().0, agent);
     found.map_err(|no| {
-        shared.rates.wrong_token(peer);
+        shared.rates.wrong_token(&peer);
         // A right token is never slowed down by wrong ones from the same address.
-        Problem::No(shared.rates.may_guess(peer).err().unwrap_or(no))
+        Problem::No(shared.rates.may_guess(&peer).err().unwrap_or(no))
     })
 }
 
@@ -293,13 +297,18 @@ fn permit(route: &Route, caller: &Caller) -> Result<(), Problem> {
         (Access::Read | Access::Person | Access::Agent, Caller::Nobody) => {
             Err(ServerNo::NoToken.into())
         }
-        (Access::Read, Caller::Person | Caller::Reader | Caller::Agent { .. }) => Ok(()),
+        (
+            Access::Read,
+            Caller::Person | Caller::Reader | Caller::AgentReader(_) | Caller::Agent { .. },
+        ) => Ok(()),
         (Access::Person, Caller::Person) => Ok(()),
-        (Access::Person, Caller::Reader | Caller::Agent { .. }) => {
+        (Access::Person, Caller::Reader | Caller::AgentReader(_) | Caller::Agent { .. }) => {
             Err(ServerNo::NeedsPerson { what: "do that" }.into())
         }
         (Access::Agent, Caller::Agent { .. }) => Ok(()),
-        (Access::Agent, Caller::Person | Caller::Reader) => Err(ServerNo::NeedsAgent.into()),
+        (Access::Agent, Caller::Person | Caller::Reader | Caller::AgentReader(_)) => {
+            Err(ServerNo::NeedsAgent.into())
+        }
     }
 }
 
@@ -386,8 +395,8 @@ pub(crate) async fn answer(
     let api = request.uri().path().starts_with("/api/");
     let checked = shared
         .names
-        .check(peer, request.uri(), request.headers())
-        .and_then(|()| shared.rates.request(peer));
+        .check(&peer, request.uri(), request.headers())
+        .and_then(|()| shared.rates.request(&peer));
     let mut response = match checked {
         Ok(()) => {
             request.extensions_mut().insert(peer);

@@ -14,7 +14,7 @@ use crate::{jobs, retention, router, session};
 use axum::Router;
 use axum::body::Body;
 use bowline_engine::Context;
-use bowline_engine::actor::{self, Missing, Standing};
+use bowline_engine::actor::{self, Descent, Missing, Standing};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::{Actor, Timestamp};
@@ -512,12 +512,17 @@ async fn accept_unix(shared: Arc<Shared>, router: Router, listener: UnixListener
             let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == ours);
             let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
             // Looked at while it is surely there, and on a thread that may wait.
-            let standing = match pid {
-                Some(pid) => tokio::task::spawn_blocking(move || actor::standing_of(pid)).await,
-                None => Ok(Standing::Agent),
-            };
-            let standing = standing.unwrap_or(Standing::Unshown(Missing::Ancestors));
-            connected(shared, router, stream, Peer::Socket(standing)).await;
+            let looked = tokio::task::spawn_blocking(move || match pid {
+                Some(pid) => match actor::standing_of(pid) {
+                    Standing::Agent => (Standing::Agent, actor::descent_of(pid)),
+                    other => (other, Descent::default()),
+                },
+                None => (Standing::Agent, Descent::default()),
+            });
+            let unknown = (Standing::Unshown(Missing::Ancestors), Descent::default());
+            let (standing, descent) = looked.await.unwrap_or(unknown);
+            let peer = Peer::Socket(standing, Arc::new(descent));
+            connected(shared, router, stream, peer).await;
         });
     }
 }
@@ -543,6 +548,7 @@ where
     let answering = Arc::clone(&shared);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (shared, router) = (Arc::clone(&answering), router.clone());
+        let peer = peer.clone();
         async move {
             let request = request.map(Body::new);
             let response = router::answer(shared, router, peer, request).await;

@@ -18,7 +18,7 @@ pub(crate) fn get(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (role, task_id) = match &call.caller {
         Caller::Person => (Role::Person, None),
         Caller::Agent { task, .. } => (Role::Agent, Some(task.clone())),
-        Caller::Nobody | Caller::Reader => (Role::Agent, None),
+        Caller::Nobody | Caller::Reader | Caller::AgentReader(_) => (Role::Agent, None),
     };
     let session = Session {
         role,

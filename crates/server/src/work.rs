@@ -1,6 +1,7 @@
 //! What the server needs of the loop that decides about jobs. Synchronous: handlers wait on their own threads.
 
 pub use crate::diff::ReviewChanges;
+use bowline_engine::actor::Descent;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::drivers::jobs::{
@@ -35,6 +36,11 @@ pub trait Work: Send + Sync + 'static {
 
     /// Whose token that is: task and attempt, while that attempt is the present one.
     fn agent_token(&self, text: &str) -> Option<(String, u32)>;
+
+    /// The task of an agent that shows no token of its own.
+    fn task_of_agent(&self, _descent: &Descent) -> Option<String> {
+        None
+    }
 
     /// The folder a job works in, once there is one.
     fn workspace(&self, row: &JobRow) -> Option<PathBuf>;

@@ -178,6 +178,8 @@ pub struct Retention {
     pub events: u64,
     /// Newest answers to requests.
     pub requests: u64,
+    /// Bytes of the newest answers to requests.
+    pub request_bytes: u64,
     /// Answers that are older go however few they are.
     pub requests_from: Timestamp,
     /// Answers that are younger stay however many they are.

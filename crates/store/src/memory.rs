@@ -256,12 +256,20 @@ impl Store for Memory {
         let mut newest: Vec<_> = tables
             .requests
             .iter()
-            .map(|(id, (at, _))| (std::cmp::Reverse(*at), id.clone()))
+            .map(|(id, (at, answer))| {
+                (
+                    std::cmp::Reverse(*at),
+                    id.clone(),
+                    answer.answer.to_string().len() as u64,
+                )
+            })
             .collect();
         newest.sort();
-        for (rank, (std::cmp::Reverse(at), id)) in (0..).zip(newest) {
-            let beyond: bool = rank >= kept.requests && at < kept.requests_until;
-            if beyond || at < kept.requests_from {
+        let mut bytes = 0;
+        for (rank, (std::cmp::Reverse(at), id, length)) in (0..).zip(newest) {
+            bytes += length;
+            let beyond: bool = rank >= kept.requests || bytes > kept.request_bytes;
+            if beyond && at < kept.requests_until || at < kept.requests_from {
                 tables.requests.remove(&id);
             }
         }

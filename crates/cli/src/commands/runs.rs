@@ -135,6 +135,9 @@ impl Screen for Lines<'_> {
                 (Tone::Bad, said)
             }
             Told::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
+            Told::NothingValid { id, seconds } => {
+                (Tone::Busy, Said::RunNothingValid { id, seconds })
+            }
             Told::Leaving => (Tone::Busy, Said::RunLeaving),
         };
         let output = self.output;

@@ -46,7 +46,12 @@ fn flip(path: &Path, from: u64) {
     file.write_all_at(&flipped, from).unwrap();
 }
 
-fn nodes(server: &Server) -> Value {
+/// The head of every page but the first.
+fn page_heads(store: &[u8]) -> Vec<usize> {
+    (1..store.len() / 4_096).map(|page| page * 4_096).collect()
+}
+
+fn get(server: &Server, path: &str) -> Value {
     let token = server.world.read("data/token");
     let ran = std::process::Command::new("curl")
         .args([
@@ -54,7 +59,7 @@ fn nodes(server: &Server) -> Value {
             "-H",
             &format!("Authorization: Bearer {}", token.trim()),
         ])
-        .arg(format!("{}{NODES}", server.url))
+        .arg(format!("{}{path}", server.url))
         .output()
         .unwrap();
     serde_json::from_slice(&ran.stdout).unwrap()
@@ -63,11 +68,21 @@ fn nodes(server: &Server) -> Value {
 fn unknown_agents(server: &Server, wanted: usize) -> Vec<Value> {
     let mut seen = Value::Null;
     let found = bowline_test_support::wait_until(std::time::Duration::from_secs(60), || {
-        seen = nodes(server)["items"][0]["unknownAgents"].clone();
+        seen = get(server, NODES)["items"][0]["unknownAgents"].clone();
         seen.as_array().is_some_and(|it| it.len() == wanted)
     });
     assert!(found, "{seen}");
     seen.as_array().cloned().unwrap_or_default()
+}
+
+/// Waits until a process is stopped.
+fn until_stopped(pid: i64) {
+    let mut stat = String::new();
+    let stopped = bowline_test_support::wait_until(std::time::Duration::from_secs(60), || {
+        stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    });
+    assert!(stopped, "{stat}");
 }
 
 #[test]
@@ -79,7 +94,7 @@ fn a_damaged_store_names_rebuild_which_sets_it_aside_and_finds_the_tasks() {
         let bytes = std::fs::read(&store).unwrap();
         // The head of every page, or the states of tasks.
         let places: Vec<usize> = match in_rows {
-            false => (1..bytes.len() / 4_096).map(|page| page * 4_096).collect(),
+            false => page_heads(&bytes),
             true => {
                 let state = b"\"title\":";
                 let all = bytes.windows(state.len()).enumerate();
@@ -119,6 +134,32 @@ fn a_damaged_store_names_rebuild_which_sets_it_aside_and_finds_the_tasks() {
 }
 
 #[test]
+fn a_store_damaged_in_use_ends_the_server_with_70_and_no_agent() {
+    let (mut server, task) = asked();
+    // All of it is in the file, and nothing of it in memory.
+    server.stop();
+    server.start("");
+    let pid = get(&server, &format!("/api/tasks/{task}/agent"))["pid"].clone();
+    let alive = || Path::new(&format!("/proc/{pid}/stat")).exists();
+    assert!(alive(), "{pid}");
+    let store = server.world.path("data/store.sqlite");
+    for place in page_heads(&std::fs::read(&store).unwrap()) {
+        flip(&store, place as u64);
+    }
+    let ended = bowline_test_support::wait_until(std::time::Duration::from_secs(60), || {
+        let line = "task --data data new --title Tea --type custom --description Tea --submit";
+        server.run(line);
+        server.child.try_wait().unwrap().is_some()
+    });
+    let told = server.world.read("serve.err");
+    assert!(ended, "{told}");
+    assert_eq!(server.child.wait().unwrap().code(), Some(70), "{told}");
+    assert!(told.contains("error[store_damaged]"), "{told}");
+    assert!(told.contains("data/store.sqlite"), "{told}");
+    assert!(alive(), "{told}");
+}
+
+#[test]
 fn a_lost_store_is_not_begun_anew_without_a_decision_and_its_agents_are_held() {
     let (mut server, task) = asked();
     server.kill();
@@ -155,17 +196,20 @@ fn a_lost_store_is_not_begun_anew_without_a_decision_and_its_agents_are_held() {
     let agents = unknown_agents(&server, 1);
     assert_eq!(agents[0]["taskId"], task);
     let pid = agents[0]["pid"].as_i64().unwrap();
-    let alive = || Path::new(&format!("/proc/{pid}")).exists();
-    assert!(alive());
+    until_stopped(pid);
     server.kill();
     server.start("--start-empty");
     assert_eq!(unknown_agents(&server, 1)[0]["pid"], pid, "it is not ended");
+    until_stopped(pid);
     server.kill();
     server.start("--rebuild");
     let told = server.world.read("serve.err");
     assert!(told.contains("1 task(s) found again, 0 not"), "{told}");
     unknown_agents(&server, 0);
     server.until(INBOX, asks);
+    server.done(&format!("task --data data answer {task} green"));
+    let show = format!("task --data data show {task}");
+    server.until(&show, |it| it["status"] == "completed");
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub struct Node {
     pub started_at: String,
     /// The version of its program.
     pub version: String,
-    /// Agents that run for tasks which the store does not know. They are left alone.
+    /// Agents that run for tasks which the store does not know. They are paused.
     pub unknown_agents: Vec<UnknownAgent>,
 }
 

@@ -8,6 +8,54 @@ const TAIL_BYTES: usize = 2 << 10;
 /// A line that is longer says nothing.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// How long a client that speaks a protocol may take to send its first valid message before people are told.
+const FIRST_MESSAGE_MS_MAX: i64 = 30_000;
+
+/// Waits for the first valid message of an attempt; people are told once when it is late.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstMessage {
+    /// Since when it is awaited; nothing when it came, or people were told.
+    since_ms: Option<i64>,
+}
+
+impl FirstMessage {
+    /// Of an attempt that begins now.
+    pub fn awaited(now_ms: i64) -> FirstMessage {
+        FirstMessage {
+            since_ms: Some(now_ms),
+        }
+    }
+
+    /// The same for a client with this protocol: plain text has no valid messages to wait for.
+    pub fn awaited_from(protocol: Protocol, now_ms: i64) -> FirstMessage {
+        FirstMessage {
+            since_ms: Some(now_ms).filter(|_| protocol != Protocol::Markers),
+        }
+    }
+
+    /// Of an attempt that is heard already.
+    pub fn arrived() -> FirstMessage {
+        FirstMessage { since_ms: None }
+    }
+
+    /// When it is late.
+    pub fn due_ms(&self) -> Option<i64> {
+        Some(self.since_ms?.saturating_add(FIRST_MESSAGE_MS_MAX))
+    }
+
+    /// The seconds without a message, once, when it is late.
+    pub fn overdue_s(&mut self, now_ms: i64) -> Option<i64> {
+        self.due_ms().filter(|due| *due <= now_ms)?;
+        self.since_ms = None;
+        Some(FIRST_MESSAGE_MS_MAX / 1_000)
+    }
+}
+
+/// Whether an event is a message that its protocol knows.
+pub fn is_valid(event: &Event<'_>) -> bool {
+    !matches!(event.what, What::Malformed(_) | What::ProtocolError(_))
+}
+
 /// What of an agent's output counts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Word {
@@ -89,9 +137,7 @@ impl Hearing {
         if self.protocol == Protocol::Markers {
             self.bytes(bytes, &mut words);
         }
-        let invalid =
-            |event: &Event<'_>| matches!(event.what, What::Malformed(_) | What::ProtocolError(_));
-        if events.iter().any(|event| !invalid(event)) {
+        if events.iter().any(is_valid) {
             words.push(Word::Valid);
         }
         for event in events {

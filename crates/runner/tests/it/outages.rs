@@ -11,9 +11,9 @@ use bowline_store::{
 use bowline_test_support::wait_until;
 use serde_json::Value;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A write succeeds so soon after a failure.
 const RECOVERY: Duration = Duration::from_secs(5);
@@ -27,10 +27,11 @@ enum Fault {
     DiskFull,
 }
 
-/// A store of which chosen calls fail: those from `from` on, `count` of them.
+/// A store of which chosen calls fail: those from `from` on, `count` of them, or all until a moment.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     store: Sqlite,
+    until: Mutex<Option<Instant>>,
     fault: Fault,
     from: AtomicU64,
     count: AtomicU64,
@@ -41,6 +42,7 @@ impl FaultyStore {
     fn open(path: &Path, fault: Fault) -> FaultyStore {
         FaultyStore {
             store: Sqlite::open(path).unwrap(),
+            until: Mutex::default(),
             fault,
             from: AtomicU64::new(u64::MAX),
             count: AtomicU64::new(0),
@@ -58,7 +60,10 @@ impl FaultyStore {
     fn call(&self) -> Result<(), StoreError> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let from = self.from.load(Ordering::SeqCst);
-        if call < from || call - from >= self.count.load(Ordering::SeqCst) {
+        let until = *self.until.lock().unwrap();
+        let lasts = until.is_some_and(|until| Instant::now() < until);
+        let armed = call >= from && call - from < self.count.load(Ordering::SeqCst);
+        if !lasts && !armed {
             return Ok(());
         }
         Err(match self.fault {
@@ -184,6 +189,18 @@ fn after_any_failed_call_of_the_store_the_next_write_succeeds() {
 #[test]
 fn after_a_full_disk_at_any_call_of_the_store_the_next_write_succeeds() {
     every_call_in_turn(Fault::DiskFull);
+}
+
+#[test]
+fn a_fault_of_one_second_does_not_end_the_loop() {
+    let (world, store) = World::over(QUICK, |path| FaultyStore::open(path, Fault::Broken));
+    let end = Instant::now() + Duration::from_secs(1);
+    *store.until.lock().unwrap() = Some(end);
+    insist(&world, "make", &create()).unwrap();
+    assert!(Instant::now() >= end, "nothing failed");
+    assert_eq!(world.jobs().health(), Health::Ready);
+    let restarts = world.jobs().failures().restarts.load(Ordering::Relaxed);
+    assert!(restarts > 1, "{restarts}");
 }
 
 #[test]

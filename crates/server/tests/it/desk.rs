@@ -1,6 +1,7 @@
 //! A desk that decides about jobs with the real machine and keeps them in the real store, and has no agents: a test says what
 //! agents would.
 
+use bowline_engine::actor::Descent;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{
     Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, QuestionStatus, Refusal,
@@ -10,7 +11,7 @@ use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
 use bowline_server::work::ReviewChanges;
-use bowline_server::work::{Answered, Asked, Refused, Wish, Work};
+use bowline_server::work::{Answered, Asked, Loop, Refused, Wish, Work};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
     About, Advance, Change, CheckpointRow, DependencyRow, EventKind, JobRow, Memory, NewEvent,
@@ -34,6 +35,7 @@ pub(crate) struct Desk {
     folder: PathBuf,
     /// Values that were given.
     pub(crate) values: Mutex<Vec<String>>,
+    pub(crate) health: Mutex<Loop>,
 }
 
 impl Desk {
@@ -460,6 +462,16 @@ impl Work for Desk {
         (text == AGENT_TOKEN).then(|| ("task_agent".to_owned(), 1))
     }
 
+    fn health(&self) -> Loop {
+        self.health.lock().unwrap().clone()
+    }
+
+    /// Taken at its word: real shims are in the tests of the command line.
+    fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+        let (task, _) = descent.attempts.first()?.rsplit_once('-')?;
+        Some(task.to_owned())
+    }
+
     fn workspace(&self, row: &JobRow) -> Option<PathBuf> {
         Some(self.folder.join("workspaces").join(&row.id))
     }
@@ -581,6 +593,7 @@ impl World {
             count: AtomicU64::new(1),
             folder: folder.path().to_owned(),
             values: Mutex::default(),
+            health: Mutex::new(Loop::Ready),
         });
         let (url, link) = (server.url().to_owned(), server.sign_in_link().unwrap());
         let stopper = server.stopper();

@@ -76,6 +76,7 @@ fn what_is_not_kept_any_more_is_said() {
     let kept = Retention {
         events: 1,
         requests: 0,
+        request_bytes: u64::MAX,
         requests_from: Timestamp(0),
         requests_until: Timestamp(0),
         effects_from: None,

@@ -578,6 +578,32 @@ fn on_the_socket_it_counts_who_asks() {
     let agent: &[(&str, &str)] = &[("CLAUDECODE", "1"), ("BOWLINE_ACTOR", "person")];
     assert_eq!(role(&agent[..1], &bearer), "agent");
     assert_eq!(role(agent, &bearer), "agent");
+    // It reads its own task and what that one depends on; nothing of tasks where none is found.
+    world.desk.put_running("task_before");
+    world.desk.put_running("task_other");
+    let mut states = JobMachine::states().into_iter();
+    let (_, mut job) = states.find(|(name, _)| *name == "running").unwrap();
+    job.depends_on = vec!["task_before".into()];
+    world.desk.put("task_agent", &job);
+    let own: &[(&str, &str)] = &[("BOWLINE_ATTEMPT", "task_agent-1")];
+    for (variables, token) in [(own, ""), (own, bearer.as_str()), (&agent[..1], "")] {
+        let reads = |what: &str| ask(variables, token, &format!("GET /api/{what}"));
+        let found = variables == own;
+        for (task, wanted) in [("agent", found), ("before", found), ("other", false)] {
+            let status = reads(&format!("tasks/task_{task}")).0;
+            assert_eq!(
+                status,
+                if wanted { 200 } else { 404 },
+                "{task} {variables:?}"
+            );
+        }
+        let listed = reads("tasks").1["items"].as_array().unwrap().len();
+        assert_eq!(listed, if found { 2 } else { 0 });
+        assert_eq!(reads("stats").0, 403);
+        assert_eq!(reads("nodes").0, 200);
+        assert_eq!(reads("workspaces").0, 200);
+    }
+    assert_eq!(ask(&[], "", "GET /api/tasks/task_other").0, 200);
     // Every sixth of a person's verbs, so that it does not take all day; over TCP all of them are tried above.
     for route in ROUTES
         .iter()

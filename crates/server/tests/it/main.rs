@@ -10,6 +10,7 @@ mod careless;
 mod desk;
 mod events;
 mod files;
+mod health;
 mod hostile;
 mod mcp;
 mod taken;

@@ -470,8 +470,13 @@ impl Store for Sqlite {
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
         let connection = self.writer.connection();
-        let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        merged.map_err(|it| cause(&self.path, StoreError::failed(it)))
+        let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        match merged.map_err(|it| cause(&self.path, StoreError::failed(it)))? {
+            false => Ok(()),
+            true => Err(StoreError::Locked {
+                path: self.path.display().to_string(),
+            }),
+        }
     }
 
     fn backup(&self, to: &Path) -> Result<(), StoreError> {

@@ -359,9 +359,13 @@ pub(super) fn prune(connection: &mut Connection, kept: &Retention) -> Result<Pru
         let events = db.execute(sql, params![floor, next, NO_JOB])?;
         db.execute("UPDATE feed SET floor = ?1", [next])?;
         let sql = "DELETE FROM request WHERE at < ?1 OR (at < ?2 AND id IN
-            (SELECT id FROM request ORDER BY at DESC, id LIMIT -1 OFFSET ?3))";
+            (SELECT id FROM
+                (SELECT id, row_number() OVER newest AS rank, sum(octet_length(answer)) OVER newest AS bytes
+                 FROM request WINDOW newest AS (ORDER BY at DESC, id))
+             WHERE rank > ?3 OR bytes > ?4))";
         let (from, until) = (kept.requests_from.0, kept.requests_until.0);
-        let requests = db.execute(sql, params![from, until, int(kept.requests)])?;
+        let (count, bytes) = (int(kept.requests), int(kept.request_bytes));
+        let requests = db.execute(sql, params![from, until, count, bytes])?;
         let mut effects = 0;
         if let Some(from) = kept.effects_from {
             let sql = "DELETE FROM effect WHERE at < ?1 AND open = 0";

@@ -347,6 +347,7 @@ fn lists_are_by_age_and_can_be_cut_filtered_and_gone_on_with() {
 const ALL: Retention = Retention {
     events: u64::MAX,
     requests: u64::MAX,
+    request_bytes: u64::MAX,
     requests_from: Timestamp(0),
     requests_until: Timestamp(0),
     effects_from: None,
@@ -415,7 +416,7 @@ fn old_events_of_removed_jobs_are_deleted_and_the_feed_says_from_where_it_is_who
 }
 
 #[test]
-fn answers_to_requests_are_kept_by_number_and_by_age() {
+fn answers_to_requests_are_kept_by_number_bytes_and_age() {
     every_store(|store| {
         for (index, id) in ["r-1", "r-2", "r-3", "r-4"].into_iter().enumerate() {
             let mut step = create(&format!("task_{index}"), "Tea");
@@ -442,6 +443,16 @@ fn answers_to_requests_are_kept_by_number_and_by_age() {
         };
         assert_eq!(store.prune(&many).unwrap().requests, 1);
         assert_eq!(known(), ["r-3", "r-4"], "a young one stays");
+        let answer = store.request("r-4").unwrap().unwrap().to_string();
+        let large = |request_bytes| Retention {
+            request_bytes,
+            requests_until: at(4),
+            ..ALL
+        };
+        let two = 2 * answer.len() as u64;
+        assert_eq!(store.prune(&large(two)).unwrap().requests, 0);
+        assert_eq!(store.prune(&large(two - 1)).unwrap().requests, 1);
+        assert_eq!(known(), ["r-4"]);
     });
 }
 

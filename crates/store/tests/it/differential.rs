@@ -166,6 +166,7 @@ proptest! {
                 let kept = Retention {
                     events: before.unsigned_abs() % 7,
                     requests: before.unsigned_abs() % 3,
+                    request_bytes: before.unsigned_abs() % 97,
                     requests_from: Timestamp(before - 10),
                     requests_until: Timestamp(before),
                     effects_from: (before % 2 == 0).then_some(Timestamp(before)),

@@ -97,6 +97,21 @@ fn a_copy_replaces_nothing_and_a_merged_log_leaves_one_file() {
 }
 
 #[test]
+fn a_log_that_another_program_reads_is_not_called_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM job").unwrap();
+    apply(&store, create("task_b", "Tea"));
+    let refused = store.merge_log().unwrap_err();
+    assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
+    drop(reader);
+    store.merge_log().unwrap();
+}
+
+#[test]
 fn damaged_pages_are_found_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");

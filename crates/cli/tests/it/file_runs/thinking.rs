@@ -124,6 +124,17 @@ fn one_stage_alone_can_be_asked_for() {
 }
 
 #[test]
+fn a_client_that_sends_no_valid_message_is_told_about_after_30_seconds() {
+    let agent = "echo 'usage: client [options]'; [ $BOWLINE_TRY = 1 ] && sleep 32; exit 3\n";
+    let world = project(agent, "protocol = \"claude-stream-json\"\n");
+    task(&world, "tasks/ferries", "ferries-001");
+    let (text, code) = ran(&world, "thinking --dir tasks/ferries run");
+    assert_eq!(code, Some(1), "{text}");
+    let told = "planning: its client has sent no valid message for 30 seconds";
+    assert_eq!(text.matches(told).count(), 1, "{text}");
+}
+
+#[test]
 fn a_stage_that_keeps_failing_waits_for_a_person() {
     let world = project("echo 'no sources' >&2; exit 3", "");
     task(&world, "tasks/ferries", "ferries-001");

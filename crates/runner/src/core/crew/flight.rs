@@ -4,7 +4,7 @@ use super::{Crew, Outcome, Told, Unit, Work, file_name};
 use crate::core::attempts::{Begin, Known, Voice, raw};
 use crate::core::breakers::one_more;
 use crate::core::clients::{Ask, Client};
-use crate::core::hearing::{Hearing, Word};
+use crate::core::hearing::{FirstMessage, Hearing, Word};
 use crate::core::note::{Note, Reply, Stage};
 use crate::core::tidy::{ATTEMPTS, PROMPTS, RESULTS};
 use crate::core::why::Why;
@@ -29,6 +29,7 @@ pub(super) struct Flight {
     /// Since when its attempt runs.
     pub(super) since_ms: i64,
     pub(super) heard_ms: i64,
+    pub(super) first_message: FirstMessage,
     /// How long its try may take.
     pub(super) time_ms: Option<i64>,
     /// Why we ended it.
@@ -60,6 +61,7 @@ impl Flight {
             hearing: Hearing::new(protocol),
             since_ms: now,
             heard_ms: now,
+            first_message: FirstMessage::awaited_from(protocol, now),
             time_ms: None,
             ended: None,
             client: String::new(),
@@ -208,7 +210,8 @@ impl<W: Work> Crew<'_, W> {
         let mut learnt = false;
         for word in words {
             match word {
-                Word::Something | Word::Valid | Word::Complete | Word::Promise => {}
+                Word::Something | Word::Complete | Word::Promise => {}
+                Word::Valid => flight.first_message = FirstMessage::arrived(),
                 Word::Line(line) => {
                     if let Some(why) = failure(&line, id) {
                         flight.failed = Some(Why::said(why));
@@ -317,9 +320,16 @@ impl<W: Work> Crew<'_, W> {
         self.remember(id, &note)
     }
 
-    /// Ends agents whose time is over.
+    /// Ends agents whose time is over, and tells of clients that have sent no valid message in time.
     pub(super) fn look(&mut self) {
         let now = self.now_ms();
+        let running = self.flights.iter_mut();
+        let running = running.filter(|(_, flight)| flight.runs() && flight.ended.is_none());
+        let late = running
+            .filter_map(|(id, flight)| Some((id.clone(), flight.first_message.overdue_s(now)?)));
+        for (id, seconds) in late.collect::<Vec<_>>() {
+            self.told(Told::NothingValid { id, seconds });
+        }
         let ids: Vec<String> = self.flights.keys().cloned().collect();
         for id in ids {
             let Some(flight) = self.flights.get_mut(&id) else {

@@ -277,6 +277,7 @@ impl<W: Work> Crew<'_, W> {
                 Some(flight.heard_ms.saturating_add(self.breakers.silent_ms)),
                 left.map(|left| flight.since_ms.saturating_add(left)),
                 worked.map(|left| flight.since_ms.saturating_add(left)),
+                flight.first_message.due_ms(),
             ];
             deadlines.into_iter().flatten().min().filter(|_| running)
         });

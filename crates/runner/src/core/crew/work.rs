@@ -154,6 +154,13 @@ pub enum Told {
         /// For how long.
         seconds: i64,
     },
+    /// A client has sent no message that its protocol knows.
+    NothingValid {
+        /// Of what.
+        id: String,
+        /// For so long.
+        seconds: i64,
+    },
     /// Somebody wants the run to leave; asked once more, it ends its agents too.
     Leaving,
 }

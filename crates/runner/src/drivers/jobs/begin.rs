@@ -8,6 +8,7 @@ use super::types::Verifier;
 use super::{AgentSpec, attempt_id, folders, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
+use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
 use bowline_formats::job::{Carry, Wire as _};
@@ -69,7 +70,11 @@ impl Desk {
         if let Ok(token) = std::fs::read_to_string(self.config.token(&id)) {
             self.know(token, row, attempt);
         }
-        self.live.insert(id.clone(), live(row, attempt, false));
+        let mut found = live(row, attempt, false);
+        if present && resume == Resume::default() {
+            found.first_message = self.first_message(row);
+        }
+        self.live.insert(id.clone(), found);
         let known = Known {
             folder,
             fence: u64::from(attempt),
@@ -103,6 +108,12 @@ impl Desk {
         self.config
             .agents
             .get(name.unwrap_or(&self.config.default_agent))
+    }
+
+    fn first_message(&self, row: &JobRow) -> FirstMessage {
+        let protocol = self.agent(row).map(|agent| agent.protocol);
+        let now_ms = self.now().0.saturating_mul(1_000);
+        FirstMessage::awaited_from(protocol.unwrap_or(Protocol::Markers), now_ms)
     }
 
     fn voice(&self, row: &JobRow) -> Voice {
@@ -179,6 +190,7 @@ impl Desk {
         spec.fence = u64::from(row.job.attempt);
         let mut here = live(row, row.job.attempt, false);
         here.begun_here = true;
+        here.first_message = self.first_message(row);
         self.live.insert(id.to_owned(), here);
         let begin = Begin {
             folder: self.config.attempt(id),
@@ -525,6 +537,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         verifies,
         since: 0,
         begun_here: false,
+        first_message: FirstMessage::arrived(),
         unwritten: None,
         told: Vec::new(),
         read: 0,

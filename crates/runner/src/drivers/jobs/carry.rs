@@ -378,12 +378,9 @@ impl Desk {
 
     /// Removes what a forgotten job left, once no worker has its files in hand.
     pub(super) fn remove_files(&mut self, row: JobRow, reply: Reply) {
-        // One that looks at a phase is ended with its folder.
-        let waits = |(_, until): &(u32, Timestamp)| until.0 < i64::MAX;
-        let in_hand = self.busy.contains(&row.id)
-            && !self.verifying.contains_key(&row.id)
-            && !self.held.get(&row.id).is_some_and(waits);
-        match in_hand {
+        self.held.remove(&row.id);
+        self.busy.remove(&row.id);
+        match self.workshop.is_in_hand(&row.id) {
             true => drop(self.leaving.insert(row.id.clone(), (row, reply))),
             false => self.workshop.remove(row, reply),
         }
@@ -393,7 +390,6 @@ impl Desk {
     pub(super) fn finished(&mut self, finished: Finished) {
         let Finished { effect, job, what } = finished;
         if let Some((row, reply)) = self.leaving.remove(&job) {
-            self.busy.remove(&job);
             self.workshop.remove(row, reply);
             return;
         }

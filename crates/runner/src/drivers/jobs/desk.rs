@@ -11,6 +11,7 @@ use super::wish::{Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
 use crate::core::attempts::{Attempts, News};
+use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
@@ -38,6 +39,8 @@ pub(super) enum Input {
     Asked(Box<Asked>, Reply),
     News(News),
     Finished(Box<Finished>),
+    /// Somebody else found the store damaged.
+    Damaged(Outage),
     Stop(Sender<()>),
 }
 
@@ -58,6 +61,7 @@ pub(super) struct Live {
     pub(super) since: i64,
     /// Started by this process, which then knows why it could not be.
     pub(super) begun_here: bool,
+    pub(super) first_message: FirstMessage,
     /// Output that was read, and whose place is not durable.
     pub(super) unwritten: Option<(u64, Resume)>,
     /// What it was handed and has not read, and the number up to which it has read.
@@ -227,11 +231,11 @@ impl Desk {
     }
 
     /// Removes what is left of tasks that the store has forgotten and an earlier process did not come to remove.
-    fn finish_removals(&self) -> Result<(), StoreError> {
+    fn finish_removals(&mut self) -> Result<(), StoreError> {
         for row in folders::noted_removals(&self.config) {
             match self.store.job(&row.id)? {
                 Some(_) => folders::forget_removal(&self.config, &row.id),
-                None => self.workshop.remove(row, Box::new(|_| {})),
+                None => self.remove_files(row, Box::new(|_| {})),
             }
         }
         Ok(())
@@ -296,10 +300,12 @@ impl Desk {
                     self.land();
                     self.finished(*finished);
                 }
+                Input::Damaged(outage) => drop(self.broken.get_or_insert(outage)),
                 Input::Stop(answer) => stop = Some(answer),
             }
         }
         self.write_places();
+        self.tell_of_silent_clients();
         self.settle_down();
         if stop.is_some() {
             self.commit();

@@ -203,6 +203,11 @@ pub(super) fn forget_removal(config: &Config, id: &str) {
     let _ = std::fs::remove_file(removals(config).join(id));
 }
 
+/// Whether a task has such a note.
+pub(super) fn is_removal_noted(config: &Config, id: &str) -> bool {
+    removals(config).join(id).exists()
+}
+
 /// The tasks with such a note, with what is needed to remove what they left.
 pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
     let notes = std::fs::read_dir(removals(config)).into_iter().flatten();
@@ -265,6 +270,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
     let _ = std::fs::remove_file(&index);
     // Of a git that was killed.
     let _ = std::fs::remove_file(index.with_extension("index.lock"));
+    let _ = std::fs::remove_file(index.with_extension("index.exclude"));
     let app = app::folder(&config.data, &row.id);
     for start in app::starts(&app) {
         rebuild::end(start.folder());

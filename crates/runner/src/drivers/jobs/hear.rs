@@ -7,18 +7,22 @@ use super::desk::Desk;
 use super::flight::After;
 use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
+use crate::core::hearing::{FirstMessage, is_valid};
 use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::check::is_protected;
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
+use bowline_formats::time::utc;
+use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
     Command, Dependency, Life, Marker, PausedBy, Permission, Process, Question, StepAt, TimerKind,
 };
 use bowline_store::{
-    Advance, Change, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody, Resource,
-    TimerChange,
+    Advance, Change, EventKind, JobRow, NewEvent, Next, PermissionRow, QuestionRow, Record,
+    RecordBody, Resource, TimerChange,
 };
+use serde_json::json;
 use std::sync::Arc;
 
 /// Bytes of output whose place is written down at once.
@@ -102,6 +106,11 @@ impl Desk {
             self.count_late(row, number, events);
             return;
         }
+        if events.iter().any(is_valid)
+            && let Some(live) = self.live.get_mut(id)
+        {
+            live.first_message = FirstMessage::arrived();
+        }
         let mut caused = false;
         for event in events {
             caused |= self.hear_event(job, number, event);
@@ -181,6 +190,48 @@ impl Desk {
             resume,
         };
         self.stage(advance, after);
+    }
+
+    /// Tells of clients that have sent no valid message in time.
+    pub(super) fn tell_of_silent_clients(&mut self) {
+        let now_ms = self.now().0.saturating_mul(1_000);
+        let late = self.live.values_mut().filter_map(|live| {
+            let seconds = live.first_message.overdue_s(now_ms)?;
+            Some((live.job.clone(), live.number, seconds))
+        });
+        let late: Vec<_> = late.collect();
+        if !late.is_empty() {
+            self.land();
+        }
+        for (job, attempt, seconds) in late {
+            let Ok(row) = self.row(&job) else { continue };
+            let message = format!(
+                "the client has sent no valid message for {seconds} seconds; the task's log has what it printed"
+            );
+            let marker = Marker::ErrorNotify { message };
+            if row.job.life == Life::Running
+                && let Ok(mut change) = self.step(&row, Command::Said { attempt, marker })
+            {
+                let status = row.job.agent_status().name();
+                let line = Transition {
+                    timestamp: utc(self.now()),
+                    task_id: job,
+                    line_type: LINE_TYPE.into(),
+                    entity: "agent".into(),
+                    from: Some(status.into()),
+                    to: status.into(),
+                    trigger: "NO_VALID_MESSAGE".into(),
+                    metadata: json!({ "seconds": seconds }),
+                    sequence: 0,
+                };
+                change.events.push(NewEvent {
+                    kind: EventKind::Transition,
+                    // Texts and numbers: they always have a spelling.
+                    body: serde_json::to_value(line).unwrap_or_default(),
+                });
+                self.stage_change(change);
+            }
+        }
     }
 
     /// One thing an agent said; says whether something came of it.

@@ -61,13 +61,15 @@ pub use app::App;
 pub use first_state::first_state_ref;
 pub use folders::{is_passed_over, is_private};
 pub use named_workspace::WorkspaceFault;
+use outage::WatchedStore;
 pub use outage::{Failures, Health, Outage};
 pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
-pub use unknown_agents::{UnknownAgent, still_alive, unknown_agents};
+pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
+use bowline_engine::actor::Descent;
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::{Protocol, Resume};
 use bowline_machines::job::{Limits, Process};
@@ -282,7 +284,7 @@ impl Jobs {
             shift: shift.clone(),
             listeners: listeners.clone(),
             config: shared.clone(),
-            store: store.clone(),
+            store: Arc::new(WatchedStore::shared(store.clone(), shift.clone())),
             key: key.clone(),
             tokens: tokens.clone(),
             claims: SharedClaims::default(),
@@ -294,6 +296,7 @@ impl Jobs {
             drop(done.put(Input::Finished(Box::new(finished))));
         });
         let workshop = Arc::new(workshop.map_err(|error| Outage::of(&error))?);
+        let (reopened, data) = (store.clone(), current(&shared).data.clone());
         let open = move |shift: &Arc<Shift>| {
             let mut desk = Desk::open(
                 shared.clone(),
@@ -308,7 +311,6 @@ impl Jobs {
             Ok(desk)
         };
         let desk = open(&shift)?;
-        let (reopened, data) = (jobs.store.clone(), current(&jobs.config).data.clone());
         let stay = move || {
             let stopped = shift.stay(desk, &|| {
                 if let Some(resource) = is_exhausted(&data) {
@@ -440,6 +442,21 @@ impl Jobs {
         let job = self.store.job(&task).ok().flatten()?.job;
         let present = job.attempt == attempt && job.process == Process::Live;
         present.then_some((task, attempt))
+    }
+
+    /// The task of an agent that is not shown by a token: one whose shim is among its ancestors.
+    pub fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+        let config = self.config();
+        descent.attempts.iter().find_map(|name| {
+            let (task, number) = name.rsplit_once('-')?;
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+            if number.is_empty() || !name.chars().all(plain) {
+                return None;
+            }
+            let attempt = Attempt::open(&config.attempt(name)).ok()?;
+            let shim = u32::try_from(Handle::attach(&attempt, 0).ok()?.hello().shim).ok()?;
+            descent.processes.contains(&shim).then(|| task.to_owned())
+        })
     }
 
     /// What the attempts of a job printed: a file each, the oldest first.

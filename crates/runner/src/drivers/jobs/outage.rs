@@ -1,6 +1,8 @@
 //! Failures of the loop that decides, and how it gets over them.
 
 use super::Refused;
+use super::desk::Input;
+use super::shift::Shift;
 use crate::core::error_chain;
 use bowline_store::{
     Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Outcome,
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 /// How often the loop is started anew within [`RESTART_WINDOW`] before the process is given up.
 const RESTARTS_MAX: usize = 3;
 const RESTART_WINDOW: Duration = Duration::from_secs(60);
+/// The pause before the first of them; each further one waits twice as long.
+const RESTART_PAUSE: Duration = Duration::from_millis(250);
 
 /// Why nothing can be decided at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,23 +94,26 @@ pub struct Failures {
 pub(super) struct Restarts(Vec<Instant>);
 
 impl Restarts {
-    /// Counts one more; false where there were too many.
-    pub(super) fn allow(&mut self, now: Instant) -> bool {
+    /// Counts one more and returns the pause before it; nothing where there were too many.
+    pub(super) fn allow(&mut self, now: Instant) -> Option<Duration> {
         self.0
             .retain(|at| now.saturating_duration_since(*at) < RESTART_WINDOW);
-        let allowed = self.0.len() < RESTARTS_MAX;
-        if allowed {
-            self.0.push(now);
+        let earlier = self.0.len();
+        if earlier == RESTARTS_MAX {
+            return None;
         }
-        allowed
+        self.0.push(now);
+        Some(RESTART_PAUSE * (1 << earlier))
     }
 }
 
-/// A store that remembers its first failure: what was decided after a read that failed must not be committed.
+/// A store that remembers its first failure: what was decided after a read that failed must not be committed. One that others
+/// than the dispatcher use tells it of damage: a read that fails elsewhere may be the first to meet it.
 #[derive(Debug)]
 pub(super) struct WatchedStore {
     store: Arc<dyn Store>,
     failure: Mutex<Option<Outage>>,
+    shift: Option<Arc<Shift>>,
 }
 
 impl WatchedStore {
@@ -114,6 +121,15 @@ impl WatchedStore {
         WatchedStore {
             store,
             failure: Mutex::new(None),
+            shift: None,
+        }
+    }
+
+    /// The store for others than the dispatcher.
+    pub(super) fn shared(store: Arc<dyn Store>, shift: Arc<Shift>) -> WatchedStore {
+        WatchedStore {
+            shift: Some(shift),
+            ..WatchedStore::new(store)
         }
     }
 
@@ -128,8 +144,15 @@ impl WatchedStore {
             // One row that cannot be read is a matter of its task alone.
             && !matches!(error, StoreError::Damaged { .. })
         {
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert_with(|| Outage::of(error));
+            let Some(shift) = &self.shift else {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert_with(|| Outage::of(error));
+                return answer;
+            };
+            if matches!(error, StoreError::DamagedFile { .. }) {
+                // A dispatcher that has ended knows.
+                let _ = shift.put(Input::Damaged(Outage::of(error)));
+            }
         }
         answer
     }
@@ -143,6 +166,14 @@ impl Store for WatchedStore {
     // Its answer comes later, and is looked at by the caller.
     fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
         self.store.advance_soon(steps, ready)
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
+        self.store.reopen()
+    }
+
+    fn merge_log(&self) -> Result<(), StoreError> {
+        self.store.merge_log()
     }
 
     fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError> {

@@ -7,6 +7,7 @@
 
 use super::folder_claims::real_path;
 use super::follow::timer_key;
+use super::unknown_agents::order;
 use super::wish::Refused;
 use super::workshop::check;
 use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
@@ -435,10 +436,7 @@ pub(super) fn end(folder: &Path) {
     let Ok(mut handle) = Handle::attach(&attempt, 0) else {
         return;
     };
-    let status = handle.last_status();
-    let (fence, generation) = (status.fence, status.generation + 1);
-    handle.set_fence(fence);
-    if handle.want(Want::Ended, generation).is_err() {
+    if order(&mut handle, Want::Ended).is_err() {
         return;
     }
     let begun = Instant::now();

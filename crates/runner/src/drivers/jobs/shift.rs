@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Turns for others that whoever asks takes.
 const TURNS_MAX: usize = 8;
 /// Between two looks whether what the machine lacks is there again.
-const OUTAGE_LOOK_MS: u64 = 250;
+const OUTAGE_LOOK: Duration = Duration::from_millis(250);
 
 /// What is called whenever the health of the loop changes.
 type OnHealth = Box<dyn Fn(Health) + Send + Sync>;
@@ -163,8 +163,8 @@ impl Shift {
         })
     }
 
-    /// Starts anew from what is durable. What the machine lacks is waited for; any other failure may happen a few times. Nothing
-    /// once it was stopped or has failed for good.
+    /// Starts anew from what is durable. What the machine lacks is waited for; any other failure may happen a few times, with
+    /// growing pauses. Nothing once it was stopped or has failed for good.
     fn recover(
         &self,
         old: Option<Desk>,
@@ -176,18 +176,25 @@ impl Shift {
             desk.close(outage.clone());
         }
         loop {
-            if !self.wait_out(&outage) {
-                return None;
-            }
-            if outage.resource.is_none() && !restarts.allow(Instant::now()) {
+            self.report_outage(&outage);
+            let pause = match outage.resource {
+                Some(_) => Some(OUTAGE_LOOK),
+                None => restarts.allow(Instant::now()),
+            };
+            let Some(pause) = pause else {
                 self.give_up();
+                return None;
+            };
+            if !self.wait_out(&outage, pause) {
                 return None;
             }
             self.failures.restarts.fetch_add(1, Ordering::Relaxed);
             let opened = catch_unwind(AssertUnwindSafe(|| {
                 // News for the desk before: whatever they told is read again.
                 let mut inbox = self.inbox();
-                inbox.inputs.retain(|it| !matches!(it, Input::News(_)));
+                inbox
+                    .inputs
+                    .retain(|it| !matches!(it, Input::News(_) | Input::Damaged(_)));
                 drop(inbox);
                 let mut desk = reopen()?;
                 desk.resume();
@@ -204,23 +211,24 @@ impl Shift {
         }
     }
 
-    /// Refuses whoever asks while the machine lacks what is needed. False once somebody wants it to stop.
-    fn wait_out(&self, outage: &Outage) -> bool {
-        let mut inbox = self.inbox();
-        let before = inbox.outage.replace(outage.clone());
-        drop(inbox);
+    fn report_outage(&self, outage: &Outage) {
+        let before = self.inbox().outage.replace(outage.clone());
         if before.as_ref() != Some(outage) {
             self.tell_health();
         }
+    }
+
+    /// Waits before the next start. Requests are refused meanwhile where the machine lacks what they need, else they wait, too.
+    /// False once somebody wants it to stop.
+    fn wait_out(&self, outage: &Outage, pause: Duration) -> bool {
         let mut inbox = self.inbox();
         if outage.resource.is_some() {
             inbox.refuse_all(outage);
-            let pause = Duration::from_millis(OUTAGE_LOOK_MS);
-            let waited = self
-                .come
-                .wait_timeout_while(inbox, pause, |it| !it.wants_stop());
-            inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        let waited = self
+            .come
+            .wait_timeout_while(inbox, pause, |it| !it.wants_stop());
+        let inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
         if inbox.wants_stop() {
             drop(inbox);
             self.end();
@@ -326,7 +334,7 @@ impl Inbox {
         for input in std::mem::take(&mut self.inputs) {
             match input {
                 Input::Asked(_, reply) => reply(Err(outage.clone().into())),
-                Input::News(_) | Input::Finished(_) | Input::Stop(_) => {
+                Input::News(_) | Input::Finished(_) | Input::Damaged(_) | Input::Stop(_) => {
                     self.inputs.push_back(input);
                 }
             }

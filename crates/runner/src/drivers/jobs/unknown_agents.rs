@@ -1,10 +1,12 @@
-//! Agents that run for tasks which the store does not know: after a lost store, or one that was put back. They are shown, and
-//! left alone.
+//! Agents that run for tasks which the store does not know: after a lost store, or one that was put back. They are shown and
+//! held: paused until a person decides.
 
-use super::Config;
+use super::{Config, folders};
 use bowline_store::{Store, StoreError};
-use bowline_supervisor::{Attempt, Condition, Handle};
+use bowline_supervisor::{Attempt, Condition, Error, Handle, Want};
+use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// An agent of a task that the store does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,16 +23,21 @@ pub struct UnknownAgent {
 
 /// Looks for live agents whose task the store does not know.
 pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownAgent>, StoreError> {
+    let failed = |error| StoreError::Failed(Arc::new(error));
     let mut found = Vec::new();
-    let folders = std::fs::read_dir(config.data.join("attempts"));
-    for entry in folders.into_iter().flatten().flatten() {
-        let Ok(name) = entry.file_name().into_string() else {
+    let attempts = match std::fs::read_dir(config.data.join("attempts")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+        attempts => attempts.map_err(failed)?,
+    };
+    for entry in attempts {
+        let Ok(name) = entry.map_err(failed)?.file_name().into_string() else {
             continue;
         };
         let Some((task, _)) = name.rsplit_once('-') else {
             continue;
         };
-        if store.job(task)?.is_some() {
+        // The agent of a task that a person removed is being ended.
+        if store.job(task)?.is_some() || folders::is_removal_noted(config, task) {
             continue;
         }
         let task = task.to_owned();
@@ -43,6 +50,21 @@ pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownA
 /// The same agent, looked at again; nothing when it has ended.
 pub fn still_alive(config: &Config, known: &UnknownAgent) -> Option<UnknownAgent> {
     live_agent(config, known.attempt.clone(), known.task.clone())
+}
+
+/// Orders an unknown agent to pause. Its shim sees to it, also without a server.
+pub fn hold_agent(config: &Config, known: &UnknownAgent) -> Result<(), Error> {
+    let attempt = Attempt::open(&config.attempt(&known.attempt))?;
+    let mut handle = Handle::attach(&attempt, 0)?;
+    order(&mut handle, Want::Paused)
+}
+
+/// Orders an agent that nobody else gives orders to.
+pub(super) fn order(handle: &mut Handle, want: Want) -> Result<(), Error> {
+    let status = handle.last_status();
+    let (fence, generation) = (status.fence, status.generation + 1);
+    handle.set_fence(fence);
+    handle.want(want, generation).map(drop)
 }
 
 fn live_agent(config: &Config, name: String, task: String) -> Option<UnknownAgent> {

@@ -11,7 +11,7 @@ use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
 use bowline_store::{CheckpointRow, JobRow, Resource};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -125,6 +125,8 @@ pub(super) trait Bench: Send {
     fn give(&self, task: Task);
     /// The folder of a job says what has become of it, soon.
     fn describe(&self, row: JobRow, at: Timestamp);
+    /// Whether a worker has files of a job in hand: its result is still to come.
+    fn is_in_hand(&self, job: &str) -> bool;
     /// What a forgotten job left on the disk goes; then it is answered.
     fn remove(&self, row: JobRow, reply: Reply);
 }
@@ -132,7 +134,8 @@ pub(super) trait Bench: Send {
 impl Bench for Arc<Workshop> {
     fn give(&self, task: Task) {
         // Still in hand for a desk before this one: its result will come.
-        if self.in_hand().insert(task.effect()) {
+        let (effect, job) = (task.effect(), task.job().to_owned());
+        if self.in_hand().insert(effect, job).is_none() {
             // The threads live as long as this.
             let _ = self.tasks.send(task);
         }
@@ -142,6 +145,10 @@ impl Bench for Arc<Workshop> {
         self.folders.describe(row, at);
     }
 
+    fn is_in_hand(&self, job: &str) -> bool {
+        self.in_hand().values().any(|of| of == job)
+    }
+
     fn remove(&self, row: JobRow, reply: Reply) {
         self.folders.remove(row, reply);
     }
@@ -149,8 +156,8 @@ impl Bench for Arc<Workshop> {
 
 pub(super) struct Workshop {
     tasks: Sender<Task>,
-    /// Effects that were given and are not finished.
-    in_hand: Arc<Mutex<BTreeSet<u64>>>,
+    /// Effects that were given and are not finished, with their jobs.
+    in_hand: Arc<Mutex<BTreeMap<u64, String>>>,
     folders: Folders,
 }
 
@@ -161,7 +168,7 @@ impl Workshop {
     ) -> std::io::Result<Workshop> {
         let (tasks, inbox) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
-        let in_hand = Arc::new(Mutex::new(BTreeSet::new()));
+        let in_hand = Arc::new(Mutex::new(BTreeMap::new()));
         let of_threads = in_hand.clone();
         let done = Arc::new(move |finished: Finished| {
             let mut in_hand = of_threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +190,7 @@ impl Workshop {
         })
     }
 
-    fn in_hand(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+    fn in_hand(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -218,7 +225,7 @@ impl Task {
         }
     }
 
-    fn job(&self) -> &str {
+    pub(super) fn job(&self) -> &str {
         match self {
             Task::Snapshot { row, .. } => &row.id,
             Task::Check { job, .. }
@@ -355,6 +362,8 @@ pin core.trustctime true
 pin core.checkStat default
 pin core.ignoreStat false
 pin core.sparseCheckout false
+ignored=$(git config --global --type=path --get core.excludesFile || printf %s "${XDG_CONFIG_HOME:-${HOME:-}/.config}/git/ignore")
+pin core.excludesFile "$ignored"
 filters=$(git config --show-scope --includes --name-only --get-regexp '^filter[.]' 2> /dev/null || :)
 while IFS="$(printf '\t')" read -r scope key; do
   case $scope in local | worktree) pin "$key" '' ;; esac
@@ -397,6 +406,17 @@ pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, Strin
     Ok(side)
 }
 
+/// Adds what settings of the repository hide. Rules of `info/exclude` count as they were before the first agent; a `.gitignore`
+/// that hides itself is added.
+const ADD_HIDDEN: &str = r#"
+others() { git ls-files -z --others "$@" ':(exclude).checkpoints' ':(exclude).metadata'; }
+add() { sed -z 's|/$||' | git update-index -z --add --stdin; }
+set -- --exclude-per-directory=.gitignore --exclude-from="$rules"
+if [ -r "$ignored" ]; then set -- "$@" --exclude-from="$ignored"; fi
+others "$@" -- . | add
+others --ignored --exclude-standard --directory -- ':(glob)**/.gitignore' | sed -z '/\/$/d' | add
+"#;
+
 /// Saves the files of a workspace under a hidden ref, untracked ones too, ignored ones never.
 pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
     let workspace = config.workspace(row);
@@ -407,7 +427,10 @@ pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<Str
         // A git of ours takes a minute at most: an older lock is of one that was killed.
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
          find \"$GIT_INDEX_FILE.lock\" -mmin +1 -delete 2> /dev/null || :\n\
+         rules=$GIT_INDEX_FILE.exclude\n\
+         [ -e \"$rules\" ] || cp \"$(git rev-parse --git-path info/exclude)\" \"$rules\" 2> /dev/null || : > \"$rules\"\n\
          git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n\
+         {ADD_HIDDEN}\
          tree=$(git write-tree)\n\
          commit=$(git commit-tree -m {} \"$tree\")\n\
          git update-ref {} \"$commit\"\n",

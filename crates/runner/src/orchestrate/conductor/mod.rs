@@ -9,6 +9,7 @@ mod starts;
 use super::note::{Note, Stage};
 use super::ports::{Event, Job, Life, Overlap, Ports, Told, Trouble, Wish};
 use crate::core::breakers::{Breakers, Starts, one_more};
+use crate::core::hearing::FirstMessage;
 use crate::core::ladder::{Verdict, climb};
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
@@ -29,8 +30,6 @@ const BLOCKED_TRIES_MAX: u32 = 15;
 const BACKOFF_MS_MAX: i64 = 60_000;
 /// Between two looks at a machine that has too little of something.
 const SHORT_MS: i64 = 5_000;
-/// How long a client may take to its first valid message before people are told.
-const FIRST_MESSAGE_MS_MAX: i64 = 30_000;
 /// Errors of git in one worktree, before it is made anew.
 const GIT_ERRORS_MAX: u32 = 2;
 /// Attempts of one task in a row that never began, before that counts as a failure.
@@ -95,8 +94,7 @@ struct Flight {
     /// Something is in the way; tried again then.
     blocked: Option<(i64, u32)>,
     not_begun: u32,
-    /// A valid message came, or people were told that none did.
-    spoke: bool,
+    first_message: FirstMessage,
 }
 
 impl Flight {
@@ -114,7 +112,7 @@ impl Flight {
             usd: 0.0,
             blocked: None,
             not_begun: 0,
-            spoke: false,
+            first_message: FirstMessage::awaited(now),
         }
     }
 
@@ -415,7 +413,10 @@ impl Conductor {
                 flight.blocked.map(|(at, _)| at),
                 deadline(flight.heard_ms, Some(self.rules.breakers.silent_ms)),
                 deadline(flight.since_ms, left),
-                deadline(flight.since_ms, Some(FIRST_MESSAGE_MS_MAX)).filter(|_| !flight.spoke),
+                flight
+                    .first_message
+                    .due_ms()
+                    .filter(|_| running && !self.paused),
             ]
         });
         let resting = self.resting.values().copied().map(Some);
@@ -476,12 +477,11 @@ impl Conductor {
         if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {
             return Ok(());
         }
-        if !flight.spoke && now - flight.since_ms >= FIRST_MESSAGE_MS_MAX {
-            flight.spoke = true;
-            if ports.speaks_protocol(id) {
-                let (id, seconds) = (id.clone(), FIRST_MESSAGE_MS_MAX / 1_000);
-                ports.tell(Told::NothingValid { id, seconds });
-            }
+        if let Some(seconds) = flight.first_message.overdue_s(now)
+            && ports.speaks_protocol(id)
+        {
+            let id = id.clone();
+            ports.tell(Told::NothingValid { id, seconds });
         }
         let worked = flight.note.worked_ms + (now - flight.since_ms);
         let reason = if now - flight.heard_ms >= breakers.silent_ms {

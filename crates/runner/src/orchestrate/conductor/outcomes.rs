@@ -23,7 +23,7 @@ impl Conductor {
         for word in words {
             match word {
                 Word::Something | Word::Line(_) => {}
-                Word::Valid => flight.spoke = true,
+                Word::Valid => flight.first_message = FirstMessage::arrived(),
                 Word::Complete => flight.done = true,
                 Word::Failed(reason) => flight.failed = Some(Why::said(&reason)),
                 Word::Promise => flight.promised = true,

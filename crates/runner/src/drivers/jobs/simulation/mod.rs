@@ -3,6 +3,7 @@
 //! for twice. Nothing acknowledged is lost, no attempt starts twice or beside another, and every task ends.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod removals;
 mod run;
 mod world;
 

@@ -1,0 +1,50 @@
+//! What a server tells of itself while nothing can be decided.
+
+use crate::desk::World;
+use bowline_runner::drivers::jobs::Outage;
+use bowline_server::work::Loop;
+use bowline_store::Resource;
+use serde_json::json;
+
+#[test]
+fn a_server_that_cannot_write_is_not_ready_and_says_why() {
+    let world = World::new();
+    let outage = |resource| Outage {
+        resource,
+        is_damage: resource.is_none(),
+        reason: "the store data/store.sqlite cannot be written".into(),
+    };
+    let (full, damaged) = (outage(Some(Resource::Disk)), outage(None));
+    for (health, is_full) in [
+        (Loop::Recovering(full), 1),
+        (Loop::Recovering(damaged.clone()), 0),
+        (Loop::Failed(damaged), 0),
+    ] {
+        *world.desk.health.lock().unwrap() = health;
+        let ready = world.get("/readyz");
+        let reason = "the store data/store.sqlite cannot be written";
+        let told = json!({ "status": "failing", "reason": reason });
+        assert_eq!((ready.status, ready.json()), (503, told));
+        assert_eq!(world.get("/healthz").status, 200);
+        let metrics = world.get("/metrics");
+        let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+        for line in [
+            "bowline_writes_available 0".to_owned(),
+            format!("bowline_disk_full {is_full}"),
+        ] {
+            assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
+        }
+    }
+    *world.desk.health.lock().unwrap() = Loop::Ready;
+    let ready = world.get("/readyz");
+    assert_eq!(
+        (ready.status, ready.json()["status"].clone()),
+        (200, json!("ok"))
+    );
+    let metrics = world.get("/metrics");
+    let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+    assert!(
+        metrics.contains("\nbowline_writes_available 1\n"),
+        "{metrics}"
+    );
+}
