@@ -1,6 +1,6 @@
 //! Tasks of Backlog.md: a Markdown file with front matter for each.
 
-use super::{Draft, Found, Imported, Refused, text};
+use super::{Draft, Found, Imported, Refused, is_over, text};
 use crate::tasks_md::Progress;
 use bowline_words::message::Unplaced;
 use serde_json::Value;
@@ -155,7 +155,7 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
 fn status(draft: &mut Draft, entry: &Entry, last: Option<&str>, found: &mut Found) {
     let status = entry.status.to_lowercase();
     let done = entry.completed
-        || DONE.contains(&status.as_str())
+        || is_over(&status)
         || last.is_some_and(|last| last.to_lowercase() == status);
     draft.progress = match status.as_str() {
         _ if done => Progress::Done,
@@ -165,9 +165,10 @@ fn status(draft: &mut Draft, entry: &Entry, last: Option<&str>, found: &mut Foun
     let plain = ["", "to do", "todo", "in progress"].contains(&status.as_str());
     if !plain && !DONE.contains(&status.as_str()) {
         draft.keep("status", &entry.status);
-        found.unplaced.push(Unplaced::StatusInText {
-            id: draft.key.clone(),
-            status: entry.status.clone(),
+        let (id, status) = (draft.key.clone(), entry.status.clone());
+        found.unplaced.push(match done {
+            true => Unplaced::CountsAsDone { id, status },
+            false => Unplaced::StatusInText { id, status },
         });
     }
 }

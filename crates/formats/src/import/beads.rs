@@ -1,6 +1,6 @@
 //! `issues.jsonl` of beads: one issue a line.
 
-use super::{Draft, Found, Imported, Refused, text};
+use super::{Draft, Found, Imported, Refused, is_over, status_word, text};
 use crate::tasks_md::Progress;
 use bowline_words::message::Unplaced;
 use serde_json::{Map, Value};
@@ -24,29 +24,6 @@ const KEPT: [&str; 13] = [
 ];
 /// What has a place of its own.
 const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
-
-/// Words of issues that nobody works on any more: done, or given up.
-const CLOSED: [&str; 19] = [
-    "closed",
-    "done",
-    "complete",
-    "completed",
-    "finished",
-    "resolved",
-    "fixed",
-    "merged",
-    "shipped",
-    "cancelled",
-    "canceled",
-    "wontfix",
-    "wont_fix",
-    "won't_fix",
-    "rejected",
-    "abandoned",
-    "duplicate",
-    "obsolete",
-    "archived",
-];
 
 /// Reads `issues.jsonl`.
 ///
@@ -246,12 +223,11 @@ fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
 
 /// How far a status word says that an issue is. What was given up is done: nothing waits for it.
 fn progress_of(status: &str) -> Progress {
-    let word = status.to_ascii_lowercase().replace(['-', ' '], "_");
-    match word.as_str() {
+    match status_word(status).as_str() {
         "in_progress" | "started" | "doing" | "active" | "review" | "in_review" | "hooked" => {
             Progress::InProgress
         }
-        it if CLOSED.contains(&it) => Progress::Done,
+        _ if is_over(status) => Progress::Done,
         _ => Progress::Open,
     }
 }

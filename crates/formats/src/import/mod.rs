@@ -23,6 +23,47 @@ pub use spec_kit::spec_kit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 pub use task_master::{current_tag, task_master};
 
+/// Words for what nobody works on any more: done, or given up.
+const OVER: [&str; 26] = [
+    "closed",
+    "done",
+    "complete",
+    "completed",
+    "finished",
+    "resolved",
+    "fixed",
+    "merged",
+    "shipped",
+    "cancelled",
+    "canceled",
+    "wontfix",
+    "wont_fix",
+    "wont_do",
+    "rejected",
+    "declined",
+    "invalid",
+    "dropped",
+    "abandoned",
+    "superseded",
+    "not_planned",
+    "duplicate",
+    "duplicated",
+    "obsolete",
+    "archived",
+    "deleted",
+];
+
+/// A status as one word, whatever a program puts between its parts.
+fn status_word(status: &str) -> String {
+    let word = status.trim().to_lowercase().replace(['-', ' '], "_");
+    word.replace(['\'', '\u{2019}'], "")
+}
+
+/// Whether a status says that nobody works on a task any more. What was given up counts as done: nothing waits for it.
+fn is_over(status: &str) -> bool {
+    OVER.contains(&status_word(status).as_str())
+}
+
 named! {
     /// A program whose tasks can be taken over.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! `tasks.json` of task-master: tags with tasks, and tasks with parts.
 
-use super::{Draft, Found, Imported, Refused, text};
+use super::{Draft, Found, Imported, Refused, is_over, text};
 use crate::tasks_md::Progress;
 use bowline_words::message::Unplaced;
 use serde_json::Value;
@@ -262,7 +262,7 @@ impl Tag<'_> {
             "in-progress" | "in_progress" => (Progress::InProgress, false),
             "review" => (Progress::InProgress, true),
             "done" | "completed" => (Progress::Done, false),
-            "cancelled" | "canceled" => (Progress::Done, true),
+            _ if is_over(&status) => (Progress::Done, true),
             _ => (Progress::Open, true),
         };
         draft.progress = progress;
