@@ -16,6 +16,24 @@ const PLAN: &str = "\
 
 const CHECKS: &str = "checks = [[\"sh\", \"-c\", \"test ! -e red\"]]\n";
 
+/// Reads of the repository neither ignore what is ours nor touch anything else of git's.
+#[test]
+fn verify_writes_nothing_into_the_repository() {
+    let world = project(PLAN, "exit 1\n", CHECKS);
+    world.quietly("orchestrate init", 0);
+    for id in ["T0.1", "T1.1"] {
+        world.quietly(&format!("orchestrate start {id}"), 0);
+        world.quietly(&format!("orchestrate complete {id}"), 0);
+        if id == "T0.1" {
+            world.quietly("orchestrate phase finish 0", 0);
+        }
+    }
+    world.write(".git/info/exclude", "# theirs\n");
+    let before = world.everything();
+    world.run("orchestrate verify");
+    assert_eq!(before, world.everything());
+}
+
 #[test]
 fn the_work_of_a_phase_has_its_worktree_and_lands_when_it_is_finished() {
     let world = project(PLAN, "exit 1\n", CHECKS);

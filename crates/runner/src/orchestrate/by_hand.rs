@@ -46,7 +46,10 @@ fn place_of(
         return Ok(None);
     }
     match here(context, orchestration, run) {
-        Ok(Some(here)) => here.repo.stand(&here.place(orchestration, phase)),
+        Ok(Some(here)) => {
+            here.repo.prepare()?;
+            here.repo.stand(&here.place(orchestration, phase))
+        }
         // Before the first commit there is nothing that a branch could begin at.
         Ok(None) | Err(Error::NoCommit { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -74,6 +77,7 @@ pub fn finish_phase(
     let Some(here) = here(context, orchestration, run)? else {
         return alone(context);
     };
+    here.repo.prepare()?;
     let failed = |why: Option<Why>| Error::NoMerge {
         phase,
         why: why.map_or(Reason::Nothing, |why| why.reason),

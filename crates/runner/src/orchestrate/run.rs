@@ -159,6 +159,9 @@ pub fn run(
     let started_at = owned.run().started_at();
     let plan = owned.plan();
     let repo = open_repo(context, orchestration, started_at, plan, &settings, landing)?;
+    if let Some(repo) = &repo {
+        repo.prepare()?;
+    }
     let (heard, events) = channel();
     let jobs = match &repo {
         Some(repo) => Some(Jobs::begin(repo, &heard).map_err(thread_failed)?),

@@ -146,8 +146,6 @@ impl Repo {
         let common = PathBuf::from(common);
         let records = GitRecords::open(&side.join("git"));
         let records = records.map_err(|error| failed("make a folder", &error))?;
-        // No git of an earlier run is alive, as this one has the file that all of them hold.
-        records.sweep(&common);
         let git = git.in_folder(&top).with_a_name();
         let git = git.recorded_in(records.clone(), &common);
         let target = match target {
@@ -174,7 +172,7 @@ impl Repo {
             .as_deref()
             .and_then(|plan| plan.strip_prefix(&top).ok());
         let plan = plan.map(|plan| plan.to_string_lossy().into_owned());
-        let repo = Repo {
+        Ok(Some(Repo {
             git,
             root: root.to_owned(),
             prefix,
@@ -187,9 +185,15 @@ impl Repo {
             run: run.to_owned(),
             places: Places::open(side, run),
             customs,
-        };
-        repo.exclude()?;
-        Ok(Some(repo))
+        }))
+    }
+
+    /// Readies the repository for work: removes the locks of our own gits that were killed, and has git ignore what is ours.
+    /// Whatever only reads leaves it away.
+    pub fn prepare(&self) -> Result<(), Error> {
+        // No git of an earlier run is alive, as this one has the file that all of them hold.
+        self.records.sweep(&self.common);
+        self.exclude()
     }
 
     /// The same for another thread.
