@@ -284,3 +284,31 @@ fn a_link_out_of_the_tree_is_no_evidence() {
         assert!(told.contains("out (link out of the tree)"), "{told}");
     }
 }
+
+/// The interpreter of a virtual environment lies outside. Without git nothing says that it is not the project's.
+#[test]
+fn a_virtual_environment_is_left_out_once_git_ignores_it() {
+    let world = TestEnvironment::new();
+    world.write(
+        "bowline.toml",
+        "[develop.gates.review_clean_pass]\nrun = 'test -L venv/bin/python'\n",
+    );
+    std::fs::create_dir_all(world.path("venv/bin")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/env", world.path("venv/bin/python")).unwrap();
+    let began = |world: &TestEnvironment| {
+        world.quietly("develop start 'Ferry times'", 0);
+        world.quietly("develop review", 0);
+    };
+    began(&world);
+    let told = world.talk(PASS, 1);
+    assert!(told.contains("error[outside_tree]"), "{told}");
+    assert!(told.contains("venv/bin/python"), "{told}");
+    assert!(told.contains("'git init'"), "the way out: {told}");
+    world.quietly("develop reset", 0);
+    world.write(".gitignore", "/venv/\n.develop-workflow/\n");
+    world.git(&["init", "-q"]);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    began(&world);
+    world.quietly(PASS, 0);
+}

@@ -80,7 +80,7 @@ table! {
         NotEndedYet { id, seconds } => "attempt {id} has not ended after {seconds} s: something of it is left" / "it goes on being ended; look with 'bowline attach'";
         AgentNotStarted { id, why } => "the agent of attempt {id} could not be started: {why}" / "check the command, its folder and its sandbox";
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
-        OutsideTree { changes } => "a command would test what is not in the tree, so it would be no evidence: {0}" [Change::first(changes, En)] / "commit in the submodule; let links lead to places inside the tree, or have git ignore them";
+        OutsideTree { changes } => "a command would test what is not in the tree, so it would be no evidence: {0}" [Change::first(changes, En)] / "commit in the submodule; let links lead to places inside the tree, or have git ignore them, as for a virtual environment ('git init' first where there is no repository)";
         NoSigningSandbox { why } => "nothing is signed: the command could read the signing key ({why})" / "a person may accept that with --unsandboxed-signing, which the evidence then says; else use Linux 5.13 or newer, and a key outside of what agents may read";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";
         RootThroughLink { link, target } => "{link} is a link out of a folder that agents write: it leads to {target}" / "remove the link, or name the place it leads to if that is what you want";

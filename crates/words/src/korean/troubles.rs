@@ -99,7 +99,7 @@ table! {
         NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
         AgentNotStarted { id, why } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)] / "명령, 폴더, 샌드박스를 확인하세요";
         NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [reason.say(Ko)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
-        OutsideTree { changes } => "작업 트리에 없는 것을 시험하게 되어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "서브모듈 안에서 커밋하고, 링크는 트리 안으로 이어지게 하거나 git이 무시하게 하세요";
+        OutsideTree { changes } => "작업 트리에 없는 것을 시험하게 되어 증거가 되지 않습니다: {0}" [Change::first(changes, Ko)] / "서브모듈 안에서 커밋하고, 링크는 트리 안으로 이어지게 하거나 가상 환경처럼 git이 무시하게 하세요(저장소가 없으면 먼저 'git init')";
         NoSigningSandbox { why } => "명령이 서명 키를 읽을 수 있어 서명하지 않습니다({why})" / "사람이 --unsandboxed-signing으로 받아들일 수 있고, 그 사실이 증거에 남습니다. 아니면 Linux 5.13 이상을 쓰고, 키를 에이전트가 읽을 수 없는 곳에 두세요";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
         RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
