@@ -222,3 +222,27 @@ fn on_a_terminal_start_asks_what_to_do_with_an_open_run() {
         assert_eq!(feature(&world), "Ferry times REVIEW");
     }
 }
+
+/// No hook sees what a script of an agent's runs: the engine itself asks whose move it is.
+#[test]
+fn a_script_of_an_agents_cannot_run_init_while_a_gate_is_closed() {
+    let world = TestEnvironment::implementing();
+    world.quietly("develop gate reset review_clean_pass", 0);
+    crate::environment::write_executable(
+        &world.path("build.sh"),
+        "#!/bin/sh\nexec \"$BOWLINE\" init --agent claude\n",
+    );
+    let before = world.everything();
+    let output = world
+        .program("./build.sh")
+        .env("BOWLINE", env!("CARGO_BIN_EXE_bowline"))
+        .env("CLAUDECODE", "1")
+        .env_remove("BOWLINE_ACTOR")
+        .output()
+        .unwrap();
+    let told = crate::environment::text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("error[needs_person]"), "{told}");
+    assert_eq!(before, world.everything(), "nothing is written");
+    world.quietly("init --agent claude", 0);
+}

@@ -68,7 +68,10 @@ fn in_pr_a_push_of_another_tree_is_held() {
     let remote = gated.0.root().join("remote.git");
     let remote = remote.to_str().unwrap();
     gated.git(&["init", "-q", "--bare", remote], true);
-    gated.git(&["push", "-q", remote, "HEAD~0:refs/heads/old"], false);
+    let told = denied(&gated, &["push", "-q", remote, "HEAD~0:refs/heads/old"]);
+    for file in ["code.ok", "src.txt"] {
+        assert!(told.contains(file), "{file} differs: {told}");
+    }
     gated.git(&["add", "-A"], true);
     gated.git(&["commit", "-qm", "what was tested"], true);
     gated.git(&["push", "-q", remote, "HEAD:refs/heads/new"], true);

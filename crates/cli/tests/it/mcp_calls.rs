@@ -2,8 +2,11 @@
 
 use crate::environment::TestEnvironment;
 use crate::mcp::{BOUND, Client};
+use crate::serve::Server;
 use bowline_test_support::wait_until;
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -210,4 +213,68 @@ fn another_tree_is_not_given_the_result_of_a_run() {
     assert_eq!(told["to"], "open", "{told}");
     one.end();
     other.end();
+}
+
+/// Asks the server for the gate and leaves the connection open.
+fn ask_server_for_gate(server: &Server, progress_token: Option<&str>) -> TcpStream {
+    let mut params =
+        json!({ "name": "develop_gate_pass", "arguments": { "gate": "review_clean_pass" } });
+    if let Some(token) = progress_token {
+        params["_meta"] = json!({ "progressToken": token });
+    }
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let (body, token) = (body.to_string(), server.world.read("data/token"));
+    let address = server.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(BOUND)).unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+         MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n{body}",
+        token.trim(),
+        body.len()
+    )
+    .unwrap();
+    stream
+}
+
+/// A connection that ends takes the call back, whether progress was told on it or nothing yet.
+#[test]
+fn a_connection_of_the_server_that_ends_ends_the_command() {
+    let world = reviewing(WAITS);
+    let state = world.root().join("home/state");
+    let own = TestEnvironment::new().with("XDG_STATE_HOME", state.to_str().unwrap());
+    let server = Server::with(own, &format!("--workspace {}", world.path("").display()));
+    for progress_token in [None, Some("progress-1")] {
+        let before = starts(&world).len();
+        let stream = ask_server_for_gate(&server, progress_token);
+        assert!(wait_until(BOUND, || starts(&world).len() == before + 1));
+        if let Some(token) = progress_token {
+            let lines = BufReader::new(&stream).lines().map(Result::unwrap);
+            let told = lines
+                .filter(|line| line.contains("notifications/progress"))
+                .take(2);
+            let told: Vec<String> = told.collect();
+            assert_eq!(told.len(), 2);
+            assert!(told.iter().all(|line| line.contains(token)), "{told:?}");
+        }
+        drop(stream);
+        let process = format!("/proc/{}", starts(&world)[before]);
+        assert!(wait_until(BOUND, || !Path::new(&process).exists()));
+    }
+    world.write("out/go", "");
+    // Whoever asks again waits for what is left of the calls before.
+    let stream = ask_server_for_gate(&server, None);
+    let lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    let opened = lines
+        .into_iter()
+        .any(|line| line.contains("review_clean_pass"));
+    assert!(opened && is_open(&world));
+    let evidence = std::fs::read_to_string(world.run_folder().join("evidence.jsonl")).unwrap();
+    assert_eq!(
+        evidence.lines().count(),
+        1,
+        "cancelled runs are no evidence"
+    );
 }

@@ -1,6 +1,7 @@
 //! `history`, `undo` and `restore`.
 
 use crate::environment::{THINKING, TestEnvironment};
+use bowline_engine::statefiles::{Change, Layout, Request, StateFile};
 
 #[test]
 fn history() {
@@ -51,4 +52,26 @@ fn an_agent_may_not_go_back() {
     let before = world.everything();
     check!(world.session(&["undo", "restore 1 --lang ko", "undo --json"]));
     assert_eq!(before, world.everything());
+}
+
+#[test]
+fn history_and_restore_say_where_a_history_begins_and_why() {
+    let world = TestEnvironment::planned();
+    let text = world.read(THINKING);
+    let file = StateFile::new(Layout::new(world.path(THINKING))).with_journal_bytes_max(8 * 1024);
+    for number in 0..300 {
+        let text = text.replace("an essay", &format!("an essay of {number} pages"));
+        let update = |_: &_| Ok::<_, std::convert::Infallible>(Some(Change::to(text.clone())));
+        file.update(&Request::default(), update).unwrap();
+    }
+    let told = world.run("history thinking");
+    let begins = "only the current journal and the one before it are kept";
+    assert!(
+        told.contains("the history begins with transition "),
+        "{told}"
+    );
+    assert!(told.contains(begins), "{told}");
+    let told = world.talk("restore thinking 1", 3);
+    assert!(told.contains("has no transition 1 any more"), "{told}");
+    assert!(told.contains(begins), "{told}");
 }

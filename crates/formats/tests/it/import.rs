@@ -283,7 +283,7 @@ fn beads_that_are_over_are_never_open_and_names_without_a_digit_stay() {
         ]
     );
     let file = read_back(&imported);
-    assert_eq!(file.tasks.len(), 12);
+    assert_eq!(file.tasks.len(), 20);
     assert_eq!(file.blocking(), None);
 }
 

@@ -439,3 +439,21 @@ fn an_environment_that_is_too_big_is_told() {
     );
     assert!(world.attempts().is_empty());
 }
+
+/// A shim that cannot open a file cannot tell an agent from others, and says what is missing instead.
+#[test]
+fn a_shim_without_open_files_names_the_limit() {
+    let mut short = 0;
+    for limit in 10..=12 {
+        let world = TestEnvironment::new();
+        let script = format!("ulimit -n {limit}; exec \"$BOWLINE\" run-agent -- true");
+        let mut limited = world.program("sh");
+        limited.args(["-c", &script]);
+        limited.env("BOWLINE", env!("CARGO_BIN_EXE_bowline"));
+        let told = text(&limited.output().unwrap().stderr);
+        assert!(told.contains("Too many open files"), "{limit}: {told}");
+        assert!(!told.contains("its own shim"), "{limit}: {told}");
+        short += usize::from(told.contains("error[shim_short_of_files]"));
+    }
+    assert!(short > 0, "no limit met the question who asks");
+}

@@ -2,10 +2,11 @@
 
 use super::kind::Kind;
 use super::tools::checkout;
-use super::{Guarded, each_has, last, texts};
+use super::{Guarded, codex, each_has, last, pages, texts};
 use bowline_test_support::model_server::{Asked, ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::json;
+use std::process::Command;
 
 const ALL_CLIENTS: &str = "claude --agent codex --agent gemini --agent opencode";
 const CARD: &str = "Where the work stands, by bowline's state files";
@@ -110,4 +111,88 @@ fn plugin_and_init_together_give_one_card_and_one_denial() {
         );
         works(kind.variable(), "the resume card is told to subagents");
     }
+}
+
+/// The client with the settings of `init` in a folder that is trusted, and the plugin of the checkout.
+fn codex_with_plugin(world: &Guarded, program: &str, model: &ModelServer) -> Command {
+    codex::trusting(world, program, model);
+    let told = pages::follow(world, Kind::Codex, program);
+    assert!(told.contains("bowline"), "{told}");
+    let mut client = world.client(program);
+    client
+        .env("CODEX_HOME", world.0.root().join("home/codex"))
+        .env("SCRIPTED_KEY", "opens-nothing")
+        .args(["exec", "-s", "danger-full-access"])
+        .arg("--dangerously-bypass-hook-trust");
+    client
+}
+
+#[test]
+fn plugin_and_init_together_give_codex_one_card_and_one_denial() {
+    let Some(program) = Kind::Codex.installed() else {
+        return;
+    };
+    let world = Guarded::new("codex");
+    let helper = json!({ "message": "look at it" });
+    let write = || Kind::Codex.shell("echo x > src/new.txt");
+    let model = ModelServer::start([
+        write(),
+        codex::looks_for("spawn agent subagent"),
+        Reply::tool("I have it done.", "multi_agent_v1__spawn_agent", helper),
+        // The agent and its subagent ask at once from here on, so both get the same.
+        Kind::Codex.shell("sleep 3"),
+        Kind::Codex.shell("sleep 3"),
+    ])
+    .unwrap();
+    (0..10).for_each(|_| model.then(write()));
+    (0..2).for_each(|_| model.then(Reply::text("Done.")));
+    let mut client = codex_with_plugin(&world, &program, &model);
+    client.arg("write the file");
+    world.run(client);
+    let asked = model.asked();
+    let told = last(&asked[1]);
+    assert_eq!(told.matches("[PHASE GATE]").count(), 1, "{told}");
+    for one in &asked {
+        assert_eq!(cards(one), 1, "{}", texts(&one.body));
+    }
+    let of_subagent = |one: &&Asked| !texts(&one.body).contains("write the file");
+    let helped: Vec<String> = asked.iter().filter(of_subagent).map(last).collect();
+    assert!(
+        helped.iter().any(|told| told.contains("[PHASE GATE]")),
+        "{helped:?}"
+    );
+    world.held();
+    works(
+        "BOWLINE_CODEX",
+        "one card and one denial with plugin and `init` together",
+    );
+    works("BOWLINE_CODEX", "the resume card is told to subagents");
+    works("BOWLINE_CODEX", "its subagents are held back as well");
+}
+
+/// `codex exec` asks nobody: what the plugin says of our tools lets it call them.
+#[test]
+fn the_plugin_lets_codex_exec_call_changing_tools() {
+    let Some(program) = Kind::Codex.installed() else {
+        return;
+    };
+    let world = Guarded::new("codex");
+    let task =
+        json!({ "name": "Times", "goal": "A table", "steps": [{ "name": "Read", "agent": "a" }] });
+    let model = ModelServer::start([
+        codex::looks_for("memory task new"),
+        Kind::Codex.tool("memory_task_new", task),
+        Reply::text("Done."),
+    ])
+    .unwrap();
+    let mut client = codex_with_plugin(&world, &program, &model);
+    // The plugin alone.
+    world.0.quietly("init --uninstall", 0);
+    client.arg("plan it");
+    world.run(client);
+    let asked = model.asked();
+    let told = last(&asked[2]);
+    assert!(!told.contains("requires approval"), "{told}");
+    let memory = world.0.read(".claude/memory/task-state.json");
+    assert!(memory.contains("Times"), "{memory}");
 }
