@@ -14,10 +14,13 @@ mod regenerate;
 mod rescue;
 mod rooms;
 mod trees;
+mod ways_out;
 
 pub use forecast::Forecasts;
-pub(super) use landing::{check_red, evidence_red, locked};
+pub(super) use landing::{check_red, evidence_red};
 pub use proposals::Proposals;
+pub use rooms::Prepared;
+pub(super) use ways_out::with_way_out;
 
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -162,12 +165,12 @@ impl Repo {
                 end.printed
             }
         };
-        if git.commit(&format!("refs/heads/{target}"))?.is_none() {
+        let Some(tip) = git.commit(&format!("refs/heads/{target}"))? else {
             return Err(Error::NoCommit {
                 path: root.to_owned(),
                 branch: target,
             });
-        }
+        };
         std::fs::create_dir_all(side).map_err(|error| failed("make a folder", &error))?;
         let plan = plan.map(real);
         let plan = plan
@@ -189,6 +192,7 @@ impl Repo {
             customs,
         };
         repo.exclude()?;
+        repo.record_target(&tip)?;
         repo.put_back_left()?;
         Ok(Some(repo))
     }
