@@ -94,10 +94,6 @@ impl From<&Error> for Why {
                 let (program, said) = (program.clone(), said.to_owned());
                 Why::with(Reason::ProgramFailed { program, said }, words)
             }
-            Error::NoCommit { branch, .. } => Reason::BranchGone {
-                branch: branch.clone(),
-            }
-            .into(),
             other => Reason::Refused {
                 no: Box::new(other.message()),
             }

@@ -84,8 +84,8 @@ pub fn finish_phase(
     };
     let place = here.place(orchestration, phase);
     if let Some(folder) = here.repo.uncommitted(&place)? {
-        let folder = folder.display().to_string();
-        return Err(failed(Some(Reason::Uncommitted { folder }.into())));
+        let why = here.repo.not_committed(&place, &folder);
+        return Err(failed(Some(why.into())));
     }
     let phases = here.plan.as_ref().map(|plan| &plan.file.phases);
     let heading = phases.and_then(|phases| phases.iter().find(|it| it.number == phase));
@@ -129,7 +129,6 @@ pub fn landings_gone(
         };
         let done = done_in(&here.run, Some(phase.number));
         if !done.is_empty()
-            && here.repo.has_branch_named(&branch)?
             && let Some(why) = here.repo.landings_gone(&branch, &done)?
         {
             return Ok(Some(why));

@@ -2,7 +2,8 @@
 
 use super::ports::{Event, Job, Landed, Overlap, PhaseEnded, Wish};
 use super::repo::{
-    Forecasts, PhasePlace, Repo, TaskPlace, check_red, command, evidence_red, locked,
+    Forecasts, PhasePlace, Prepared, Repo, TaskPlace, check_red, command, evidence_red,
+    with_way_out,
 };
 use super::run::Heard;
 use crate::core::why::Why;
@@ -120,10 +121,13 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             on,
             fresh,
         } => {
-            let result = repo.room(&task, merge, on.as_deref(), fresh);
+            let prepared = repo.room(&task, merge, on.as_deref(), fresh);
+            let prepared = prepared.unwrap_or_else(|error| Prepared::Failed {
+                why: repo.why(&error),
+            });
             Some(Event::Room {
                 id: Id::from(task.id.as_str()),
-                result: result.map(drop).map_err(waits_for),
+                prepared,
             })
         }
         Work::Clean { name } => {
@@ -144,9 +148,15 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             .map(|overlaps| Event::Forecast { id, overlaps }),
         Work::Land { task, reserved } => {
             let outcome = repo.land(&task, &reserved);
-            let outcome = outcome.unwrap_or_else(|error| Landed::Blocked {
-                why: waits_for(error),
-            });
+            let outcome = match outcome {
+                Ok(Landed::Blocked { why }) => Landed::Blocked {
+                    why: with_way_out(why),
+                },
+                Ok(outcome) => outcome,
+                Err(error) => Landed::Blocked {
+                    why: with_way_out(repo.why(&error)),
+                },
+            };
             Some(Event::Landed {
                 id: Id::from(task.id.as_str()),
                 outcome,
@@ -155,7 +165,7 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
         Work::Finish { phase, title, done } => {
             let outcome = finish(repo, &phase, &title, &done);
             let blocked = |error| PhaseEnded::Blocked {
-                why: waits_for(error),
+                why: with_way_out(repo.why(&error)),
             };
             Some(Event::PhaseEnded {
                 phase: phase.number,
@@ -172,17 +182,15 @@ pub(super) fn finish(
     title: &str,
     done: &[String],
 ) -> Result<PhaseEnded, Error> {
-    if repo.has_branch(phase)?
-        && let Some(why) = repo.landings_gone(&phase.branch, done)?
-    {
+    if let Some(why) = repo.landings_gone(&phase.branch, done)? {
         return Ok(PhaseEnded::LandingsGone { why });
     }
-    repo.finish(phase, title)
-}
-
-/// Why git waits: a lock of others is told with the command that takes it away.
-fn waits_for(error: Error) -> Why {
-    locked(&error).unwrap_or_else(|| error.into())
+    Ok(match repo.finish(phase, title)? {
+        PhaseEnded::Blocked { why } => PhaseEnded::Blocked {
+            why: with_way_out(why),
+        },
+        ended @ (PhaseEnded::Ended { .. } | PhaseEnded::LandingsGone { .. }) => ended,
+    })
 }
 
 /// The same where there is no git: everybody works in the project itself, which is tested where it stands.
@@ -199,7 +207,10 @@ pub(super) fn without_git(
         Job::Room { .. } | Job::Clean { .. } | Job::Forecast { .. } => Vec::new(),
     };
     let over = |job: Job, why: Option<Why>| match job {
-        Job::Room { id, .. } => Some(Event::Room { id, result: Ok(()) }),
+        Job::Room { id, .. } => Some(Event::Room {
+            id,
+            prepared: Prepared::Ready { renewed: false },
+        }),
         Job::Land { id, .. } => {
             let outcome = match why.map(evidence_red) {
                 Some(why) => Landed::Red { why },

@@ -29,7 +29,7 @@ pub use ports::{
     Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish,
 };
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
-pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};
+pub use repo::{Customs, Forecasts, Kept, PhasePlace, Prepared, Proposals, Repo, TaskPlace};
 pub use report::{
     FailedTask, PhaseView, Progress, Prospect, Rehearsal, Report, View, prospect, would_start,
 };

@@ -48,9 +48,9 @@ pub struct Note {
     /// Its worktree was made anew for the latest attempt.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub renewed: bool,
-    /// It failed for good: only a person gives it another start.
+    /// It was taken back from its agent, and no failure is counted: its next start is none of a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub given_up: bool,
+    pub recalled: bool,
     /// The task on whose work it was begun before that had landed.
     pub on: Option<String>,
     /// Where its work is proposed to those who decide.
@@ -80,6 +80,17 @@ impl Note {
         crate::core::note::failed(&mut self.failures, self.attempt, error);
     }
 
+    /// Takes note of what failed after that, before the next attempt began.
+    pub fn failed_again(&mut self, error: &str) {
+        let last = self.failures.last_mut();
+        if let Some(last) = last.filter(|it| it.attempt == self.attempt && self.attempt > 0)
+            && !last.error.ends_with(error)
+        {
+            last.error.push('\n');
+            last.error.push_str(error);
+        }
+    }
+
     /// Forgets conflicts of earlier landings.
     pub fn no_conflict(&mut self) {
         self.conflicts = 0;
@@ -87,9 +98,8 @@ impl Note {
         self.conflict_base = None;
     }
 
-    /// A fresh start: what went wrong before counts no more, what was used does. After a failure for good its worktree is new, too.
+    /// A fresh start: what went wrong before counts no more, what was used does.
     pub fn forgive(&mut self) {
-        self.fresh |= std::mem::take(&mut self.given_up);
         self.git_errors = 0;
         self.failures.clear();
         self.no_conflict();

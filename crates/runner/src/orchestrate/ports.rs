@@ -2,6 +2,7 @@
 //! and a simulation stands in for it.
 
 use super::note::Note;
+use super::repo::Prepared;
 use crate::core::hearing::Word;
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
@@ -210,8 +211,8 @@ pub enum Event {
     Room {
         /// The task.
         id: Id,
-        /// Why not.
-        result: Result<(), Why>,
+        /// How far it is.
+        prepared: Prepared,
     },
     /// News of an attempt.
     Attempt {

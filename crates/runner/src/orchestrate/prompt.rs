@@ -118,7 +118,8 @@ fn done_before(run: &Run, file: &TasksFile, task: &Task) -> Option<String> {
 
 /// What earlier attempts met, as much as the ladder says.
 fn again(note: &Note, add: &mut impl FnMut(&str)) {
-    if let Some(hunks) = note.hunks.as_deref().filter(|_| note.merge) {
+    let marked = note.merge && !note.renewed;
+    if let Some(hunks) = note.hunks.as_deref().filter(|_| marked) {
         add("");
         add(
             "Your work does not fit to what landed before it. The conflicts are marked in your worktree: resolve them there, keep \

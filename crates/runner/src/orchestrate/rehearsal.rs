@@ -5,6 +5,7 @@
 use super::conductor::{Conductor, Ended, Rules};
 use super::note::Note;
 use super::ports::{Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble};
+use super::repo::Prepared;
 use crate::core::breakers::one_more;
 use crate::core::hearing::{Lifted, Word};
 use crate::core::why::Why;
@@ -248,7 +249,13 @@ impl Ports for World {
     fn ask(&mut self, job: Job) {
         let after = self.chance.between(1, 2_000);
         match job {
-            Job::Room { id, .. } => self.soon(after, Event::Room { id, result: Ok(()) }),
+            Job::Room { id, .. } => self.soon(
+                after,
+                Event::Room {
+                    id,
+                    prepared: Prepared::Ready { renewed: false },
+                },
+            ),
             Job::Clean { .. } => {}
             Job::Forecast { id, others } => {
                 let odds = self.odds.overlap;

@@ -39,10 +39,11 @@ table! {
         ProgramFailed { program, said } => "{program} failed: {said}";
         BranchRuns { branch } => "branch {branch} moves faster than it can be landed on";
         BranchMoves { branch } => "branch {branch} moves";
-        BranchApart { branch, remote } => "branch {branch} and that of {remote} went apart";
-        BranchGone { branch } => "branch {branch} has no commit";
-        Uncommitted { folder } => "{folder} has changes that are not committed";
-        ProposalUnknown { id } => "nobody knows the pull request of {id}";
+        BranchApart { branch, remote, command } => "branch {branch} and that of {remote} went apart. This ends the wait: {command}";
+        BranchGone { branch, command } => "branch {branch} has no commit. This brings it back: {command}";
+        Uncommitted { folder, command } => "{folder} has changes that are not committed. Commit them: {command}";
+        ProposalUnknown { id, command } => "nobody knows the pull request of {id}. This ends the wait: {command}";
+        GoesOn { why, command } => "{why}. Once that is over, go on with: {command}";
         ProposalClosed => "the pull request was closed";
         ProposalCheckRed { name } => "check {name} of the pull request failed";
         ProposalRemarks => "reviewers of the pull request say";

@@ -39,10 +39,11 @@ table! {
         ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}";
         BranchRuns { branch } => "브랜치 {branch}{이} 계속 움직여 합칠 수 없습니다";
         BranchMoves { branch } => "브랜치 {branch}{이} 움직이고 있습니다";
-        BranchApart { branch, remote } => "브랜치 {branch}{이} {remote}의 것과 갈라졌습니다";
-        BranchGone { branch } => "브랜치 {branch}에 커밋이 없습니다";
-        Uncommitted { folder } => "{folder}에 커밋하지 않은 변경이 있습니다";
-        ProposalUnknown { id } => "{id}의 풀 리퀘스트를 찾을 수 없습니다";
+        BranchApart { branch, remote, command } => "브랜치 {branch}{이} {remote}의 것과 갈라졌습니다. 기다림을 끝내는 명령: {command}";
+        BranchGone { branch, command } => "브랜치 {branch}에 커밋이 없습니다. 되돌리는 명령: {command}";
+        Uncommitted { folder, command } => "{folder}에 커밋하지 않은 변경이 있습니다. 커밋하는 명령: {command}";
+        ProposalUnknown { id, command } => "{id}의 풀 리퀘스트를 찾을 수 없습니다. 기다림을 끝내는 명령: {command}";
+        GoesOn { why, command } => "{0}. 해결한 뒤 이어 가는 명령: {command}" [why.say(Ko)];
         ProposalClosed => "풀 리퀘스트가 닫혔습니다";
         ProposalCheckRed { name } => "풀 리퀘스트의 검사 {name}{이} 실패했습니다";
         ProposalRemarks => "풀 리퀘스트 검토 의견";

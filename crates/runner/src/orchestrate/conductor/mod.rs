@@ -8,6 +8,7 @@ mod starts;
 
 use super::note::{Note, Stage};
 use super::ports::{Event, Job, Life, Overlap, Ports, Told, Trouble, Wish};
+use super::repo::Prepared;
 use crate::core::breakers::{Breakers, Starts, one_more};
 use crate::core::hearing::FirstMessage;
 use crate::core::ladder::{Verdict, climb};
@@ -248,7 +249,7 @@ impl Conductor {
     /// Hears of something, and does what follows.
     pub fn hear(&mut self, ports: &mut impl Ports, event: Event) -> Result<(), Trouble> {
         match event {
-            Event::Room { id, result } => self.room_made(ports, &id, result)?,
+            Event::Room { id, prepared } => self.room_made(ports, &id, prepared)?,
             Event::Attempt { id, number, life } => self.lived(ports, &id, number, life)?,
             Event::Landed { id, outcome } => {
                 self.landing.remove(&id);
@@ -341,15 +342,15 @@ impl Conductor {
             }
             Command::Retry { id } => {
                 let mut note = ports.note(&id);
-                note.given_up = true;
                 note.forgive();
+                note.fresh = true;
                 ports.remember(&id, &note)?;
                 self.resting.remove(&id);
                 self.stuck = None;
             }
             Command::Start { id } => {
                 let note = ports.note(&id);
-                self.take_off(ports, &id, note);
+                self.take_off(ports, &id, note)?;
             }
             // No agent is at it: its room is being made, or it is landing. What comes of that is nobody's any more.
             Command::Fail { id, .. } => drop(self.comes_down(&id)),
@@ -513,14 +514,24 @@ impl Conductor {
         &mut self,
         ports: &mut impl Ports,
         id: &Id,
-        result: Result<(), Why>,
+        prepared: Prepared,
     ) -> Result<(), Trouble> {
         if self.leaving.is_some() || !self.flies(id, Stage::Room) {
             return Ok(());
         }
-        match result {
-            Ok(()) => self.begin(ports, id),
-            Err(why) => self.fail(ports, id, why, false),
+        let note = self.flights.get_mut(id).map(|flight| &mut flight.note);
+        match (prepared, note) {
+            (Prepared::Ready { renewed }, Some(note)) => {
+                // Its agent is told where its earlier work is.
+                note.fresh |= renewed && note.attempt > 0;
+                self.begin(ports, id)
+            }
+            (Prepared::Broken { why }, Some(note)) => {
+                note.failed_again(&why.to_string());
+                self.broken(ports, id, why)
+            }
+            (Prepared::Failed { why }, Some(_)) => self.fail(ports, id, why, false),
+            (_, None) => Ok(()),
         }
     }
 
@@ -544,6 +555,7 @@ impl Conductor {
         one_more(&mut note.starts, now);
         note.attempt += 1;
         note.renewed = std::mem::take(&mut note.fresh);
+        note.recalled = false;
         note.before = note.used;
         note.stage = Stage::Running;
         ports.remember(id, &note)?;

@@ -181,16 +181,7 @@ impl Conductor {
             }
             Landed::Declined { why } => self.fail(ports, id, why, true),
             Landed::Unfit { why } => self.fail(ports, id, why, false),
-            Landed::Broken { why } => {
-                if let Some(flight) = self.flights.get_mut(id) {
-                    flight.note.git_errors += 1;
-                    if flight.note.git_errors >= GIT_ERRORS_MAX {
-                        flight.note.git_errors = 0;
-                        flight.note.fresh = true;
-                    }
-                }
-                self.fail(ports, id, why, false)
-            }
+            Landed::Broken { why } => self.broken(ports, id, why),
             Landed::Proposed { url } => {
                 let at = ports.now_ms() + self.rules.proposal_ms;
                 let Some(flight) = self.flights.get_mut(id) else {
@@ -225,6 +216,23 @@ impl Conductor {
                 Ok(())
             }
         }
+    }
+
+    /// Git fails in the worktree of a task: its agent is told, and after some errors the worktree is made anew.
+    pub(super) fn broken(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        why: Why,
+    ) -> Result<(), Trouble> {
+        if let Some(flight) = self.flights.get_mut(id) {
+            flight.note.git_errors += 1;
+            if flight.note.git_errors >= GIT_ERRORS_MAX {
+                flight.note.git_errors = 0;
+                flight.note.fresh = true;
+            }
+        }
+        self.fail(ports, id, why, false)
     }
 
     /// Has the agent of a task resolve a conflict. No failure is counted, and the task keeps its place.
@@ -354,10 +362,7 @@ impl Conductor {
             retry,
         })?;
         let again = self.tell_failed(ports, id, why);
-        if !again {
-            note.given_up = true;
-            ports.remember(id, &note)?;
-        } else if wait > 0 {
+        if again && wait > 0 {
             self.resting.insert(id.clone(), note.not_before_ms);
         }
         Ok(())

@@ -84,7 +84,7 @@ impl Conductor {
                 note.on = Some(on.to_string());
                 ports.remember(&id, &note)?;
                 ports.commit(Command::StartAhead { id: id.clone() })?;
-                self.take_off(ports, &id, note);
+                self.take_off(ports, &id, note)?;
             }
         }
         Ok(())
@@ -127,6 +127,7 @@ impl Conductor {
         note.parked_until_ms = None;
         // Its room may hold what will never land: what has landed is brought in.
         note.merge = true;
+        note.recalled = true;
         ports.remember(id, &note)?;
         ports.commit(Command::Recall { id: id.clone() })?;
         ports.tell(Told::Recalled {
@@ -150,8 +151,7 @@ impl Conductor {
         ports.commit(Command::Start { id: id.clone() })?;
         let mut note = ports.note(id);
         note.on = None;
-        self.take_off(ports, id, note);
-        Ok(())
+        self.take_off(ports, id, note)
     }
 
     /// Those in flight that say they change what this one says it changes.
@@ -214,16 +214,25 @@ impl Conductor {
         true
     }
 
-    pub(super) fn take_off(&mut self, ports: &mut impl Ports, id: &Id, mut note: Note) {
+    pub(super) fn take_off(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        mut note: Note,
+    ) -> Result<(), Trouble> {
         // A person may have given it a fresh start while nobody ran it.
-        if ports.run().node(id).is_some_and(|node| node.attempts == 0) {
-            note.forgive();
-        }
+        let first = ports.run().node(id).is_some_and(|node| node.attempts == 0);
         note.stage = Stage::Room;
+        if first && (note.attempt > 0 || !note.failures.is_empty()) {
+            note.forgive();
+            note.fresh |= !note.recalled;
+            ports.remember(id, &note)?;
+        }
         self.flights
             .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
         self.touch(ports, id);
         self.reserve(id);
         self.room(ports, id, &note);
+        Ok(())
     }
 }

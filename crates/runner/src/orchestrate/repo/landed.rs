@@ -1,7 +1,6 @@
 //! The commits by which tasks landed, on refs of their own, so that a landing that was taken back is noticed.
 
 use super::{PhasePlace, Repo, TaskPlace};
-use crate::core::quoted;
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_words::message::Reason;
@@ -22,8 +21,8 @@ impl Repo {
         self.git.text(&["update-ref", &name, commit]).map(drop)
     }
 
-    /// Says which of these tasks landed and are on a branch no more, and how they come back. Those that never landed, as a person
-    /// called them done, are no part of it.
+    /// Says which of these tasks landed and are on a branch no more, and how they come back. A branch that is not there was
+    /// deleted: then they are on the main line. Those that never landed, as a person called them done, are no part of it.
     pub fn landings_gone(&self, branch: &str, ids: &[String]) -> Result<Option<Why>, Error> {
         let folder = format!("refs/bowline/landed/{}/", self.run);
         let refs =
@@ -36,7 +35,10 @@ impl Repo {
         let names = ids.iter().map(|id| (id, self.landing_ref(id)));
         let landed = names.filter_map(|(id, name)| Some((id, *refs.get(name.as_str())?)));
         let landed: Vec<(&String, &str)> = landed.collect();
-        let tip = self.tip(branch)?;
+        let tip = match self.git.commit(&format!("refs/heads/{branch}"))? {
+            Some(tip) => tip,
+            None => self.tip(&self.target)?,
+        };
         let mut gone = Vec::new();
         for some in landed.chunks(AT_ONCE) {
             let mut arguments = vec!["rev-list"];
@@ -63,33 +65,13 @@ impl Repo {
         if gone.is_empty() {
             return Ok(None);
         }
-        let on_it = self.worktrees()?.into_iter();
-        let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
         // Of a series the last one has the others in it.
         let commits: Vec<&str> = gone.iter().map(|(_, commit)| commit.as_str()).collect();
         let heads = self
             .git
             .text(&[&["merge-base", "--independent"], &commits[..]].concat())?;
         let heads: Vec<&str> = heads.lines().collect();
-        let command = match (on_it.next(), &heads[..]) {
-            (Some((folder, _)), heads) => format!(
-                "git -C {} merge {}",
-                quoted(&folder.to_string_lossy()),
-                heads.join(" ")
-            ),
-            (None, [one]) if self.git.says(&["merge-base", "--is-ancestor", &tip, one])? => {
-                let root = self.root.to_string_lossy();
-                format!("git -C {} branch --force {branch} {one}", quoted(&root))
-            }
-            (None, heads) => {
-                let root = quoted(&self.root.to_string_lossy());
-                let folder = quoted(&self.side.join("back").to_string_lossy());
-                let heads = heads.join(" ");
-                format!(
-                    "git -C {root} worktree add {folder} {branch} && git -C {folder} merge {heads}; git -C {root} worktree remove {folder}"
-                )
-            }
-        };
+        let command = self.bring_onto(branch, &heads)?;
         let named = gone.iter().take(NAMED_MAX).map(|(id, commit)| {
             let short: String = commit.chars().take(12).collect();
             format!("{id} ({short})")

@@ -1,17 +1,17 @@
 //! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
 
 use super::regenerate::Remade;
+use super::rooms::is_of_worktree;
 use super::trees::{Merged, only_ticked, with_ticks};
+use super::ways_out::in_the_way;
 use super::{PhasePlace, Repo, TaskPlace};
-use crate::core::quoted;
 use crate::core::why::Why;
 use crate::orchestrate::ports::{Landed, Overlap, PhaseEnded};
 use bowline_engine::Error;
-use bowline_engine::git_locks::lock_in_the_way;
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
 use bowline_words::message::{Label, Reason};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Tries to land on a branch that moves meanwhile.
 const TRIES_MAX: usize = 5;
@@ -107,10 +107,13 @@ impl Repo {
                 Reason::NoWorktree { .. } | Reason::BadModules { .. } => Landed::Broken { why },
                 _ => Landed::Unfit { why },
             }),
-            Err(error) => Err(match locked(&error) {
-                Some(why) => Landed::Blocked { why },
-                None => Landed::Broken { why: error.into() },
-            }),
+            Err(error) => {
+                let why = self.why(&error);
+                Err(match is_of_worktree(&error) {
+                    true => Landed::Broken { why },
+                    false => Landed::Blocked { why },
+                })
+            }
         }
     }
 
@@ -346,6 +349,14 @@ impl Repo {
     /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
     /// changes are in the way.
     pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Advance, Error> {
+        let moved = self.move_checked_out(branch, old, new)?;
+        if matches!(moved, Advance::Done) && branch == self.target {
+            self.record_target(new)?;
+        }
+        Ok(moved)
+    }
+
+    fn move_checked_out(&self, branch: &str, old: &str, new: &str) -> Result<Advance, Error> {
         let name = format!("refs/heads/{branch}");
         let on_it = self.worktrees()?.into_iter();
         let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
@@ -583,38 +594,6 @@ pub(in crate::orchestrate) fn check_red(why: Why) -> Why {
         },
         _ => why,
     }
-}
-
-/// What git has against something in a checkout, and the command that takes it away.
-fn in_the_way(folder: &Path, said: &str) -> Why {
-    let command = match lock_in_the_way(said) {
-        Some(lock) => format!("rm {}", quoted(&lock.to_string_lossy())),
-        None => format!(
-            "git -C {} stash push --include-untracked",
-            quoted(&folder.to_string_lossy())
-        ),
-    };
-    let said = format!("{}: {}", folder.display(), first_lines(said));
-    Reason::InTheWay { said, command }.into()
-}
-
-/// The lock of others that a git met, and the command that takes it away.
-pub(in crate::orchestrate) fn locked(error: &Error) -> Option<Why> {
-    let Error::ProgramFailed { message, .. } = error else {
-        return None;
-    };
-    let lock = lock_in_the_way(message)?;
-    let command = format!("rm {}", quoted(&lock.to_string_lossy()));
-    let said = first_lines(message);
-    Some(Reason::InTheWay { said, command }.into())
-}
-
-pub(super) fn first_lines(text: &str) -> String {
-    text.lines()
-        .take(6)
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// An id as a pattern of git that means just it.

@@ -14,10 +14,13 @@ mod regenerate;
 mod rescue;
 mod rooms;
 mod trees;
+mod ways_out;
 
 pub use forecast::Forecasts;
-pub(super) use landing::{check_red, evidence_red, locked};
+pub(super) use landing::{check_red, evidence_red};
 pub use proposals::Proposals;
+pub use rooms::Prepared;
+pub(super) use ways_out::with_way_out;
 
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -194,6 +197,9 @@ impl Repo {
         // No git of an earlier run is alive, as this one has the file that all of them hold.
         self.records.sweep(&self.common);
         self.exclude()?;
+        if let Some(tip) = self.git.commit(&format!("refs/heads/{}", self.target))? {
+            self.record_target(&tip)?;
+        }
         self.put_back_left()
     }
 

@@ -1,7 +1,8 @@
 //! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
 //! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
 
-use super::landing::{Advance, first_lines};
+use super::landing::Advance;
+use super::ways_out::first_lines;
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -239,8 +240,12 @@ impl Repo {
         known: Proposal,
     ) -> Result<Landed, Error> {
         let Some(seen) = self.seen(task, how)? else {
-            let id = task.id.clone();
-            let why = Reason::ProposalUnknown { id }.into();
+            let (id, top) = (task.id.clone(), self.top().join(&self.prefix));
+            let words = self.filled(task, &how.create, &[])?;
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let (top, words) = (quoted(&top.to_string_lossy()), words.join(" "));
+            let command = format!("cd {top} && {words}");
+            let why = Reason::ProposalUnknown { id, command }.into();
             return Ok(Landed::Blocked { why });
         };
         if seen.state == "MERGED" {
@@ -316,8 +321,14 @@ impl Repo {
             return Ok(Ok(there));
         }
         if !ancestor(&here, &there)? {
+            let command = self.bring_onto(branch, &[&there])?;
             let (branch, remote) = (branch.to_owned(), how.remote.clone());
-            return Ok(Err(Reason::BranchApart { branch, remote }.into()));
+            let why = Reason::BranchApart {
+                branch,
+                remote,
+                command,
+            };
+            return Ok(Err(why.into()));
         }
         Ok(match self.move_branch(branch, &here, &there)? {
             Advance::Done => Ok(there),
@@ -360,13 +371,13 @@ impl Repo {
         Ok(text.ok().and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Runs a command of the host: what it printed, or the end of what it said where it failed.
-    fn host(
+    /// A command of the host, about a task.
+    fn filled(
         &self,
         task: &TaskPlace,
         words: &[String],
         more: &[(&str, &str)],
-    ) -> Result<Result<String, Why>, Error> {
+    ) -> Result<Vec<String>, Error> {
         let title = super::landing::title(task);
         let body = format!("Task {} of a plan, by Bowline.\n", task.id);
         let body = self.scratch("pull-request.md", body.as_bytes())?;
@@ -381,7 +392,17 @@ impl Repo {
             // The title is a person's, and may hold any of the others.
             filled.replace("{title}", &title)
         };
-        let words: Vec<String> = words.iter().map(fill).collect();
+        Ok(words.iter().map(fill).collect())
+    }
+
+    /// Runs a command of the host: what it printed, or the end of what it said where it failed.
+    fn host(
+        &self,
+        task: &TaskPlace,
+        words: &[String],
+        more: &[(&str, &str)],
+    ) -> Result<Result<String, Why>, Error> {
+        let words = self.filled(task, words, more)?;
         let printed = self.scratch("printed", b"")?;
         let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         // All of it, where a command's own output keeps its end alone.

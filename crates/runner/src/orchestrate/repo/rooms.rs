@@ -24,65 +24,88 @@ pub(super) const MODULES: &str = ".gitmodules";
 /// Lines by which a conflict that nobody resolved is known.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
+/// What a system says when nothing can be written.
+const NO_ROOM: [&str; 3] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+];
 /// The files that git locks in its folder of one worktree.
 const LOCKED: [&str; 4] = ["index", "HEAD", "MERGE_HEAD", "ORIG_HEAD"];
+
+/// What came of preparing a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prepared {
+    /// An agent can begin in it.
+    Ready {
+        /// It was made anew.
+        renewed: bool,
+    },
+    /// Git fails in it.
+    Broken {
+        /// What it says.
+        why: Why,
+    },
+    /// Something else is in the way.
+    Failed {
+        /// What.
+        why: Why,
+    },
+}
 
 impl Repo {
     /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
     /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed. A `fresh` one
-    /// is made anew in any case, and so is one in which git fails: what it held is kept.
+    /// is made anew in any case: what it held is kept.
     pub fn room(
         &self,
         task: &TaskPlace,
         merge: bool,
         on: Option<&str>,
         fresh: bool,
-    ) -> Result<PathBuf, Error> {
+    ) -> Result<Prepared, Error> {
+        let name = Repo::name(&task.id);
         if fresh {
-            self.discard_worktree(&Repo::name(&task.id))?;
+            self.discard_worktree(&name)?;
         }
-        match self.prepare_worktree(task, merge, on) {
-            Err(error) if !fresh && is_of_worktree(&error) => {
-                self.discard_worktree(&Repo::name(&task.id))?;
-                self.prepare_worktree(task, false, on)
-            }
-            result => result,
+        let renewed = self.make_worktree(task, on)?;
+        let room = self.room_of(&task.id);
+        let git = self.git.in_folder(&room);
+        self.unlock(&git, &name)?;
+        self.furnish_once(&room)?;
+        if merge && let Err(error) = self.bring_in(&git, &room, task) {
+            return match is_of_worktree(&error) {
+                true => Ok(Prepared::Broken { why: error.into() }),
+                false => Err(error),
+            };
         }
+        Ok(Prepared::Ready { renewed })
     }
 
-    fn prepare_worktree(
-        &self,
-        task: &TaskPlace,
-        merge: bool,
-        on: Option<&str>,
-    ) -> Result<PathBuf, Error> {
+    /// Makes the worktree of a task where it is not there to its end. Says whether it did.
+    fn make_worktree(&self, task: &TaskPlace, on: Option<&str>) -> Result<bool, Error> {
         self.phase_branch(&task.phase)?;
         let tip = self.tip(&task.phase.branch)?;
         let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
-        let git = self.git.in_folder(&room);
         let there = self
             .worktrees()?
             .into_iter()
             .any(|(path, _)| same(&path, &room));
-        if !there || !self.is_furnished(&room)? {
-            self.discard_half_made(&room, &Repo::name(&task.id))?;
-            let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
-            if let Some(ahead) = &ahead {
-                // From here on the work is its own.
-                let stack = format!("refs/bowline/stack/{}", Repo::name(&task.id));
-                self.git.text(&["update-ref", &stack, ahead])?;
-            }
-            let tip = ahead.unwrap_or(tip);
-            self.add_worktree(&room, &branch, &tip)?;
-            let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
-            self.git.text(&["update-ref", &base, &tip])?;
+        if there && self.is_furnished(&room)? {
+            return Ok(false);
         }
-        self.unlock(&git, &Repo::name(&task.id))?;
-        self.furnish_once(&room)?;
-        if merge {
-            self.bring_in(&git, &room, task)?;
+        self.discard_half_made(&room, &Repo::name(&task.id))?;
+        let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
+        if let Some(ahead) = &ahead {
+            // From here on the work is its own.
+            let stack = format!("refs/bowline/stack/{}", Repo::name(&task.id));
+            self.git.text(&["update-ref", &stack, ahead])?;
         }
-        Ok(room)
+        let tip = ahead.unwrap_or(tip);
+        self.add_worktree(&room, &branch, &tip)?;
+        let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
+        self.git.text(&["update-ref", &base, &tip])?;
+        Ok(true)
     }
 
     /// Whether a folder is a worktree of this repository. One that lost its way back is given it again.
@@ -396,17 +419,6 @@ impl Repo {
         Ok(())
     }
 
-    /// Whether the branch of a phase is there.
-    pub fn has_branch(&self, phase: &PhasePlace) -> Result<bool, Error> {
-        self.has_branch_named(&phase.branch)
-    }
-
-    /// Whether a branch is there.
-    pub fn has_branch_named(&self, branch: &str) -> Result<bool, Error> {
-        let name = format!("refs/heads/{branch}");
-        Ok(self.git.commit(&name)?.is_some())
-    }
-
     /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is there is left as it is.
     pub fn stand(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
         let Some(folder) = &phase.folder else {
@@ -501,11 +513,13 @@ fn bytes_of(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Whether git failed in a worktree itself, so that a new one may help; a lock of others stays wherever the worktree is.
-fn is_of_worktree(error: &Error) -> bool {
+/// Whether git failed for something in a worktree, so that a new one may help: neither for a lock of others, which is waited
+/// for, nor for want of room.
+pub(super) fn is_of_worktree(error: &Error) -> bool {
     match error {
         Error::ProgramFailed { program, message } => {
-            program == "git" && lock_in_the_way(message).is_none()
+            let no_room = NO_ROOM.iter().any(|said| message.contains(said));
+            program == "git" && !no_room && lock_in_the_way(message).is_none()
         }
         _ => false,
     }
@@ -517,7 +531,7 @@ pub(super) fn unparsable_modules(git: &Git) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let end = git.run(&["config", "--file", MODULES, "--list"])?;
-    Ok((end.code != Some(0)).then(|| super::landing::first_lines(&end.said)))
+    Ok((end.code != Some(0)).then(|| super::ways_out::first_lines(&end.said)))
 }
 
 fn same(one: &Path, other: &Path) -> bool {
@@ -534,4 +548,42 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         copy(&entry.path(), &to.join(entry.file_name()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_worktree;
+    use bowline_engine::Error;
+
+    #[test]
+    fn a_new_worktree_helps_where_git_fails_and_neither_a_lock_nor_the_disk_is_why() {
+        for (program, said, helps) in [
+            ("git", "fatal: index file smaller than expected", true),
+            (
+                "git",
+                "fatal: Unable to create '/p/.git/index.lock': File exists.",
+                false,
+            ),
+            (
+                "git",
+                "error: unable to write file a.txt: No space left on device",
+                false,
+            ),
+            (
+                "git",
+                "cannot write a scratch file: Disk quota exceeded (os error 122)",
+                false,
+            ),
+            (
+                "git",
+                "error: unable to create file a.txt: Read-only file system",
+                false,
+            ),
+            ("npm ci", "npm ci ended with 1", false),
+        ] {
+            let (program, message) = (program.to_owned(), said.to_owned());
+            let error = Error::ProgramFailed { program, message };
+            assert_eq!(is_of_worktree(&error), helps, "{said}");
+        }
+    }
 }

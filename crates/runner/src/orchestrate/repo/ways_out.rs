@@ -1,0 +1,215 @@
+//! The commands that end a wait, or bring back what was taken away.
+
+use super::{PhasePlace, Repo};
+use crate::core::quoted;
+use crate::core::why::Why;
+use bowline_engine::Error;
+use bowline_engine::git_locks::lock_in_the_way;
+use bowline_words::message::Reason;
+use std::path::Path;
+
+/// The command that goes on with a run that ended while it waited.
+const GO_ON: &str = "bowline orchestrate run";
+
+impl Repo {
+    fn target_ref(&self) -> String {
+        format!("refs/bowline/target/{}", self.run)
+    }
+
+    /// Records where the main line is, so that it can be made again.
+    pub(super) fn record_target(&self, commit: &str) -> Result<(), Error> {
+        let name = self.target_ref();
+        self.git.text(&["update-ref", &name, commit]).map(drop)
+    }
+
+    /// The command that makes a branch again which is not there.
+    fn make_again(&self, branch: &str) -> String {
+        let at = match branch == self.target {
+            true => self.target_ref(),
+            false => self.target.clone(),
+        };
+        let root = quoted(&self.root.to_string_lossy());
+        format!("git -C {root} branch {} {}", quoted(branch), quoted(&at))
+    }
+
+    /// The command that brings commits onto a branch.
+    pub(super) fn bring_onto(&self, branch: &str, commits: &[&str]) -> Result<String, Error> {
+        let root = quoted(&self.root.to_string_lossy());
+        let name = quoted(branch);
+        let merge = |commits: &[&str]| {
+            let folder = quoted(&self.side.join("back").to_string_lossy());
+            let commits = commits.join(" ");
+            format!(
+                "git -C {root} worktree add {folder} {name} && git -C {folder} merge {commits}; git -C {root} worktree remove {folder}"
+            )
+        };
+        let on_it = self.worktrees()?.into_iter();
+        let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
+        let tip = self.git.commit(&format!("refs/heads/{branch}"))?;
+        Ok(match (tip, commits) {
+            (None, []) => self.make_again(branch),
+            (None, [one]) => format!("git -C {root} branch {name} {one}"),
+            (None, [one, more @ ..]) => {
+                format!("git -C {root} branch {name} {one} && {}", merge(more))
+            }
+            (Some(tip), commits) => match (on_it.next(), commits) {
+                (Some((folder, _)), commits) => {
+                    let folder = quoted(&folder.to_string_lossy());
+                    format!("git -C {folder} merge {}", commits.join(" "))
+                }
+                (None, [one]) if self.git.says(&["merge-base", "--is-ancestor", &tip, one])? => {
+                    format!("git -C {root} branch --force {name} {one}")
+                }
+                (None, commits) => merge(commits),
+            },
+        })
+    }
+
+    /// Why git does not do something; a lock of others and a branch that is not there are told with the command that helps.
+    pub(in crate::orchestrate) fn why(&self, error: &Error) -> Why {
+        match error {
+            Error::NoCommit { branch, .. } => {
+                let (branch, command) = (branch.clone(), self.make_again(branch));
+                Reason::BranchGone { branch, command }.into()
+            }
+            error => locked(error).unwrap_or_else(|| error.into()),
+        }
+    }
+
+    /// Why the worktree of a phase does not land as it is.
+    pub fn not_committed(&self, phase: &PhasePlace, folder: &Path) -> Reason {
+        let at = quoted(&folder.to_string_lossy());
+        let number = phase.number;
+        let command =
+            format!("git -C {at} add --all && git -C {at} commit --message 'Phase {number}'");
+        let folder = folder.display().to_string();
+        Reason::Uncommitted { folder, command }
+    }
+}
+
+/// A wait that names the command that ends it. Where its reason has none, the run goes on once the reason is gone.
+pub(in crate::orchestrate) fn with_way_out(why: Why) -> Why {
+    if names_command(&why.reason) {
+        return why;
+    }
+    let command = GO_ON.to_owned();
+    let reason = Reason::GoesOn {
+        why: Box::new(why.reason),
+        command,
+    };
+    Why { reason, ..why }
+}
+
+fn names_command(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::InTheWay { .. }
+            | Reason::LandingsGone { .. }
+            | Reason::BranchApart { .. }
+            | Reason::BranchGone { .. }
+            | Reason::Uncommitted { .. }
+            | Reason::ProposalUnknown { .. }
+            | Reason::GoesOn { .. }
+    )
+}
+
+/// What git has against something in a checkout, and the command that takes it away.
+pub(super) fn in_the_way(folder: &Path, said: &str) -> Why {
+    let command = match lock_in_the_way(said) {
+        Some(lock) => format!("rm {}", quoted(&lock.to_string_lossy())),
+        None => format!(
+            "git -C {} stash push --include-untracked",
+            quoted(&folder.to_string_lossy())
+        ),
+    };
+    let said = format!("{}: {}", folder.display(), first_lines(said));
+    Reason::InTheWay { said, command }.into()
+}
+
+/// The lock of others that a git met, and the command that takes it away.
+fn locked(error: &Error) -> Option<Why> {
+    let Error::ProgramFailed { message, .. } = error else {
+        return None;
+    };
+    let lock = lock_in_the_way(message)?;
+    let command = format!("rm {}", quoted(&lock.to_string_lossy()));
+    let said = first_lines(message);
+    Some(Reason::InTheWay { said, command }.into())
+}
+
+pub(super) fn first_lines(text: &str) -> String {
+    text.lines()
+        .take(6)
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bowline_words::Lang;
+
+    #[test]
+    fn every_wait_names_a_command() {
+        let text = String::from;
+        let (branch, command) = (text("main"), text("git COMMAND"));
+        let git = |said: &str| {
+            Why::from(Error::ProgramFailed {
+                program: "git".into(),
+                message: said.into(),
+            })
+        };
+        let own = [
+            Reason::InTheWay {
+                said: text("a file."),
+                command: command.clone(),
+            },
+            Reason::LandingsGone {
+                ids: text("T1.1"),
+                branch: branch.clone(),
+                command: command.clone(),
+            },
+            Reason::BranchApart {
+                branch: branch.clone(),
+                remote: text("origin"),
+                command: command.clone(),
+            },
+            Reason::BranchGone {
+                branch: branch.clone(),
+                command: command.clone(),
+            },
+            Reason::Uncommitted {
+                folder: text("/p"),
+                command: command.clone(),
+            },
+            Reason::ProposalUnknown {
+                id: text("T1.1"),
+                command: command.clone(),
+            },
+        ];
+        let own = own.map(|reason| (Why::from(reason), &*command));
+        let others = [
+            Reason::BranchMoves {
+                branch: branch.clone(),
+            }
+            .into(),
+            Reason::BranchRuns { branch }.into(),
+            git("fatal: no space left"),
+            Why::with(
+                Reason::CommandEnded {
+                    command: text("gh pr view"),
+                    code: 1,
+                },
+                "no such host",
+            ),
+        ];
+        let others = others.map(|why| (why, GO_ON));
+        for (why, command) in own.into_iter().chain(others) {
+            for lang in [Lang::En, Lang::Ko] {
+                let told = with_way_out(why.clone()).line(lang);
+                assert!(told.contains(command), "{told}");
+            }
+        }
+    }
+}
