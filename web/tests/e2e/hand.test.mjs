@@ -160,6 +160,7 @@ async function decideTwice(kind, agent, buttonName, prepare = async () => undefi
   const { page, context, fine } = await visit(chromium, server);
   await noted(page);
   await page.goto(`${server.url}/inbox`);
+  await page.locator('ul.list li').first().waitFor();
   const only = page.getByRole('group', { name: 'Filter' }).getByRole('button', { name: kind, exact: false });
   if (await only.count()) await only.click();
   const button = page.locator('.detail').getByRole('button', { name: buttonName, exact: true });
