@@ -131,7 +131,7 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
     }
 }
 
-/// The seconds of silence that an agent at work is restarted after. One that was restarted for that is paused instead.
+/// The seconds of silence that an agent at work is restarted after; the second time it is paused.
 fn restart_after(job: &Job) -> Option<u64> {
     let limit = u64::try_from(job.limits.silence_s).unwrap_or(0);
     (job.life == Life::Running && !job.stuck && limit > 0).then_some(limit)

@@ -1,4 +1,4 @@
-/** Reviews whose changes, or why these cannot be shown, are on the screen; none is approved before. */
+/** Reviews whose changes, or why these cannot be shown, are on the screen; approved only then. */
 import { SvelteSet } from 'svelte/reactivity';
 import type { Waiting } from './shapes';
 

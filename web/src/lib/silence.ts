@@ -1,4 +1,4 @@
-/** Silence of an agent at work, told once it is long: it may hang, and is restarted after a while. */
+/** Silence of an agent at work, told once it is long: it may hang. */
 import { t } from './settings.svelte';
 import type { Task } from './shapes';
 import { clock, lasted } from './time.svelte';

@@ -31,7 +31,7 @@ class Tasks {
     events.begin = () => this.load();
   }
 
-  /** Whether output came of a task whose last output is known to be old; once in a while, as clocks may differ. */
+  /** Whether the last output that is known is old; true once in a while, as clocks may differ. */
   #isOutputOld(id: string): boolean {
     const known = Date.parse(this.all.get(id)?.agentState.lastOutput ?? '');
     const now = Date.now();

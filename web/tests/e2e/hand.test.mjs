@@ -160,6 +160,7 @@ async function decideTwice(kind, agent, buttonName, prepare = async () => undefi
   const { page, context, fine } = await visit(chromium, server);
   await noted(page);
   await page.goto(`${server.url}/inbox`);
+  await page.locator('ul.list li').first().waitFor();
   const only = page.getByRole('group', { name: 'Filter' }).getByRole('button', { name: kind, exact: false });
   if (await only.count()) await only.click();
   const button = page.locator('.detail').getByRole('button', { name: buttonName, exact: true });
@@ -231,7 +232,7 @@ test('two presses on Save as draft make one draft, and submit nothing', { timeou
     await page.getByLabel('Description').fill('Once.');
     await rest(READ_MS);
     const save = page.getByRole('button', { name: 'Save as draft' });
-    // The draft has buttons of its own, wherever they stand: a press meets them as soon as they are there.
+    // The draft has buttons of its own: a press meets them as soon as they are there.
     await page.evaluate(() => {
       const press = () => {
         const submit = location.pathname.startsWith('/tasks/') ? document.querySelector('form .button.primary') : null;

@@ -257,7 +257,7 @@ pub struct AgentState {
     pub resume_at: Option<String>,
     /// When it last said anything.
     pub last_output: Option<String>,
-    /// Seconds without output after which it is restarted; `null` when it is not running, or would not be restarted.
+    /// Seconds without output after which it is restarted; `null` when it would not be.
     pub restart_after: Option<u64>,
     /// Over all attempts.
     pub tokens_used: u64,
@@ -302,7 +302,7 @@ pub struct Agent {
     pub pid: Option<i32>,
     /// When it last said anything.
     pub last_output: Option<String>,
-    /// Seconds without output after which it is restarted; `null` when it is not running, or would not be restarted.
+    /// Seconds without output after which it is restarted; `null` when it would not be.
     pub restart_after: Option<u64>,
 }
 
