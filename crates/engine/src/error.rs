@@ -277,6 +277,11 @@ pub enum Error {
         /// Only the tree changed: the gate has to be passed again, not sealed.
         tree_only: bool,
     },
+    /// What was tested is not what the last commit has.
+    TreeNotCommitted {
+        /// How they differ.
+        changes: Vec<Change>,
+    },
     /// The evidence does not show that this tree is good.
     NotVerified {
         /// Why.
@@ -487,6 +492,7 @@ impl Error {
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
             Error::StaleEvidence { .. } => "stale_evidence",
+            Error::TreeNotCommitted { .. } => "tree_not_committed",
             Error::NotVerified { .. } => "not_verified",
             Error::Evidence(trouble) => evidence_code(trouble),
             Error::ProgramFailed { .. } => "program_failed",
@@ -544,6 +550,7 @@ impl Error {
             | Error::MovedOn { .. }
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
+            | Error::TreeNotCommitted { .. }
             | Error::NotVerified { .. }
             | Error::EffectsLeft { .. }
             | Error::NotRunning { .. }

@@ -78,7 +78,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    pub(crate) fn into_change(self) -> Change {
+    /// The difference as people are told of it.
+    pub fn into_change(self) -> Change {
         let path = self.path;
         match (self.tested, self.committed) {
             (None, _) => Change::Added { path },

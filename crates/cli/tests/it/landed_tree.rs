@@ -26,6 +26,13 @@ fn pr_and_done_want_evidence_of_this_very_tree() {
     let told = gated.0.talk("develop done", 1);
     assert!(told.contains("error[stale_evidence]"), "{told}");
     gated.0.write("src.txt", "work\n");
+    let told = gated.0.talk("develop done", 1);
+    assert!(told.contains("error[tree_not_committed]"), "{told}");
+    for file in ["code.ok (not committed)", "src.txt (changed)"] {
+        assert!(told.contains(file), "{file}: {told}");
+    }
+    gated.git(&["add", "-A"], true);
+    gated.git(&["commit", "-qm", "what was tested"], true);
     gated.0.quietly("develop done", 0);
     let tree = gated.0.json("history --json develop -n 1", 0).to_string();
     gated.git(&["add", "-A"], true);

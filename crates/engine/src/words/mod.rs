@@ -252,6 +252,9 @@ impl Error {
                     false => Trouble::StaleSeal { changes },
                 }
             }
+            Error::TreeNotCommitted { changes } => Trouble::TreeNotCommitted {
+                changes: changes.clone(),
+            },
             Error::NotVerified { reasons } => Trouble::NotVerified {
                 reasons: reasons.clone(),
             },

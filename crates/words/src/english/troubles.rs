@@ -60,6 +60,7 @@ table! {
         EffectsLeft { sequence, trigger } => "transition {sequence} ({trigger}) had effects outside the file" / "with --state-only the file goes back and what was done outside it stays";
         NoCopy { which, folder } => "there is no copy '{which}…' in {folder}" / "'bowline memory backup' makes copies";
         StaleTree { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'";
+        TreeNotCommitted { changes } => "the tested tree is in no commit; the last commit differs: {0}" [Change::first(changes, En)] / "commit what was tested, or have git ignore what does not belong to it";
         StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
         NotVerified { reasons } => "not verified: {0}" [Doubt::all(reasons, En)] / "pass the gates again on this tree";
         ProgramFailed { program, said } => "'{program}' failed: {said}" / "see what it said";

@@ -79,6 +79,7 @@ table! {
         EffectsLeft { sequence, trigger } => "전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다" / "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다";
         NoCopy { which, folder } => "{folder}에 '{which}'{으로} 시작하는 사본이 없습니다" / "'bowline memory backup'으로 사본을 만듭니다";
         StaleTree { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "게이트를 다시 통과하세요: 'bowline develop gate reset 이름', 'bowline develop gate pass 이름'";
+        TreeNotCommitted { changes } => "테스트한 트리가 어느 커밋에도 없습니다. 마지막 커밋과 다른 것: {0}" [Change::first(changes, Ko)] / "테스트한 것을 커밋하거나, 포함하지 않을 파일은 git이 무시하게 하세요";
         StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
         NotVerified { reasons } => "확인되지 않았습니다: {0}" [Doubt::all(reasons, Ko)] / "이 트리에서 게이트를 다시 통과하세요";
         ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}" / "프로그램이 남긴 말을 확인하세요";

@@ -128,6 +128,7 @@ messages! {
         NoCopy { which: String, folder: String },
         StaleTree { changes: Vec<Change> },
         StaleSeal { changes: Vec<Change> },
+        TreeNotCommitted { changes: Vec<Change> },
         NotVerified { reasons: Vec<Doubt> },
         ProgramFailed { program: String, said: String },
         DeniedBySandbox { program: String, said: String, path: String },

@@ -7,10 +7,14 @@ use crate::develop::{Known, evidence};
 use crate::error::Error;
 use crate::files::{Changed, Moved};
 use crate::history::person;
+use crate::process::git_answer;
+use crate::tree::HashedTree;
 use crate::{tree, workspace};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_formats::develop::seal::Seal;
+use bowline_formats::develop::{FOLDER_NAME, tested};
 use bowline_gate::locate;
+use bowline_gate::tested_tree::{Difference, TestedTree};
 use bowline_machines::develop::{Act, Gate, Run, needed};
 use bowline_words::message::{Change, Doubt};
 use serde_json::json;
@@ -141,7 +145,8 @@ impl DevelopRun {
         }
     }
 
-    /// Fails when the tree is not the one that a gate was passed on, where that matters; gives the tree.
+    /// Fails when the tree is not the one that a gate was passed on, where that matters; gives the tree. What is to land has
+    /// to be committed as well.
     pub(super) fn is_fresh(
         &self,
         context: &Context,
@@ -149,7 +154,8 @@ impl DevelopRun {
         known: &Known,
         seal: &SealState,
     ) -> Result<String, Error> {
-        let now = self.tree_now(context)?;
+        let tree = tree::hash_listed(context, self.root(), &locate::side_folder(&self.file.path))?;
+        let now = tree.id.clone();
         let unsealed = || seal::policy_of(self.root()).unwrap_or_default();
         let rules = seal.seal().map_or_else(unsealed, |seal| seal.rules.clone());
         let in_repository = workspace::git_top(self.root()).is_some();
@@ -162,7 +168,36 @@ impl DevelopRun {
                 tree_only: true,
             });
         }
+        if rules.compares_trees(in_repository) && gate == Gate::ReReviewClean {
+            let changes = self.not_committed(tree)?;
+            if !changes.is_empty() {
+                return Err(Error::TreeNotCommitted { changes });
+            }
+        }
         Ok(now)
+    }
+
+    /// Names how the last commit differs from a tree: what was tested is the tree, what lands is the commit.
+    fn not_committed(&self, tree: HashedTree) -> Result<Vec<Change>, Error> {
+        let Some(top) = workspace::git_top(self.root()) else {
+            return Ok(Vec::new());
+        };
+        let head = git_answer(&top, &["ls-tree", "-r", "-z", "HEAD"], &[]);
+        // Without a commit nothing can land.
+        let Ok(head) = head else {
+            return Ok(Vec::new());
+        };
+        let file = tested::write(&tree.id, &tree.listing);
+        let tested = TestedTree {
+            entries: tested::read(&file, &tree.id),
+            id: tree.id,
+        };
+        let own = format!("{FOLDER_NAME}/");
+        let differing = tested.differing(&head.bytes).unwrap_or_default();
+        let differing = differing
+            .into_iter()
+            .filter(|it| !it.path.starts_with(&own) && !it.path.contains(&format!("/{own}")));
+        Ok(differing.map(Difference::into_change).collect())
     }
 
     fn tree_now(&self, context: &Context) -> Result<String, Error> {
