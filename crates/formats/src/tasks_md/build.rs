@@ -191,6 +191,12 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                 // Its fields are those of the step.
                 built.owners[at] = Some(Owner::Nobody);
             }
+            Role::Struck => {
+                built.owners[at] = Some(Owner::Nobody);
+                let message = InPlan::StruckOut { id: id.to_string() };
+                let finding = PlanFinding::new(PlanFindingCode::UnreadHeader, one.line, message);
+                built.findings.push(finding);
+            }
             Role::Boxless | Role::Unsure | Role::Nothing | Role::Group => {
                 if let Some(&task) = built.index.get(id) {
                     // Said again: what stands there is about the task, too. A remark in a list is only a remark.
@@ -342,7 +348,10 @@ fn task(
         section: around
             .filter(|it| it.whole == number)
             .map_or(0, |phase| phase.half),
-        title: whole_marks(title),
+        title: match one.place {
+            Place::Cell => whole_marks(title).replace("\\|", "|"),
+            _ => whole_marks(title),
+        },
         done: progress == Progress::Done,
         progress,
         assignee: None,
@@ -519,16 +528,18 @@ fn project_name(heading: &str) -> Option<String> {
             '-' => spaced(at),
             _ => false,
         };
-        cuts.then_some((&bare[..at], &bare[at + c.len_utf8()..]))
+        let after = &bare[at + c.len_utf8()..];
+        let inside = matches!(c, '(' | '（');
+        let inside = inside.then(|| after.trim_end_matches([')', '）', ' ']));
+        cuts.then_some((&bare[..at], inside.unwrap_or(after).trim()))
     });
-    let named = cuts.into_iter().find_map(|(before, after)| {
-        let after = after.trim_matches([')', '）', ' ']);
-        match (is_plan(before), is_plan(after)) {
-            (true, false) => Some(after),
-            (false, true) => Some(before.trim()),
-            _ => None,
-        }
-    });
+    let named =
+        cuts.into_iter()
+            .find_map(|(before, after)| match (is_plan(before), is_plan(after)) {
+                (true, false) => Some(after),
+                (false, true) => Some(before.trim()),
+                _ => None,
+            });
     // `Ferry TASKS` in capitals, or `Ferry Tasks.md`: the last word.
     let last = bare
         .rsplit_once(' ')

@@ -175,6 +175,18 @@ const ROLES: [&str; 14] = [
     "lead",
 ];
 
+/// Roles of one word. Only a long dash before one makes it who does the work.
+const LONE_ROLES: [&str; 8] = [
+    "backend",
+    "frontend",
+    "fullstack",
+    "devops",
+    "qa",
+    "백엔드",
+    "프론트엔드",
+    "프런트엔드",
+];
+
 /// The field a name means.
 fn by_name(name: &str) -> Option<Field> {
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -232,7 +244,7 @@ pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
 
 /// `Depends on T1.1 and T1.2` as a line of its own.
 fn sentence(line: &str) -> Option<&str> {
-    let phrases = ["depends on ", "depends upon ", "blocked by "];
+    let phrases = ["depends on ", "depends upon ", "blocked by ", "needs "];
     let phrase = phrases.iter().find(|phrase| {
         let head = line.get(..phrase.len());
         head.is_some_and(|head| head.eq_ignore_ascii_case(phrase))
@@ -410,12 +422,13 @@ fn in_words(text: &str) -> Option<&str> {
         .nth(48)
         .map_or(text, |(end, _)| &text[..end]);
     let head = near.to_ascii_lowercase();
-    // The last two say other things as well: an id has to follow.
+    // The last three say other things as well: an id has to follow.
     for (phrase, least) in [
         ("depends on ", None),
         ("depends: ", None),
         ("blocked by ", None),
         ("requires ", Some(Shape::Strong)),
+        ("needs ", Some(Shape::Strong)),
         ("after ", Some(Shape::Strong)),
     ] {
         if head.starts_with(phrase) {
@@ -456,14 +469,17 @@ fn who_at_end(title: &str) -> Option<(&str, &str)> {
         return (!dashed.is_empty() && names.clone().all(fits))
             .then_some((dashed, &title[start..]));
     }
-    let (kept, tail) = ["—", "–", " - ", "@", "|", "(", "["]
-        .iter()
-        .filter_map(|sign| title.rfind(sign).map(|at| (at, at + sign.len())))
-        .max()
-        .map(|(at, next)| (&title[..at], &title[next..]))?;
+    let (at, sign) = ["—", "–", " - ", "@", "|", "(", "["]
+        .into_iter()
+        .filter_map(|sign| title.rfind(sign).map(|at| (at, sign)))
+        .max()?;
+    let (kept, tail) = (&title[..at], &title[at + sign.len()..]);
     let tail = tail.trim_matches([' ', ')', ']', '*', '_']);
-    let names = tail.split(['+', '&', ',', '/']).map(str::trim);
-    (!kept.trim().is_empty() && names.clone().all(is_role)).then(|| {
+    let lone = |name: &str| {
+        matches!(sign, "—" | "–") && LONE_ROLES.iter().any(|it| name.eq_ignore_ascii_case(it))
+    };
+    let mut names = tail.split(['+', '&', ',', '/']).map(str::trim);
+    (!kept.trim().is_empty() && names.all(|name| is_role(name) || lone(name))).then(|| {
         (
             kept.trim_end_matches([' ', '—', '–', '-', '(', '[', '|']),
             tail,

@@ -13,6 +13,9 @@ const LISTED_MAX: usize = 64;
 /// Longest tag before an id, in bytes.
 const TAG_BYTES_MAX: usize = 24;
 
+/// Longest size between an id and its colon, in bytes.
+const SIZE_BYTES_MAX: usize = 4;
+
 /// Marks of emphasis.
 const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
 
@@ -115,6 +118,8 @@ pub(super) struct Head<'a> {
     pub(super) boxed: bool,
     /// What the box holds, when nobody knows what that means.
     pub(super) odd: Option<char>,
+    /// It begins with what is struck out.
+    pub(super) struck: bool,
     /// The text without box and decoration.
     pub(super) text: &'a str,
     pub(super) what: What<'a>,
@@ -126,6 +131,7 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         mark: None,
         boxed: false,
         odd: None,
+        struck: false,
         text,
         what: What::Other,
     };
@@ -146,8 +152,11 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         } else if let Some((mark, after)) = sign(rest, at) {
             head.mark.get_or_insert(mark);
             rest = after;
+        } else if let Some(after) = behind_struck(rest) {
+            rest = after;
         } else if let Some(marker) = EMPHASIS.iter().find(|it| rest.starts_with(**it)) {
             emphasis = true;
+            head.struck |= *marker == "~~";
             rest = &rest[marker.len()..];
         } else if let Some(after) = keycap(rest).or_else(|| numbering(rest)) {
             rest = after;
@@ -180,6 +189,13 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         (head.mark, head.boxed) = (Some(mark), true);
     }
     head
+}
+
+/// `~~T1.2~~ T1.3: Title`: the text behind the struck-out part, where it begins with an id.
+fn behind_struck(text: &str) -> Option<&str> {
+    let (_, after) = text.strip_prefix("~~")?.split_once("~~")?;
+    let id = leading_id(after.trim_start_matches([' ', '*', '`', '[']));
+    (shape(id) == Some(Shape::Strong)).then_some(after)
 }
 
 /// `[BE] T1.1`, `[P1][FE] T1.1`: the text behind tags before an id. What names a phase or a task in its brackets is no tag.
@@ -405,6 +421,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     // Stars that were begun inside of the brackets.
     let emphasis = emphasis || bracket.is_some();
     let (names, after) = several(id, strip_closers(after, emphasis));
+    let after = size_tag(after).unwrap_or(after);
     let next = after.trim_start();
     let spaced = next.len() < after.len();
     let mut separator = Separator::Clear;
@@ -448,6 +465,16 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
         title_at: offset + place_in(text, cleaned),
         more,
     })
+}
+
+/// The text behind the size between an id and its colon: ` (M): Title`, ` (3pt): Title`.
+fn size_tag(text: &str) -> Option<&str> {
+    let (size, rest) = text.trim_start().strip_prefix('(')?.split_once(')')?;
+    let counted = size.starts_with(|c: char| c.is_ascii_digit());
+    let known = counted && size.bytes().all(|it| it.is_ascii_alphanumeric())
+        || !size.is_empty() && size.bytes().all(|it| b"XSML".contains(&it));
+    let short = known && size.len() <= SIZE_BYTES_MAX;
+    (short && rest.starts_with([':', '：'])).then_some(rest)
 }
 
 /// The rest of the text of a link, and what follows its target.

@@ -24,6 +24,8 @@ pub(super) enum Role {
     Step(usize),
     /// An id heading without a box in a plan whose tasks have boxes.
     Boxless,
+    /// A task that somebody struck out.
+    Struck,
     /// It has a box and what may be an id, but no other id of the plan looks like it.
     Unsure,
     Nothing,
@@ -320,8 +322,19 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
     let open: Vec<usize> = (0..all.len())
         .filter(|at| !all[*at].boxed && matches!(all[*at].place, Place::Heading(_)))
         .collect();
-    for &at in &open {
-        let id = all[at].named.names.first();
+    // An item or a deeper heading whose id continues that of the heading around it by a dot.
+    let part = |one: &Candidate<'_>| {
+        let whole = one.above.filter(|above| !all[*above].boxed)?;
+        let apart =
+            matches!(one.place, Place::Heading(_)) || one.place == Place::Item && clear(one);
+        let (id, group) = (one.named.names.first(), all[whole].named.names.first());
+        (apart && !one.boxed && continues(id, group, '.')).then_some(whole)
+    };
+    for one in all {
+        if one.boxed || !matches!(one.place, Place::Heading(_)) && part(one).is_none() {
+            continue;
+        }
+        let id = one.named.names.first();
         counted.entry(prefix(id)).or_default().insert(id);
     }
     // `### 1.1 Sign-in` above `- [ ] 1.1.1 Form`; a section `2.` is none.
@@ -341,7 +354,10 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             .is_some_and(|ids| ids.len() > 1);
         match one.named.shape {
             Shape::Strong => true,
-            Shape::Loose => !strong && several && one.named.separator == Separator::Clear,
+            Shape::Loose => {
+                let apart = one.named.separator == Separator::Clear;
+                !strong && several && (apart || part(one).is_some())
+            }
             Shape::Number => parted.contains(one.named.names.first()),
         }
     };
@@ -372,6 +388,13 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
         let task = roles[at] == Role::Task;
         let heading = is_open.contains(&at);
         let listed = one.place == Place::Item && one.named.shape == Shape::Strong && clear(one);
+        if let Some(whole) = part(one)
+            && one.place == Place::Item
+            && !ticked_headings
+            && !all[whole].fields
+        {
+            holders.insert(whole);
+        }
         if !(task || heading || listed) {
             continue;
         }
@@ -461,8 +484,17 @@ fn items(all: &[Candidate<'_>], roles: &mut [Role]) {
         .iter()
         .flat_map(|id| id.match_indices('-').map(|(at, _)| &id[at + 1..]))
         .collect();
+    let groups = roles.iter().enumerate();
+    let groups = groups.filter(|(_, role)| **role == Role::Group);
+    let groups: HashSet<usize> = groups.map(|(at, _)| at).collect();
     let wanted = |one: &Candidate<'_>| {
-        !one.boxed && one.place == Place::Item && one.named.shape == Shape::Strong
+        let part = one.above.is_some_and(|above| {
+            let dotted = continues(one.named.names.first(), all[above].named.names.first(), '.');
+            groups.contains(&above) && dotted
+        });
+        let sure =
+            one.named.shape == Shape::Strong || one.named.shape == Shape::Loose && part && !any_box;
+        !one.boxed && one.place == Place::Item && sure
     };
     // An id that others continue is a name for them, as with headings.
     let listed = all.iter().filter(|one| wanted(one) && clear(one));

@@ -103,6 +103,12 @@ const WORDS: [(&str, Progress, &str, &str); 49] = [
     ("Backlog", Progress::Open, "Done", "Backlog"),
 ];
 
+/// Words behind one for "done" that say it is not so yet: `완료 예정`, `Done when the tests pass`.
+const NOT_YET: [&str; 19] = [
+    "예정", "대기", "전", "필요", "아님", "안됨", "안 됨", "못함", "불가", "미정", "목표", "no",
+    "not", "soon", "when", "once", "if", "pending", "planned",
+];
+
 /// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`), with the text after it. `offset` is where `text` stands.
 pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
     let inside = text
@@ -179,6 +185,16 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
         true => offset,
         false => said.at.start,
     };
+    let pictured = !bare[..bare.len() - plain.len()].is_ascii();
+    if said.says == Progress::Done && is_unfinished(rest, pictured) {
+        // The whole of it says so, and goes when the task is done.
+        let end = offset + bare.trim_end_matches([' ', '\t', '*', '_', '`']).len();
+        return Some(Mark {
+            at: start..end,
+            says: Progress::Open,
+            ..said
+        });
+    }
     let behind = rest.trim_start();
     let end = sign(behind, said.at.end + (rest.len() - behind.len()));
     Some(Mark {
@@ -186,6 +202,38 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
         says: signed.map_or(said.says, |sign| sign.says.max(said.says)),
         ..said
     })
+}
+
+/// Tells when the rest of a value takes its word for "done" back: `완료 예정`, `완료 (3/5)`.
+/// Behind a picture numbers are a date.
+fn is_unfinished(rest: &str, pictured: bool) -> bool {
+    let next = rest.trim_start_matches([' ', ':', '：', '*', '_', '`']);
+    let begins = |word: &str| {
+        let head = next.get(..word.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+            && !next[word.len()..].starts_with(|c: char| c.is_alphanumeric())
+    };
+    let inside = next.strip_prefix(['(', '（']);
+    let inside = inside.and_then(|it| it.split([')', '）']).next());
+    let inside = inside.unwrap_or_default().trim();
+    if NOT_YET
+        .iter()
+        .any(|word| begins(word) || inside.eq_ignore_ascii_case(word))
+    {
+        return true;
+    }
+    if pictured {
+        return false;
+    }
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    match (inside.split_once('/'), inside.strip_suffix('%')) {
+        (Some((part, all)), _) => {
+            let both = number(part).zip(number(all));
+            both.is_some_and(|(part, all)| part < all)
+        }
+        (None, Some(percent)) => number(percent).is_some_and(|it| it < 100),
+        (None, None) => false,
+    }
 }
 
 /// The status word behind the box of a status field: `[x] DONE`. The box decides what both say.
@@ -269,7 +317,7 @@ pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
         .filter_map(|it| Some((title.rfind(it)?, it.len())));
     let (at, length) = ends.max_by_key(|(at, _)| *at)?;
     let (mark, rest) = word(&title[at + length..], offset + at + length)?;
-    is_date(rest).then_some((mark, title[..at].trim_end()))
+    (is_date(rest) && !is_unfinished(rest, false)).then_some((mark, title[..at].trim_end()))
 }
 
 /// Nothing, or when something was done: `(2026-01-10)`, ` 1/10`.

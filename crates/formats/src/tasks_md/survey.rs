@@ -7,7 +7,7 @@ use super::head::{self, Head, Named, PhaseNumber, PhaseWord, What};
 use super::id::{Shape, continues, phase_told_by};
 use super::parse::without_comment;
 use super::roles::{Role, decide};
-use super::status::{self, Mark};
+use super::status::{self, Mark, Progress};
 use std::collections::HashSet;
 
 /// The level of a phase that only a line in bold begins, in plans without a heading for any.
@@ -51,6 +51,8 @@ pub(super) struct Candidate<'a> {
     pub(super) aside: bool,
     /// Fields of a task stand right below it.
     pub(super) fields: bool,
+    /// It is struck out, and not as done.
+    pub(super) struck: bool,
 }
 
 /// A heading of a phase.
@@ -129,13 +131,14 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
         open_phases: Vec::new(),
         sections: Vec::new(),
         items: Vec::new(),
+        phase_item: None,
     };
     for (at, (block, head)) in blocks.iter().zip(heads).enumerate() {
         match (block, head) {
             (Block::Row(row), Some(head)) => match row.kind {
                 Kind::Heading(level) => walk.heading(at, row, level, head),
                 Kind::Item | Kind::Line => {
-                    walk.text(at, row, head);
+                    walk.text(at, row, head, holds_items(row, blocks.get(at + 1)));
                     walk.note_fields(row);
                 }
                 Kind::Indented | Kind::Meta => {}
@@ -147,6 +150,11 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
     }
     let mut survey = walk.survey;
     survey.roles = decide(&survey.candidates);
+    for (one, role) in survey.candidates.iter().zip(&mut survey.roles) {
+        if one.struck && *role == Role::Task {
+            *role = Role::Struck;
+        }
+    }
     // What has a box and turned out to be no task is an ordinary box.
     for (one, role) in survey.candidates.iter().zip(&survey.roles) {
         if one.boxed && *role == Role::Nothing {
@@ -161,6 +169,15 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
         }
     }
     survey
+}
+
+/// Tells an item that is bold to its end and has items in it.
+fn holds_items(row: &Row<'_>, next: Option<&Block<'_>>) -> bool {
+    let inside = |next: &Block<'_>| match next {
+        Block::Row(next) => next.kind == Kind::Item && next.column > row.column,
+        _ => false,
+    };
+    row.kind == Kind::Item && row.text.trim_end().ends_with("**") && next.is_some_and(inside)
 }
 
 fn head_of<'a>(block: &Block<'a>) -> Option<Head<'a>> {
@@ -277,12 +294,15 @@ struct Walk<'a> {
     sections: Vec<(u8, Option<usize>, bool)>,
     /// The open items that are candidates: column, candidate.
     items: Vec<(usize, usize)>,
+    /// The column of the item that is the open phase.
+    phase_item: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
     fn heading(&mut self, block: usize, row: &Row<'a>, level: u8, head: Head<'a>) {
         let text = heading_text(row);
         self.items.clear();
+        self.phase_item = None;
         while self
             .sections
             .last()
@@ -374,7 +394,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn text(&mut self, block: usize, row: &Row<'a>, head: Head<'a>) {
+    /// A line or an item; `holds` tells an item that is bold to its end and has others in it.
+    fn text(&mut self, block: usize, row: &Row<'a>, head: Head<'a>, holds: bool) {
+        if self.phase_item.is_some_and(|column| row.column <= column) {
+            self.phase_item = None;
+            self.open_phases.clear();
+        }
         while self
             .items
             .last()
@@ -388,10 +413,11 @@ impl<'a> Walk<'a> {
             title,
         } = head.what
             && !self.words.0
-            && row.kind == Kind::Line
+            && (row.kind == Kind::Line || holds)
             && row.text.starts_with("**")
         {
             self.open_phases.clear();
+            self.phase_item = holds.then_some(row.column);
             self.open_phases
                 .push((number, LINE_LEVEL, PhaseWord::Phase));
             self.survey.phases.push(PhaseFound {
@@ -440,6 +466,10 @@ impl<'a> Walk<'a> {
         }
         let (above, item) = self.around();
         let phase = self.phase_of(&named.names);
+        let done = head
+            .mark
+            .as_ref()
+            .is_some_and(|it| it.says == Progress::Done);
         self.survey.candidates.push(Candidate {
             block,
             place,
@@ -454,6 +484,7 @@ impl<'a> Walk<'a> {
             item,
             aside: aside || row.quoted && place == Place::Item,
             fields: false,
+            struck: head.struck && !done,
         });
         Some(self.survey.candidates.len() - 1)
     }
@@ -549,6 +580,7 @@ impl<'a> Walk<'a> {
                 (named.title, named.title_at) = (cell.text, cell.start);
             }
             let phase = self.phase_of(&named.names);
+            let done = mark.as_ref().is_some_and(|it| it.says == Progress::Done);
             self.survey.candidates.push(Candidate {
                 block,
                 place: Place::Cell,
@@ -563,6 +595,7 @@ impl<'a> Walk<'a> {
                 item: None,
                 aside,
                 fields: false,
+                struck: head.struck && !done,
             });
         }
     }

@@ -10,6 +10,7 @@ table! {
         TooManyEdges { max } => "the plan has more than {max} dependencies; the rest was not read";
         NoId { text } => "`{text}` has a tick box but no task id; it is not a task";
         UnsureId { id } => "`{id}` has a tick box, but no other id of this plan looks like it; it is not read as a task";
+        StruckOut { id } => "`{id}` is struck out; it is not read as a task";
         NamesNoTask { text, id } => "`{text}` in the dependencies of `{id}` names no task";
         NamesPhase { id, own, phase } => "`{id}` of phase {own} names phase {phase}, which orders nothing";
         CouldBe { name, id, ids } => "`{name}` at task `{id}` could be `{0}`" [ids.join("` or `")];

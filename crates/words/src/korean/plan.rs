@@ -12,6 +12,7 @@ table! {
         TooManyEdges { max } => "의존성이 {max}개가 넘어 나머지는 읽지 않았습니다";
         NoId { text } => "`{text}`에 체크박스는 있지만 작업 ID가 없어 작업으로 보지 않습니다";
         UnsureId { id } => "`{id}`에 체크박스는 있지만 이 계획에 비슷한 ID가 없어 작업으로 읽지 않았습니다";
+        StruckOut { id } => "`{id}`에 취소선이 그어져 있어 작업으로 읽지 않았습니다";
         NamesNoTask { text, id } => "`{text}`: `{id}`의 의존성에 적혔지만 작업이 아닙니다";
         NamesPhase { id, own, phase } => "`{id}`(단계 {own})에 적힌 단계 {phase}{은} 순서를 만들지 않습니다";
         CouldBe { name, id, ids } => "`{name}`(작업 `{id}`){은} `{0}`일 수 있습니다" [ids.join("`, `")];

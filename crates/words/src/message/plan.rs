@@ -11,6 +11,7 @@ messages! {
         TooManyEdges { max: usize },
         NoId { text: String },
         UnsureId { id: String },
+        StruckOut { id: String },
         NamesNoTask { text: String, id: String },
         NamesPhase { id: String, own: u32, phase: u32 },
         CouldBe { name: String, id: String, ids: Vec<String> },

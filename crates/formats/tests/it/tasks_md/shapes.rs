@@ -11,6 +11,13 @@ fn done(file: &TasksFile) -> String {
     ids.join(" ")
 }
 
+/// The ids a task names as its needs.
+fn needed(file: &TasksFile, id: &str) -> String {
+    let needs = &file.task(id).unwrap().dependencies;
+    let ids: Vec<&str> = needs.iter().map(|id| id.as_str()).collect();
+    ids.join(" ")
+}
+
 /// Asserts ids, and that nothing forbids to run them.
 #[track_caller]
 fn tasks(text: &str, expected: &str) {
@@ -402,5 +409,151 @@ fn letters_ranges_stories_series_and_quotes() {
     tasks(
         "## P0: x\n- [x] P0-T1: a\n- [ ] P0-T2: b\n## 용어\n> - [ ] P0-T1: 처럼 적는다\n",
         "P0-T1 P0-T2",
+    );
+}
+
+#[test]
+fn items_and_deeper_headings_that_continue_a_heading_by_a_dot_are_tasks_and_it_is_their_group() {
+    let file = parse(
+        "### T1: Input\n- T1.1: Reader\n- T1.2: Encoding ← T1.1\n### T2: Output\n- T2.1: Writer ← T1.*\n",
+    );
+    assert_eq!(ids(&file), "T1.1 T1.2 T2.1");
+    assert_eq!(needed(&file, "T2.1"), "T1.1 T1.2");
+    assert_eq!(file.blocking(), None);
+    for text in [
+        "## A1: Input\n- A1.1. Reader\n- A1.2. Encoding ← A1.1\n",
+        "## A1: Input\n### A1.1 Reader\n### A1.2 Encoding\n- depends on: A1.1\n",
+    ] {
+        let file = parse(text);
+        assert_eq!(ids(&file), "A1.1 A1.2", "of:\n{text}");
+        assert_eq!(needed(&file, "A1.2"), "A1.1", "of:\n{text}");
+        assert_eq!(file.blocking(), None, "of:\n{text}");
+    }
+    tasks("## A1: Input\n- A1.1. Reader\n", "A1.1");
+    // A box or fields of its own make the heading a task, and they are its steps.
+    tasks(
+        "### [ ] T1: Input\n- T1.1: Reader\n- T1.2: Encoding\n### [ ] T2: Output\n",
+        "T1 T2",
+    );
+    tasks(
+        "### T1: Input\n- 담당: mia\n- T1.1: Reader\n### T2: Output\n- 담당: joe\n",
+        "T1 T2",
+    );
+}
+
+#[test]
+fn a_word_for_done_that_the_next_word_takes_back_is_open() {
+    for said in [
+        "완료 예정",
+        "**완료 대기**",
+        "완료 전",
+        "완료 필요",
+        "완료 (3/5)",
+        "완료(80%)",
+        "✅ 완료 예정",
+        "Done soon",
+        "done: no",
+        "Done when the tests pass",
+        "not done",
+    ] {
+        let text = format!("### T1.1: a\n- **상태**: {said}\n");
+        assert_eq!(done(&parse(&text)), "", "of:\n{text}");
+        if said.starts_with(['완', 'D']) {
+            let ticked = set_tick(&text, "T1.1", true).unwrap();
+            assert_eq!(done(&parse(&ticked)), "T1.1", "of:\n{ticked}");
+        }
+    }
+    for said in [
+        "완료 (2026-01-02)",
+        "완료됨",
+        "done ✅",
+        "✅ 완료 (PR #12)",
+        "완료 (5/5)",
+        "Done (100%)",
+        "Done, not deployed by hand",
+        "Done (no review needed)",
+        "완료 - 전 화면",
+        "✅ 완료 (1/10)",
+    ] {
+        let text = format!("### T1.1: a\n- **상태**: {said}\n");
+        assert_eq!(done(&parse(&text)), "T1.1", "of:\n{text}");
+    }
+    assert_eq!(done(&parse("## Phase 1\n- T1.1: a - 완료 (3/5)\n")), "");
+}
+
+#[test]
+fn needs_in_words_behind_a_title_are_read() {
+    for text in [
+        "### [ ] T1.1: a\n### [ ] T1.2: b — needs T1.1\n",
+        "- [ ] T1.1: a\n- [ ] T1.2: b (needs T1.1)\n",
+        "## Phase 1\n1. **T1.1** a\n2. **T1.2** b — needs `T1.1`\n",
+        "### [ ] T1.1: a\n### [ ] T1.2: b\n- needs T1.1\n",
+    ] {
+        let file = parse(text);
+        assert_eq!(needed(&file, "T1.2"), "T1.1", "of:\n{text}");
+        assert_eq!(file.task("T1.2").unwrap().title, "b", "of:\n{text}");
+    }
+    let file = parse("- [ ] T1.1: a\n- [ ] T1.2: b — needs nothing\n");
+    assert_eq!(needed(&file, "T1.2"), "");
+    assert_eq!(file.task("T1.2").unwrap().title, "b — needs nothing");
+}
+
+#[test]
+fn struck_out_ids_are_passed_over_and_struck_out_tasks_are_told() {
+    let file = parse(
+        "### [x] ~~T1.2~~ T1.3: Thumbs\n### [ ] ~~T1.4: Dropped~~\n- 의존: T1.3\n### [x] ~~T1.5: Over~~\n",
+    );
+    assert_eq!(ids(&file), "T1.3 T1.5");
+    assert_eq!(done(&file), "T1.3 T1.5");
+    assert_eq!(file.blocking(), None);
+    let told: Vec<_> = file.findings.iter().map(|it| (it.line, it.code)).collect();
+    assert_eq!(told, [(2, PlanFindingCode::UnreadHeader)]);
+}
+
+#[test]
+fn a_bold_item_that_holds_items_is_a_phase_where_no_heading_is() {
+    let file = parse(
+        "# x\n- **Phase 1: Radio**\n  - [ ] T1.1: a\n- **Phase 2: Power**\n  - [ ] T2.1: b\n",
+    );
+    let phases: Vec<_> = file
+        .phases
+        .iter()
+        .map(|it| (it.number, &*it.title))
+        .collect();
+    assert_eq!(phases, [(1, "Radio"), (2, "Power")]);
+    assert_eq!(ids(&file), "T1.1 T2.1");
+    // A list of phases without their tasks is only an overview.
+    let file = parse("- **Phase 1: Radio**\n- **Phase 2: Power**\n\n- [ ] T1.1: a\n");
+    assert!(file.phases.is_empty());
+}
+
+#[test]
+fn titles_are_without_sizes_roles_and_marks_of_cells() {
+    let file = parse(
+        "# TASKS: 참소리 (동네 소음 신고 앱)\n- [ ] T1.1 (M): a — backend\n- [ ] T1.2: b — DevOps + qa\n\
+         - [ ] T1.3: Draw the line (qa)\n- [ ] T1.4 (later): c\n",
+    );
+    assert_eq!(file.project.as_deref(), Some("참소리 (동네 소음 신고 앱)"));
+    let read: Vec<_> = file
+        .tasks
+        .iter()
+        .map(|it| (&*it.title, it.assignee.as_deref()))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            ("a", Some("backend")),
+            ("b", Some("DevOps + qa")),
+            ("Draw the line (qa)", None),
+            ("(later): c", None),
+        ]
+    );
+    let file = parse("| ID | 제목 | 의존 |\n|---|---|---|\n| T1.1 | a \\| b | - |\n");
+    assert_eq!(file.tasks[0].title, "a | b");
+    let named = |text: &str| parse(text).project;
+    assert_eq!(named("# TASKS (Ferry)\n").as_deref(), Some("Ferry"));
+    assert_eq!(
+        named("# Ferry (v2) - TASKS\n").as_deref(),
+        Some("Ferry (v2)")
     );
 }
