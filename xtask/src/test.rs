@@ -13,7 +13,7 @@ const DRILLS: [&str; 11] = [
     "drill memory --processes 16 --updates 160",
     "drill history --operations 400 --processes 16",
     "drill supervisor --clients 40 --shims 10",
-    "drill orchestrate --kills 8 --tasks 20 --phases 2",
+    "drill orchestrate --kills 8 --tasks 24 --phases 2",
     "drill server --kills 10 --agents 8",
     "drill churn --tasks 300 --clients 8 --kills 3 --full-disks 1 --no-descriptors 1",
     "drill upgrade --times 3 --agents 8 --reboots 1",

@@ -32,7 +32,7 @@ const KILL_MS_MAX: u64 = 350;
 
 /// What every agent does. By its id it fails first, dies first, edits the same file as others, or does to git what agents do:
 /// an unrelated history, a detached head, broken modules, no worktree any more, no plan or less of it, a branch that is reset, a
-/// box that it ticks itself, a repository within the repository.
+/// box that it ticks itself, a repository within the repository, changes in a submodule.
 const AGENT: &str = r#"#!/bin/sh
 id=$BOWLINE_TASK_ID
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
@@ -45,6 +45,9 @@ fi
 git merge-base HEAD $base > /dev/null || git reset --quiet --soft $base
 [ -f TASKS.md ] && [ "$BOWLINE_TRY" = 1 ] || git checkout --quiet $base -- TASKS.md
 rm -f .gitmodules
+modules() { git cat-file blob $base:.gitmodules > .gitmodules; }
+modules || modules || exit 7
+if [ -e sub/.git ]; then git -C sub checkout --quiet --force; fi
 if [ -e lib ]; then git rm --quiet --cached lib 2>/dev/null; rm -rf lib; fi
 first=; [ "$BOWLINE_TRY" = 1 ] && first=yes
 mkdir -p out
@@ -57,7 +60,9 @@ case "$id" in
       if git log -1 --format=%B $branch | grep -q "^Bowline-Task: T$BOWLINE_PHASE.[1-4]$"; then
         git update-ref $branch $branch~1; fi; fi;;
   *11) sed -i "s/\[ \] $id:/[x] $id:/" TASKS.md;;
-  *12) if [ $first ]; then
+  *12) if [ $first ] && [ "$BOWLINE_PHASE" = 1 ]; then
+      git -c protocol.file.allow=always submodule --quiet update --init sub; echo more >> sub/l.txt
+    elif [ $first ]; then
       git init --quiet lib; (cd lib; echo l > l.txt; git add --all; git commit --quiet -m "within $id"); echo more > lib/more.txt; fi;;
   *1) if [ $first ]; then git checkout --quiet --orphan "own-$id"; echo "work of $id" > "out/$id.txt"; commit "orphan of $id"; echo "DONE:$id"; exit; fi;;
   *2) if [ $first ]; then
@@ -66,7 +71,7 @@ case "$id" in
   *3) if [ $first ]; then echo '[submodule' > .gitmodules; fi;;
   *4) if [ $first ]; then rm .git; git -C "$main" worktree prune --expire=now; echo "DONE:$id"; exit; fi;;
   *6) if [ $first ]; then case "$BOWLINE_PHASE" in
-      *[02468]) git rm --quiet TASKS.md;; *) sed -i '/T2\.1:/,/T2\.2:/{/Its text/d}' TASKS.md;; esac; fi;;
+      *[02468]) git rm --quiet TASKS.md;; *) sed -i '/T1\.1:/,/T1\.2:/{/Its text/d}' TASKS.md;; esac; fi;;
 esac
 rm -f x.txt y.txt
 echo "work of $id" > "out/$id.txt"
@@ -76,6 +81,8 @@ echo "DONE:$id"
 const PERSON: &str = "A person notes something here.\n";
 /// What a run names that ends by a command.
 const WAYS_OUT: [&str; 2] = ["This brings it back: ", "This ends the wait: "];
+/// What it names where nothing has to be done before it goes on.
+const GOES_ON: &str = "go on with: bowline orchestrate run";
 /// Runs after the last kill, each behind the command that the one before it named.
 const ROUNDS_MAX: usize = 40;
 
@@ -93,7 +100,8 @@ fn run_seed(plan: &Plan, seed: u64) -> Outcome {
     calm.to_the_end()?;
     let (tree, done) = calm.outcome(plan)?;
     println!(
-        "without a kill: tree {tree}, {done} tasks, {:.1?}",
+        "without a kill: {} files, {done} tasks, {:.1?}",
+        tree.lines().count(),
         begun.elapsed()
     );
     let mut random = Random(seed);
@@ -106,7 +114,13 @@ fn run_seed(plan: &Plan, seed: u64) -> Outcome {
         field.to_the_end()?;
         let after = field.outcome(plan)?;
         if after != (tree.clone(), done) {
-            return Err(format!("{after:?} instead of {:?}", (tree, done)));
+            let (other, count) = &after;
+            let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+            let (was, is) = (lines(&tree), lines(other));
+            let differ: Vec<&String> = was.symmetric_difference(&is).collect();
+            return Err(format!(
+                "{count} tasks, and these entries differ: {differ:#?}"
+            ));
         }
     }
     println!(
@@ -176,8 +190,28 @@ impl Field {
         ] {
             fs::write(&path, text).map_err(|error| error.to_string())?;
         }
+        // Its commit is the same in every field: it is in the tree that is compared.
+        let module = "git init --quiet --initial-branch=main ../sub && cd ../sub && echo l > l.txt && git add l.txt && \
+                      git -c user.name=drill -c user.email=drill@localhost commit --quiet --message=begin";
+        let module = command("sh", &["-ec", module])
+            .current_dir(&root)
+            .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+            .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+            .status();
+        if !module.is_ok_and(|status| status.success()) {
+            return Err("no repository of a submodule".into());
+        }
         for words in [
             &["init", "--quiet", "--initial-branch=main"][..],
+            &[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "--quiet",
+                "add",
+                "../sub",
+                "sub",
+            ],
             &["add", "--all"],
             &[
                 "-c",
@@ -290,6 +324,10 @@ impl Field {
             };
         }
         let failed = answer["failed"].as_array().cloned().unwrap_or_default();
+        if code == Some(1) && why.contains(GOES_ON) {
+            println!("  told: {why}");
+            return Ok(false);
+        }
         if code == Some(1) && !failed.is_empty() {
             for task in &failed {
                 println!("  retried: {task}");
@@ -358,7 +396,7 @@ impl Field {
         if made.is_empty() || !lost.is_empty() {
             return Err(format!("commits that no ref has any more: {lost:?}"));
         }
-        let tree = self.git(&["rev-parse", "HEAD^{tree}"])?;
+        let tree = self.git(&["ls-tree", "-r", "--full-tree", "HEAD"])?;
         let worktrees = self.git(&["worktree", "list"])?;
         if worktrees.lines().count() != 1 {
             return Err(format!("left behind: {worktrees}"));
