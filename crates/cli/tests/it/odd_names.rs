@@ -47,6 +47,10 @@ fn repository(world: &TestEnvironment) {
 fn review_server(agent: &str) -> (Server, String) {
     let world = TestEnvironment::new();
     repository(&world);
+    review_server_in(world, agent)
+}
+
+fn review_server_in(world: TestEnvironment, agent: &str) -> (Server, String) {
     world.write("agent.sh", agent);
     let config = format!(
         "[defaults]\nagent = \"script\"\n[agent.script]\ncommand = [\"sh\", {:?}]\n[type.write]\n[[type.write.phases]]\nname = \"Write\"\n",
@@ -143,6 +147,46 @@ chmod +x 'old/a b.md'
         assert!(shown.contains(line), "{line}: {shown}");
     }
     assert!(!server.world.root().join("home/ran").exists());
+    server.done(&format!(
+        "task --data data request-changes {task} --feedback Enough"
+    ));
+}
+
+#[test]
+fn ignore_rules_that_an_agent_wrote_hide_no_new_file() {
+    // What git ignored before the agent came stays ignored.
+    let world = TestEnvironment::new();
+    world.write("../home/config/git/ignore", "person.*\n");
+    world.write("repo/base.md", "one\n");
+    world.write("repo/.gitignore", "target/\n");
+    let git = |line: &[&str]| world.git(&[&["-C", "repo"], line].concat());
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message=begin"]);
+    world.write("repo/.git/info/exclude", "notes.*\n");
+    let agent = format!(
+        r#"printf 'hidden.*\nnotes.*\nnested\n' > .git/info/exclude
+printf 'elsewhere.*\n' > .git/elsewhere
+git config core.excludesFile "$PWD/.git/elsewhere"
+mkdir target deep
+for name in hidden elsewhere notes person target/made; do echo new > $name.md; done
+printf '*\n' > deep/.gitignore
+echo new > deep/hidden.md
+git init --quiet nested
+git -C nested -c user.name=a -c user.email=a commit --quiet --allow-empty --message=a
+{REVIEWED}"#
+    );
+    let (server, task) = review_server_in(world, &agent);
+    let review = |it: &Value| it["items"][0]["kind"] == "review";
+    server.until("task --data data inbox", review);
+    let shown = server.done(&format!("task --data data show {task}"));
+    let added: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("added: "))
+        .map(|line| line.split("  ").next().unwrap())
+        .collect();
+    let wanted = ["deep/.gitignore", "elsewhere.md", "hidden.md", "nested"];
+    assert_eq!(added, wanted, "{shown}");
     server.done(&format!(
         "task --data data request-changes {task} --feedback Enough"
     ));

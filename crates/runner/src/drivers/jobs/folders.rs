@@ -270,6 +270,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
     let _ = std::fs::remove_file(&index);
     // Of a git that was killed.
     let _ = std::fs::remove_file(index.with_extension("index.lock"));
+    let _ = std::fs::remove_file(index.with_extension("index.exclude"));
     let app = app::folder(&config.data, &row.id);
     for start in app::starts(&app) {
         rebuild::end(start.folder());

@@ -362,6 +362,8 @@ pin core.trustctime true
 pin core.checkStat default
 pin core.ignoreStat false
 pin core.sparseCheckout false
+ignored=$(git config --global --type=path --get core.excludesFile || printf %s "${XDG_CONFIG_HOME:-${HOME:-}/.config}/git/ignore")
+pin core.excludesFile "$ignored"
 filters=$(git config --show-scope --includes --name-only --get-regexp '^filter[.]' 2> /dev/null || :)
 while IFS="$(printf '\t')" read -r scope key; do
   case $scope in local | worktree) pin "$key" '' ;; esac
@@ -404,6 +406,17 @@ pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, Strin
     Ok(side)
 }
 
+/// Adds what settings of the repository hide. Rules of `info/exclude` count as they were before the first agent; a `.gitignore`
+/// that hides itself is added.
+const ADD_HIDDEN: &str = r#"
+others() { git ls-files -z --others "$@" ':(exclude).checkpoints' ':(exclude).metadata'; }
+add() { sed -z 's|/$||' | git update-index -z --add --stdin; }
+set -- --exclude-per-directory=.gitignore --exclude-from="$rules"
+if [ -r "$ignored" ]; then set -- "$@" --exclude-from="$ignored"; fi
+others "$@" -- . | add
+others --ignored --exclude-standard --directory -- ':(glob)**/.gitignore' | sed -z '/\/$/d' | add
+"#;
+
 /// Saves the files of a workspace under a hidden ref, untracked ones too, ignored ones never.
 pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
     let workspace = config.workspace(row);
@@ -414,7 +427,10 @@ pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<Str
         // A git of ours takes a minute at most: an older lock is of one that was killed.
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
          find \"$GIT_INDEX_FILE.lock\" -mmin +1 -delete 2> /dev/null || :\n\
+         rules=$GIT_INDEX_FILE.exclude\n\
+         [ -e \"$rules\" ] || cp \"$(git rev-parse --git-path info/exclude)\" \"$rules\" 2> /dev/null || : > \"$rules\"\n\
          git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n\
+         {ADD_HIDDEN}\
          tree=$(git write-tree)\n\
          commit=$(git commit-tree -m {} \"$tree\")\n\
          git update-ref {} \"$commit\"\n",
