@@ -46,6 +46,7 @@ mod mcp_calls;
 mod memory;
 mod memory_life;
 mod mistakes;
+mod notices;
 mod odd_names;
 mod orchestrate;
 mod orchestrate_by_hand;

@@ -3,10 +3,12 @@
 use crate::environment::TestEnvironment;
 use crate::serve::{Server, live, started};
 use bowline_server::client::Client;
-use bowline_test_support::wait_until;
+use bowline_test_support::{Lack, skip, wait_until};
 use bowline_words::Lang;
 use serde_json::{Value, json};
-use std::process::Command;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Nothing here takes this long unless it hangs.
@@ -60,6 +62,138 @@ fn what_an_agent_prints_does_not_reach_the_terminal_as_orders() {
     }
     let raw = server.done(&format!("task --data data logs {task} --raw"));
     assert!(raw.contains("\u{1b}]52;c;ZXZpbA==\u{1b}\\"), "{raw:?}");
+}
+
+/// An agent whose step would change the title of the terminal.
+const STEPS: &str = r#"
+[[step]]
+say = "Step 1/2: \u001b]0;step\u0007\u001b[31;7mred"
+[[step]]
+wait = "NEVER"
+"#;
+
+#[test]
+fn a_watch_on_a_terminal_shows_titles_and_steps_without_their_escapes() {
+    let world = TestEnvironment::new();
+    settings(&world, STEPS, "");
+    let server = serve(world);
+    let token = server.world.read("data/token");
+    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let title = "\u{1b}]0;title\u{7}\u{1b}[31;7mred";
+    let wanted = json!({ "title": title, "type": "custom", "description": "Tea", "submit": true });
+    let made = client.ask("POST", "/api/tasks", Some(&wanted), &[]);
+    assert_eq!(made.unwrap().status, 201);
+    server.until("task --data data list", |it| {
+        let step = &it["items"][0]["agentState"]["currentStep"];
+        step.as_str().is_some_and(|it| it.contains("step"))
+    });
+    let line = format!("{} task --data data watch", env!("CARGO_BIN_EXE_bowline"));
+    let mut script = live(server.world.program("script"));
+    script.args(["-qec", &line, "/dev/null"]);
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else {
+        skip(
+            Lack::Program,
+            "there is no 'script' to make a terminal with",
+        );
+        return;
+    };
+    let mut screen = child.stdout.take().unwrap();
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let drawn = Arc::clone(&shown);
+    let reader = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = screen.read(&mut bytes) {
+            drawn.lock().unwrap().extend_from_slice(&bytes[..count]);
+        }
+    });
+    let text = || String::from_utf8_lossy(&shown.lock().unwrap()).into_owned();
+    let both = ["⟨U+001B⟩]0;title", "⟨U+001B⟩]0;step"];
+    let there = wait_until(BOUND, || both.iter().all(|it| text().contains(it)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap();
+    assert!(there, "{:?}", text());
+    for part in ["\u{1b}]", "\u{7}", "\u{1b}[31;7m"] {
+        assert!(!text().contains(part), "{part:?}: {:?}", text());
+    }
+}
+
+/// A client that prints its usage and nothing of its protocol.
+#[test]
+fn a_task_whose_client_sends_no_valid_message_says_so_after_30_seconds() {
+    let world = TestEnvironment::new();
+    world.write(
+        "agent.sh",
+        "echo 'usage: client [options]'; exec sleep 600\n",
+    );
+    world.write(
+        "bowline.toml",
+        format!(
+            "[defaults]\nagent = \"script\"\n[agent.script]\nprotocol = \"claude-stream-json\"\ncommand = [\"sh\", {:?}]\n",
+            world.path("agent.sh").display().to_string()
+        ),
+    );
+    let server = serve(world);
+    let made =
+        server.done("task --data data new --title Tea --type custom --description Tea --submit");
+    let token = server.world.read("data/token");
+    let client = Client::tcp(&server.url, Some(token.trim().into()), Lang::En).unwrap();
+    let path = format!("/api/tasks/{}/transitions", made.trim());
+    let moves = || {
+        client
+            .ask("GET", &path, None, &[])
+            .unwrap()
+            .json()
+            .to_string()
+    };
+    let told = wait_until(BOUND, || moves().contains("NO_VALID_MESSAGE"));
+    assert!(told, "{}", moves());
+    assert_eq!(moves().matches("NO_VALID_MESSAGE").count(), 1);
+    assert!(moves().contains("\"seconds\":30"), "{}", moves());
+}
+
+/// An agent that asks on the socket without its token, also in the name of another agent.
+#[test]
+fn an_agent_without_its_token_reads_its_own_task_on_the_socket() {
+    let world = TestEnvironment::new();
+    let out = world.path("").display().to_string();
+    let agent = r#"
+ask() { curl -s -o "$OUT/$BOWLINE_TASK_ID.$1" -w '%{http_code}' --unix-socket "$OUT/data/sock" "http://x/api/tasks$2" > "$OUT/$BOWLINE_TASK_ID.$1.code"; }
+unset BOWLINE_AGENT_TOKEN_FILE
+other=$(cat "$OUT/other" 2> /dev/null)
+if [ -n "$other" ]; then
+  ask own "/$BOWLINE_TASK_ID"
+  (export BOWLINE_ATTEMPT="$other-1"; ask other "/$other"; ask list "")
+  echo 'Step 1/2: asked'
+fi
+exec sleep 600
+"#;
+    world.write("agent.sh", agent.replace("$OUT", out.trim_end_matches('/')));
+    world.write(
+        "bowline.toml",
+        format!(
+            "[defaults]\nagent = \"script\"\n[agent.script]\ncommand = [\"sh\", {:?}]\n",
+            world.path("agent.sh").display().to_string()
+        ),
+    );
+    let server = serve(world);
+    let new = "task --data data new --title Tea --type custom --description Tea --submit";
+    let other = server.done(new).trim().to_owned();
+    server.until(&format!("task --data data show {other}"), |it| {
+        it["status"] == "in_progress"
+    });
+    server.world.write("other", &other);
+    let task = server.done(new).trim().to_owned();
+    server.until(&format!("task --data data show {task}"), |it| {
+        it["agentState"]["currentStep"] == "asked"
+    });
+    let read = |name: &str| server.world.read(&format!("{task}.{name}"));
+    assert_eq!(read("own.code"), "200", "{}", read("own"));
+    assert_eq!(read("other.code"), "404", "{}", read("other"));
+    let list: Value = serde_json::from_str(&read("list")).unwrap();
+    assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["items"][0]["id"], task);
 }
 
 fn hang_up(server: &Server) {

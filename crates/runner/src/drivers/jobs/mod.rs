@@ -69,8 +69,8 @@ pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
-use bowline_engine::clock::Clock;
 use bowline_engine::actor::Descent;
+use bowline_engine::clock::Clock;
 use bowline_formats::agents::{Protocol, Resume};
 use bowline_machines::job::{Limits, Process};
 use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
@@ -444,7 +444,6 @@ impl Jobs {
         present.then_some((task, attempt))
     }
 
-    /// What the attempts of a job printed: a file each, the oldest first.
     /// The task of an agent that is not shown by a token: one whose shim is among its ancestors.
     pub fn task_of_agent(&self, descent: &Descent) -> Option<String> {
         let config = self.config();
@@ -460,6 +459,7 @@ impl Jobs {
         })
     }
 
+    /// What the attempts of a job printed: a file each, the oldest first.
     pub fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
         let config = self.config();
         let log = |attempt: u32| {
