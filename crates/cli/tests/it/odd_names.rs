@@ -156,7 +156,7 @@ chmod +x 'old/a b.md'
 fn ignore_rules_that_an_agent_wrote_hide_no_new_file() {
     // What git ignored before the agent came stays ignored.
     let world = TestEnvironment::new();
-    world.write("../home/.config/git/ignore", "person.*\n");
+    world.write("../home/config/git/ignore", "person.*\n");
     world.write("repo/base.md", "one\n");
     world.write("repo/.gitignore", "target/\n");
     let git = |line: &[&str]| world.git(&[&["-C", "repo"], line].concat());
