@@ -14,8 +14,8 @@ use bowline_engine::supervisor::Want;
 use bowline_machines::orchestrate::{Command as Move, Effect, Id, PhaseEnd, Run};
 use bowline_runner::orchestrate as runner;
 use bowline_runner::orchestrate::{
-    Conductor, Ended, Event, Job, Landed, Ledger, Life, Note, PhaseEnded, Ports, Shortage, Told,
-    Trouble,
+    Conductor, Ended, Event, Job, Landed, Ledger, Life, Note, PhaseEnded, Ports, Prepared,
+    Shortage, Told, Trouble,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -415,7 +415,10 @@ impl Ports for Nothing {
 
     fn ask(&mut self, job: Job) {
         let event = match job {
-            Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
+            Job::Room { id, .. } => Event::Room {
+                id,
+                prepared: Prepared::Ready { renewed: false },
+            },
             Job::Land { id, .. } => Event::Landed {
                 id,
                 outcome: Landed::Done,

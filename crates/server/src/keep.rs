@@ -11,6 +11,7 @@ use bowline_runner::drivers::jobs::{
 };
 use bowline_store::{JobQuery, Sqlite, Store as _, StoreError};
 use bowline_words::message::ServeTrouble;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -101,7 +102,29 @@ pub(crate) fn open_store(
             return Err(lost(tasks));
         }
     }
+    if !known.is_empty() {
+        tell_missing(&store, on_disk(true)?).map_err(|error| store_trouble(&path, &error))?;
+    }
     Ok(store)
+}
+
+/// Tells of tasks that have folders and are not in the store: they were in a log that is lost, or came after a copy that was
+/// put back.
+fn tell_missing(store: &Sqlite, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
+    let mut missing = Vec::new();
+    for id in on_disk {
+        if store.job(&id)?.is_none() {
+            missing.push(id);
+        }
+    }
+    if let Some(first) = missing.first() {
+        tracing::warn!(
+            tasks = missing.len(),
+            first,
+            "there are folders of tasks that the store does not have; 'bowline serve --rebuild' finds them again"
+        );
+    }
+    Ok(())
 }
 
 /// Whether nothing is left of the file of a store.

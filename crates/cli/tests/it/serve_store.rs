@@ -212,6 +212,32 @@ fn a_lost_store_is_not_begun_anew_without_a_decision_and_its_agents_are_held() {
     server.until(&show, |it| it["status"] == "completed");
 }
 
+/// A log that is lost takes the newest tasks along, while older ones are in the file.
+#[test]
+fn a_store_that_lost_its_log_tells_of_the_tasks_in_it() {
+    let (mut server, _) = asked();
+    server.stop();
+    server.start("");
+    server.done("task --data data new --title Two --type custom --description Tea --submit");
+    let both_ask = |it: &Value| it["items"].as_array().unwrap().len() == 2;
+    server.until(INBOX, both_ask);
+    server.kill();
+    for end in ["-wal", "-shm"] {
+        std::fs::remove_file(server.world.path(&format!("data/store.sqlite{end}"))).unwrap();
+    }
+    server.start("");
+    server.until(INBOX, asks);
+    let told = server.world.read("serve.err");
+    assert!(
+        told.contains("folders of tasks that the store does not have"),
+        "{told}"
+    );
+    assert!(told.contains("tasks=1"), "{told}");
+    server.kill();
+    server.start("--rebuild");
+    server.until(INBOX, both_ask);
+}
+
 #[test]
 fn an_emptied_store_is_lost_until_it_is_rebuilt() {
     for logged in [true, false] {
