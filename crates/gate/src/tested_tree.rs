@@ -78,8 +78,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The difference as people are told of it.
-    pub fn into_change(self) -> Change {
+    pub(crate) fn into_change(self) -> Change {
         let path = self.path;
         match (self.tested, self.committed) {
             (None, _) => Change::Added { path },

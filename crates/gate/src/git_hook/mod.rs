@@ -136,7 +136,8 @@ fn judge_trees(
             let pushed = input.lines().filter_map(|line| {
                 let mut words = line.split(' ').skip(1);
                 let (commit, name) = (words.next()?, words.next()?);
-                name.starts_with("refs/heads/").then_some((name, commit))
+                // A tag or a change for review lands as a branch does. Notes are about commits, and none.
+                (!name.starts_with("refs/notes/")).then_some((name, commit))
             });
             let gone = |commit: &str| commit.bytes().all(|digit| digit == b'0');
             pushed

@@ -69,6 +69,14 @@ impl Repository {
         (!changes.is_empty()).then_some(changes)
     }
 
+    /// Names how the last commit differs from a tree that was tested: what lands is the commit. Without one nothing can land.
+    pub fn not_committed(&self, tested: &TestedTree) -> Vec<Change> {
+        match self.commit("HEAD") {
+            Some(head) => self.untested(&head, tested).unwrap_or_default(),
+            None => Vec::new(),
+        }
+    }
+
     fn commit_tree(&self, commit: &str) -> Option<String> {
         let tree = format!("{commit}^{{tree}}");
         let printed = self.printed(&["rev-parse", "--quiet", "--verify", &tree])?;

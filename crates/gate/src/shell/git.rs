@@ -550,7 +550,10 @@ fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
     let asks = |it: &String| it.starts_with("--get") || it == "get" || it == "--list";
     let changes = arguments.iter().any(|it| CHANGES.contains(&it.as_str()))
         || arguments.iter().filter(plain).count() > 1
-        || arguments.last().is_some_and(|it| it.contains('/'));
+        || arguments.last().is_some_and(|it| it.contains('/'))
+        || arguments
+            .windows(2)
+            .any(|pair| leads_hooks_away(&pair[0]) && !pair[1].starts_with('-'));
     if !changes || arguments.iter().any(asks) {
         return;
     }

@@ -7,14 +7,14 @@ use crate::develop::{Known, evidence};
 use crate::error::Error;
 use crate::files::{Changed, Moved};
 use crate::history::person;
-use crate::process::git_answer;
 use crate::tree::HashedTree;
 use crate::{tree, workspace};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_formats::develop::seal::Seal;
-use bowline_formats::develop::{FOLDER_NAME, tested};
+use bowline_formats::develop::tested;
+use bowline_gate::hook::Repository;
 use bowline_gate::locate;
-use bowline_gate::tested_tree::{Difference, TestedTree};
+use bowline_gate::tested_tree::TestedTree;
 use bowline_machines::develop::{Act, Gate, Run, needed};
 use bowline_words::message::{Change, Doubt};
 use serde_json::json;
@@ -169,7 +169,7 @@ impl DevelopRun {
             });
         }
         if rules.compares_trees(in_repository) && gate == Gate::ReReviewClean {
-            let changes = self.not_committed(tree)?;
+            let changes = self.not_committed(tree);
             if !changes.is_empty() {
                 return Err(Error::TreeNotCommitted { changes });
             }
@@ -177,27 +177,15 @@ impl DevelopRun {
         Ok(now)
     }
 
-    /// Names how the last commit differs from a tree: what was tested is the tree, what lands is the commit.
-    fn not_committed(&self, tree: HashedTree) -> Result<Vec<Change>, Error> {
-        let Some(top) = workspace::git_top(self.root()) else {
-            return Ok(Vec::new());
-        };
-        let head = git_answer(&top, &["ls-tree", "-r", "-z", "HEAD"], &[]);
-        // Without a commit nothing can land.
-        let Ok(head) = head else {
-            return Ok(Vec::new());
-        };
+    /// Names how the last commit differs from a tree that was tested.
+    fn not_committed(&self, tree: HashedTree) -> Vec<Change> {
         let file = tested::write(&tree.id, &tree.listing);
         let tested = TestedTree {
             entries: tested::read(&file, &tree.id),
-            id: tree.id,
+            id: tree.id.trim_start_matches("git:").to_owned(),
         };
-        let own = format!("{FOLDER_NAME}/");
-        let differing = tested.differing(&head.bytes).unwrap_or_default();
-        let differing = differing
-            .into_iter()
-            .filter(|it| !it.path.starts_with(&own) && !it.path.contains(&format!("/{own}")));
-        Ok(differing.map(Difference::into_change).collect())
+        let folder = self.root().to_owned();
+        Repository { folder }.not_committed(&tested)
     }
 
     fn tree_now(&self, context: &Context) -> Result<String, Error> {
