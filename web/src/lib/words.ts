@@ -699,7 +699,7 @@ export const words = {
     shareWorkspace: "Share the folder with other tasks",
     shareWorkspaceHint: "It does not wait for a task that works there already; their changes mix.",
     unknownAgents: "Agents of unknown tasks",
-    unknownAgentsHint: "This store does not know the tasks of these agents. They are left alone; 'bowline serve --rebuild' takes them up.",
+    unknownAgentsHint: "This store does not know the tasks of these agents. They are paused; 'bowline serve --rebuild' takes them up.",
   },
   ko: {
     board: "보드",
@@ -1389,8 +1389,8 @@ export const words = {
     forkTitle: "{title} ({n}단계에서 분기)",
     forkInstructions: "다르게 할 점",
     forkInstructionsHint: "에이전트가 설명 끝에서 읽습니다",
-    forkNow: "분기하고 제출",
-    forkDraft: "초안으로 분기",
+    forkNow: "포크하고 제출",
+    forkDraft: "초안으로 포크",
     readingChanges: "변경 사항을 읽는 중…",
     silentFor: "{time} 동안 출력 없음",
     silentUntilRestart: "{time} 동안 출력 없음, {limit} 넘으면 다시 시작",
@@ -1399,7 +1399,7 @@ export const words = {
     shareWorkspace: "다른 작업과 폴더 함께 쓰기",
     shareWorkspaceHint: "그 폴더에서 진행 중인 작업을 기다리지 않습니다. 변경 사항이 섞입니다.",
     unknownAgents: "알 수 없는 작업의 에이전트",
-    unknownAgentsHint: "저장소에 없는 작업의 에이전트입니다. 그대로 둡니다. 'bowline serve --rebuild'로 다시 가져옵니다.",
+    unknownAgentsHint: "저장소에 없는 작업의 에이전트입니다. 일시 정지해 둡니다. 'bowline serve --rebuild'로 다시 가져옵니다.",
   },
 } as const;
 

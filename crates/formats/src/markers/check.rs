@@ -15,7 +15,7 @@ pub const API_KEY_CHARS_MIN: usize = 8;
 pub const FILE_CHARS_MAX: usize = 500;
 
 /// Environment variables that no dependency may replace: they say which programs run, what these load first, or who runs them.
-pub const PROTECTED_ENV_NAMES: [&str; 38] = [
+pub const PROTECTED_ENV_NAMES: [&str; 50] = [
     "PATH",
     "HOME",
     "USER",
@@ -54,6 +54,18 @@ pub const PROTECTED_ENV_NAMES: [&str; 38] = [
     "RUBYOPT",
     "JAVA_TOOL_OPTIONS",
     "RUSTC_WRAPPER",
+    "GCONV_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "MANPAGER",
+    "VISUAL",
+    "BROWSER",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "MAKEFLAGS",
+    "CLASSPATH",
 ];
 
 /// Beginnings of such names: of the loader's variables, and of ours.

@@ -372,7 +372,7 @@ fi; while :; do hear; done"
     let (task, text) = (id.clone(), "word-4".to_owned());
     world.ask(Wish::Say { task, text }).unwrap();
     assert_eq!(times_heard(&world, &id, 1, "word-4"), 1);
-    let noted = || world.row(&id).about.history.len() == 4;
+    let noted = || world.row(&id).about.history.len() == 5;
     assert!(wait_until(BOUND, noted), "{:?}", world.row(&id).about);
     assert!(
         !heard(&world, &id, 1).contains(HEADING),
@@ -387,7 +387,8 @@ fi; while :; do hear; done"
     assert_eq!(all.matches(HEADING).count(), 1, "{all}");
     let history = prompt.split(HEADING).nth(1).unwrap();
     let mut places = Vec::new();
-    for word in ["word-1", "word-2", "word-3", "word-4"] {
+    let provided = "TEA_KEY was provided:";
+    for word in ["word-1", provided, "word-2", "word-3", "word-4"] {
         assert_eq!(all.matches(word).count(), 1, "{word} in {all}");
         places.push(history.find(word).unwrap());
     }

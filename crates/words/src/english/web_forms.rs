@@ -23,6 +23,6 @@ declared! {
         ShareWorkspace => "Share the folder with other tasks";
         ShareWorkspaceHint => "It does not wait for a task that works there already; their changes mix.";
         UnknownAgents => "Agents of unknown tasks";
-        UnknownAgentsHint => "This store does not know the tasks of these agents. They are left alone; 'bowline serve --rebuild' takes them up.";
+        UnknownAgentsHint => "This store does not know the tasks of these agents. They are paused; 'bowline serve --rebuild' takes them up.";
     }
 }

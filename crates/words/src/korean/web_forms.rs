@@ -1,4 +1,4 @@
-//! 웹 페이지의 입력란과 분기, 작업이 기다리는 이유에 쓰는 말.
+//! 웹 페이지의 입력란과 포크, 작업이 기다리는 이유에 쓰는 말.
 
 table! {
     web_forms: WebForms => text {
@@ -12,8 +12,8 @@ table! {
         ForkTitle => "{{title}} ({{n}}단계에서 분기)";
         ForkInstructions => "다르게 할 점";
         ForkInstructionsHint => "에이전트가 설명 끝에서 읽습니다";
-        ForkNow => "분기하고 제출";
-        ForkDraft => "초안으로 분기";
+        ForkNow => "포크하고 제출";
+        ForkDraft => "초안으로 포크";
         ReadingChanges => "변경 사항을 읽는 중…";
         SilentFor => "{{time}} 동안 출력 없음";
         SilentUntilRestart => "{{time}} 동안 출력 없음, {{limit}} 넘으면 다시 시작";
@@ -22,6 +22,6 @@ table! {
         ShareWorkspace => "다른 작업과 폴더 함께 쓰기";
         ShareWorkspaceHint => "그 폴더에서 진행 중인 작업을 기다리지 않습니다. 변경 사항이 섞입니다.";
         UnknownAgents => "알 수 없는 작업의 에이전트";
-        UnknownAgentsHint => "저장소에 없는 작업의 에이전트입니다. 그대로 둡니다. 'bowline serve --rebuild'로 다시 가져옵니다.";
+        UnknownAgentsHint => "저장소에 없는 작업의 에이전트입니다. 일시 정지해 둡니다. 'bowline serve --rebuild'로 다시 가져옵니다.";
     }
 }

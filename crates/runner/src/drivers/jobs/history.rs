@@ -3,6 +3,7 @@
 //! It holds what earlier processes have read. What none has read is told as a message, so that no word comes twice.
 
 use super::desk::Desk;
+use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{DependencyStatus, Job, Message, QuestionStatus, ReviewStatus};
 use bowline_store::{About, JobRow, RecordBody};
 
@@ -23,21 +24,26 @@ pub(super) fn entry_id(job: &Job, message: &Message) -> Option<String> {
             feedback: Some(_),
         } => Some(review.clone()),
         Message::DependencyRejected { name, .. } => {
-            let rejected = |status| status == DependencyStatus::Rejected;
-            let mut all = job.dependencies.iter().rev();
-            let found = all.find(|it| it.name == *name && rejected(it.status));
-            found.map(|it| it.id.clone())
+            dependency_id(job, name, DependencyStatus::Rejected)
+        }
+        Message::DependencyProvided { name, .. } => {
+            dependency_id(job, name, DependencyStatus::Provided)
         }
         Message::Said { id, .. } => Some(id.clone()),
         Message::ReviewApproved { feedback: None, .. }
         | Message::PhaseStart { .. }
         | Message::Rework { .. }
-        | Message::DependencyProvided { .. }
         | Message::Reminder { .. }
         | Message::Permitted { .. }
         | Message::Denied { .. }
         | Message::ProtocolError { .. } => None,
     }
+}
+
+fn dependency_id(job: &Job, name: &str, status: DependencyStatus) -> Option<String> {
+    let mut all = job.dependencies.iter().rev();
+    let found = all.find(|it| it.name == name && it.status == status);
+    found.map(|it| it.id.clone())
 }
 
 /// Adds an entry, each once.
@@ -87,6 +93,14 @@ impl Desk {
         }
         match self.record(id)?.body {
             RecordBody::Said(row) => Some(entry("A person wrote:", &row.text)),
+            RecordBody::Dependency(row) if row.status == DependencyStatus::Provided.name() => {
+                let how = match check_env_name(&row.name) {
+                    Ok(()) => "it is set in your environment.",
+                    // A name that would change what the agent itself is told is given to who asks for it.
+                    Err(_) => "request it again where you need it.",
+                };
+                Some(entry(&format!("{} was provided:", row.name), how))
+            }
             RecordBody::Dependency(row) => {
                 let title = format!("{} was refused:", row.name);
                 Some(entry(&title, &row.reason.unwrap_or_default()))
