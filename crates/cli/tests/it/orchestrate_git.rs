@@ -114,6 +114,30 @@ fn locks_that_a_killed_git_of_ours_left_are_removed() {
     }
 }
 
+/// Git forgets a worktree before the last of its folder is gone.
+#[test]
+fn a_git_that_is_killed_while_it_removes_a_worktree_leaves_nothing() {
+    let plan = "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n";
+    let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(plan, agent, "");
+    let bin = world.root().join("home/bin");
+    let path = std::env::var("PATH").unwrap();
+    let cut = format!(
+        "#!/bin/sh\nfor last; do :; done\nPATH='{path}'\ncase \"$*\" in *'worktree remove'*T1.1)\n\
+         if [ ! -e $HOME/cut ]; then touch $HOME/cut; git \"$@\"; mkdir -p \"$last\"; echo half > \"$last/half\"; kill -9 $$; fi;; esac\n\
+         exec git \"$@\"\n"
+    );
+    write_executable(&bin.join("git"), &cut);
+    let output = bowline(&world, "orchestrate run --json")
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(world.root().join("home/cut").exists());
+    nothing_left(&world);
+}
+
 #[test]
 fn a_wait_for_a_lock_of_others_names_the_command_that_ends_it() {
     let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
@@ -208,6 +232,7 @@ fn a_landing_that_was_taken_back_is_named_with_the_command_that_brings_it_back()
     let agent = "main=$(dirname \"$(git rev-parse --path-format=absolute --git-common-dir)\")\n\
                  if [ $BOWLINE_TASK_ID = T0.2 ]; then touch $HOME/there\n\
                  until git -C $main log --format=%s | grep -q T0.1; do sleep 0.05; done\n\
+                 until [ -z \"$(git -C $main status --porcelain)\" ]; do sleep 0.05; done\n\
                  git -C $main reset --quiet --hard HEAD~1\n\
                  else until [ -e $HOME/there ]; do sleep 0.05; done; fi\n\
                  echo a > $BOWLINE_TASK_ID.txt; echo DONE:$BOWLINE_TASK_ID\n";

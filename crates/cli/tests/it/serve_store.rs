@@ -1,6 +1,6 @@
 //! The store of `bowline serve` lost, damaged, copied and put back; and what a deleted task leaves.
 
-use crate::serve::{ASKS, Server};
+use crate::serve::{ASKS, Server, live, started};
 use serde_json::Value;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -225,7 +225,10 @@ fn a_store_that_lost_its_log_tells_of_the_tasks_in_it() {
     for end in ["-wal", "-shm"] {
         std::fs::remove_file(server.world.path(&format!("data/store.sqlite{end}"))).unwrap();
     }
-    server.start("");
+    let with_log = server
+        .world
+        .bowline("serve --listen 127.0.0.1:0 --data data");
+    (server.child, server.url) = started(&server.world, live(with_log));
     server.until(INBOX, asks);
     let told = server.world.read("serve.err");
     assert!(

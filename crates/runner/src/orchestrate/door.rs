@@ -14,7 +14,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// What is appended to the name of the state file.
 const SUFFIX: &str = ".sock";
@@ -26,6 +27,9 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 const LANG: &str = "lang";
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long a run that ends waits until an answer is written, and how often it looks.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
+const LAST_ANSWER_STEP: Duration = Duration::from_millis(5);
 
 /// What somebody asks of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +104,8 @@ pub struct Refused {
 /// An open door; closed when this is dropped.
 pub(super) struct Door {
     path: PathBuf,
+    /// Held while a request is answered: the answer to `stop` is written before the run leaves.
+    answering: Arc<Mutex<()>>,
 }
 
 impl Door {
@@ -110,18 +116,20 @@ impl Door {
         let _ = std::fs::remove_file(mark(&path));
         let listener = UnixListener::bind(short(&path)?.1)?;
         std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        let answering = Arc::<Mutex<()>>::default();
+        let lock = Arc::clone(&answering);
         std::thread::Builder::new()
             .name("door".into())
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
                     // One that says nothing keeps nobody waiting for long.
                     let _ = stream.set_read_timeout(Some(ANSWER));
-                    if serve(&stream, &heard).is_none() {
+                    if serve(&stream, &heard, &lock).is_none() {
                         return;
                     }
                 }
             })?;
-        Ok(Door { path })
+        Ok(Door { path, answering })
     }
 }
 
@@ -145,16 +153,21 @@ impl Drop for Door {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(mark(&self.path));
         let _ = std::fs::remove_file(&self.path);
+        let begun = Instant::now();
+        while self.answering.try_lock().is_err() && begun.elapsed() < LAST_ANSWER {
+            std::thread::sleep(LAST_ANSWER_STEP);
+        }
     }
 }
 
 /// Serves one; nothing when the run is over.
-fn serve(stream: &UnixStream, heard: &Sender<Heard>) -> Option<()> {
+fn serve(stream: &UnixStream, heard: &Sender<Heard>, answering: &Mutex<()>) -> Option<()> {
     let mut line = String::new();
     let mut reader = BufReader::new(stream).take(LINE_BYTES_MAX);
     if reader.read_line(&mut line).is_err() {
         return Some(());
     }
+    let _answering = answering.lock();
     let answer = match read(&line) {
         Ok((request, lang)) => {
             let (reply, answer) = channel();

@@ -6,7 +6,7 @@ use bowline_engine::Error;
 use bowline_engine::git::Git;
 use bowline_engine::statefiles::{Disk as _, RealDisk};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Letters of a commit at the end of a name.
 const COMMIT_LETTERS: usize = 12;
@@ -55,16 +55,47 @@ impl Repo {
     /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
     /// can keep, a repository of its own, stays.
     pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
-        if !self.stands(folder)? || self.out_of_reach(folder)?.is_some() {
+        let mark = self.removal_mark(name);
+        if !self.stands(folder)? {
+            // A git that was killed over it has left a folder of which everything is kept.
+            if !mark.exists() || folder.join(".git").exists() {
+                return Ok(false);
+            }
+            std::fs::remove_dir_all(folder).map_err(|error| failed("remove a folder", &error))?;
+            self.strike_off(folder)?;
+            return self.end_removal(&mark);
+        }
+        if self.out_of_reach(folder)?.is_some() {
             return Ok(false);
         }
         self.rescue(folder, name)?;
+        std::fs::write(&mark, "").map_err(|error| failed("write a file", &error))?;
         let end = self.strike_off(folder)?;
         if end.code != Some(0) && folder.exists() {
             end.good()?;
         }
         self.give_back(folder)?;
-        Ok(true)
+        self.end_removal(&mark)
+    }
+
+    /// The file that is there while the worktree of a task is being removed, and all it held is kept.
+    fn removal_mark(&self, name: &str) -> PathBuf {
+        self.side
+            .join(format!("removing-{}", name.replace('/', "-")))
+    }
+
+    fn end_removal(&self, mark: &Path) -> Result<bool, Error> {
+        match std::fs::remove_file(mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed("remove a file", &error))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Forgets a removal that was begun: the worktree is made anew.
+    pub(super) fn forget_removal(&self, name: &str) -> Result<(), Error> {
+        self.end_removal(&self.removal_mark(name)).map(drop)
     }
 
     /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none. Its commits

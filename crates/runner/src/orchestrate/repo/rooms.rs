@@ -102,6 +102,7 @@ impl Repo {
             self.git.text(&["update-ref", &stack, ahead])?;
         }
         let tip = ahead.unwrap_or(tip);
+        self.forget_removal(&Repo::name(&task.id))?;
         self.add_worktree(&room, &branch, &tip)?;
         let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
         self.git.text(&["update-ref", &base, &tip])?;
