@@ -353,7 +353,7 @@ test('agents of tasks that the store does not know are shown in the fleet', { ti
   await page.route('**/api/nodes', async (route) => {
     const answer = await route.fetch();
     const nodes = await answer.json();
-    nodes.items[0].unknownAgents = [{ attempt: 'a1', taskId: 'task_lost\u202e', folder: '/work/lost', pid: 4711 }];
+    nodes.items[0].unknownAgents = [{ attempt: 'a1', taskId: 'task_lost\u202e', folder: '/srv/lost', pid: 4711 }];
     await route.fulfill({ response: answer, json: nodes });
   });
   await page.reload();

@@ -13,6 +13,7 @@ mod develop;
 mod families;
 mod golden;
 mod import;
+mod import_properties;
 mod markers;
 mod memory;
 mod orchestrate;

@@ -5,6 +5,7 @@ use bowline_formats::agents::Protocol;
 use bowline_runner::drivers::jobs::Wish;
 use bowline_store::{RecordBody, RecordKind};
 use bowline_test_support::wait_until;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 
@@ -50,7 +51,11 @@ const MOMENTS: [Moment; 4] = [
 ];
 
 fn kill(pid: i32) {
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    // An agent may end as soon as its shim does.
+    match kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL) {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(error) => panic!("{pid}: {error}"),
+    }
 }
 
 /// Kills the shim and the agent of the present attempt with -9.
