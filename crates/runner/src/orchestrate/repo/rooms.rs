@@ -117,6 +117,11 @@ impl Repo {
         // A repository that somebody made there has its own.
         let stands = || -> Result<bool, Error> {
             let top = git.run(&["rev-parse", "--show-toplevel"])?;
+            if top.code.is_none() {
+                // Killed, it says nothing of the folder.
+                top.good()?;
+                return Ok(false);
+            }
             let here = top.code == Some(0) && same(Path::new(&top.printed), folder);
             Ok(here && same(Path::new(&git.text(&common)?), Path::new(&ours)))
         };
