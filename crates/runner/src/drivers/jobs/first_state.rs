@@ -1,7 +1,8 @@
 //! The files of a workspace as the first agent of a task finds them: the review of the first phase compares with them.
 
 use super::Config;
-use super::workshop::{git, repository, save_code, shown};
+use super::git_script::git;
+use super::workshop::{repository, save_code, shown};
 use crate::core::quoted;
 use bowline_store::JobRow;
 

@@ -1,8 +1,9 @@
 //! The folders of tasks: what they say of themselves, and their end. Nobody who asks waits for the first, so that a thread of its
 //! own does it; the other follows on the same one, and no folder comes back after it.
 
+use super::git_script::git;
 use super::waiting::{self, Waiting};
-use super::workshop::{git, index};
+use super::workshop::index;
 use super::{Answered, Config, Reply, app, attempt_id, prompt, rebuild, verifier_id};
 use crate::core::quoted;
 use bowline_machines::Timestamp;

@@ -39,6 +39,7 @@ mod flight;
 mod folder_claims;
 mod folders;
 mod follow;
+mod git_script;
 mod hear;
 mod history;
 mod index;

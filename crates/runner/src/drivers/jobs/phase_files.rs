@@ -1,6 +1,7 @@
 //! The files that a phase changed, as its saved code tells.
 
-use super::workshop::{Environment, git, shown};
+use super::git_script::git;
+use super::workshop::{Environment, shown};
 use crate::core::quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
