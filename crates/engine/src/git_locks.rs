@@ -189,7 +189,8 @@ fn locks_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a git is alive that may own a lock: one that has it open, or that works in the repository and is not younger than it.
+/// Whether a process is alive that may own a lock: one that has it open, or a git that works in the repository and is not
+/// younger than it.
 fn has_live_git(lock: &Path, at: SystemTime, repository: &[PathBuf]) -> bool {
     let boot = boot_time();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -205,8 +206,11 @@ fn has_live_git(lock: &Path, at: SystemTime, repository: &[PathBuf]) -> bool {
         let (Some(from), Some(to)) = (stat.find('('), stat.rfind(')')) else {
             return false;
         };
+        let open = fs::read_dir(folder.join("fd")).into_iter().flatten();
+        let mut open = open.flatten().map(|entry| fs::read_link(entry.path()));
+        let has_open = open.any(|file| file.is_ok_and(|file| file == lock));
         if !stat[from + 1..to].starts_with("git") || stat[to..].starts_with(") Z") {
-            return false;
+            return has_open;
         }
         // The fields behind the name begin with the third; the start of the process is the 22nd.
         let ticks = stat[to + 1..].split_whitespace().nth(19);
@@ -217,11 +221,8 @@ fn has_live_git(lock: &Path, at: SystemTime, repository: &[PathBuf]) -> bool {
         if started.is_some_and(|started| started > at + START_SLACK) {
             return false;
         }
-        let open = fs::read_dir(folder.join("fd")).into_iter().flatten();
-        let mut open = open.flatten().map(|entry| fs::read_link(entry.path()));
         let here = fs::read_link(folder.join("cwd"));
-        here.is_ok_and(|here| repository.iter().any(|it| here.starts_with(it)))
-            || open.any(|file| file.is_ok_and(|file| file == lock))
+        has_open || here.is_ok_and(|here| repository.iter().any(|it| here.starts_with(it)))
     })
 }
 

@@ -138,6 +138,19 @@ fn a_git_that_is_killed_while_it_removes_a_worktree_leaves_nothing() {
     nothing_left(&world);
 }
 
+/// An agent that ends well may have left the lock of a git that was killed.
+#[test]
+fn a_lock_that_a_killed_git_of_an_agent_left_is_removed() {
+    let plan = "# TASKS: H\n## Phase 1: A\n### [ ] T1.1: One\n### [ ] T1.2: Two\n";
+    let agent = "echo a > $BOWLINE_TASK_ID.txt\n\
+                 [ $BOWLINE_TASK_ID = T1.1 ] && touch \"$(git rev-parse --path-format=absolute --git-common-dir)/packed-refs.lock\"\n\
+                 echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(plan, agent, "");
+    done(&world);
+    assert!(!world.path(".git/packed-refs.lock").exists());
+    nothing_left(&world);
+}
+
 #[test]
 fn a_wait_for_a_lock_of_others_names_the_command_that_ends_it() {
     let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";

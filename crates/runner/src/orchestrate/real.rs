@@ -154,10 +154,7 @@ impl Real<'_> {
     pub(super) fn news(&mut self, news: News) -> Option<Event> {
         if let Some(repo) = &self.repo {
             match &news.what {
-                Happened::Exited { exit, .. } if exit.code == Some(0) => {
-                    repo.records().ended(&news.id);
-                }
-                // A git of its agent may have been killed with it.
+                // A git of its agent may have been killed, with it or before.
                 Happened::Exited { .. } | Happened::Lost(_) => repo.records().cut_off(&news.id),
                 _ => {}
             }
