@@ -358,7 +358,7 @@ test('agents of tasks that the store does not know are shown in the fleet', { ti
   });
   await page.reload();
   await unknown.getByText("'bowline serve --rebuild' takes them up").waitFor();
-  await unknown.getByRole('row', { name: /task_lost⟨U\+202E⟩.*4711.*\/work\/lost/ }).waitFor();
+  await unknown.getByRole('row', { name: /task_lost⟨U\+202E⟩.*4711.*\/srv\/lost/ }).waitFor();
   fine();
   await context.close();
 });
