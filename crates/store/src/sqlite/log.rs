@@ -19,6 +19,8 @@ pub(super) struct Log {
     thread: Option<JoinHandle<()>>,
     /// About so many pages were written since it was last wanted.
     written: AtomicUsize,
+    /// Something was committed since the log was last left alone.
+    used: AtomicBool,
     /// All of them are in the file but those that were written meanwhile.
     nearly: Arc<AtomicBool>,
 }
@@ -33,7 +35,7 @@ impl Log {
             .name("store-log".into())
             .spawn(move || {
                 while wishes.recv().is_ok() {
-                    bring_in(&connection);
+                    bring_in(&connection, "PASSIVE");
                     found.store(true, Ordering::Relaxed);
                 }
             })
@@ -42,16 +44,27 @@ impl Log {
             wanted: Some(wanted),
             thread: Some(thread),
             written: AtomicUsize::new(0),
+            used: AtomicBool::new(true),
             nearly,
         })
     }
 
+    /// Empties the log if nothing was committed since the last call.
+    pub(super) fn rest(&self, by: &Connection) {
+        let wanted = match self.used.swap(false, Ordering::Relaxed) {
+            true => "PASSIVE",
+            false => "TRUNCATE",
+        };
+        bring_in(by, wanted);
+    }
+
     /// So many steps were committed at once on this connection.
     pub(super) fn grew(&self, by: &Connection, steps: usize) {
+        self.used.store(true, Ordering::Relaxed);
         // Only a log that is in the file to its last page begins anew, and while others write there is always one more: the
         // last few are brought in by whoever writes.
         if self.nearly.swap(false, Ordering::Relaxed) {
-            bring_in(by);
+            bring_in(by, "PASSIVE");
             return;
         }
         // A job and what is told of it are two pages each; a commit has a few of its own.
@@ -76,6 +89,7 @@ impl Drop for Log {
 }
 
 /// Brings in what nobody reads just now. Where it fails it is tried again later: what was committed is durable all the same.
-fn bring_in(connection: &Connection) {
-    let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+fn bring_in(connection: &Connection, how: &str) {
+    let checkpoint = format!("PRAGMA wal_checkpoint({how})");
+    let _ = connection.query_row(&checkpoint, [], |_| Ok(()));
 }

@@ -7,6 +7,7 @@ mod copy;
 mod log;
 mod read;
 mod schema;
+mod space;
 mod write;
 
 use self::log::Log;
@@ -36,6 +37,8 @@ const ENGINE_MIN: i32 = 3_051_003;
 const GROUP_MAX: usize = 512;
 /// How long a reader waits for the moment in which the log is started anew.
 const BUSY_MS: u64 = 5_000;
+/// A log that grew larger, for want of a moment without readers, is cut to this size once it begins anew.
+const LOG_BYTES_KEPT: &str = "8388608";
 /// Idle connections that read and are kept.
 const READERS_IDLE_MAX: usize = 4;
 /// Statements that a connection keeps compiled.
@@ -106,6 +109,13 @@ impl Writer {
         self.log.grew(connection, steps);
         Ok(done)
     }
+
+    fn prune(&self, connection: &mut Connection, kept: &Retention) -> Result<Pruned, StoreError> {
+        let pruned = write::prune(connection, kept)
+            .and_then(|pruned| space::release(connection).map(|()| pruned));
+        self.log.rest(connection);
+        pruned.map_err(|it| cause(&self.path, it))
+    }
 }
 
 fn spelled(steps: Vec<Advance>) -> Vec<Spelled> {
@@ -127,6 +137,8 @@ impl Sqlite {
             let _ = writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
             return Err(error);
         }
+        // Room that is not given back is used again later: nothing else depends on it.
+        let _ = space::enable(&writer);
         schema::migrate(&mut writer).map_err(|it| cause(path, it))?;
         let (orders, inbox) = channel();
         let writer = Arc::new(Writer {
@@ -345,6 +357,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
         ("foreign_keys", "on", "1"),
         // Never within a commit: see `log`.
         ("wal_autocheckpoint", "0", "0"),
+        ("journal_size_limit", LOG_BYTES_KEPT, LOG_BYTES_KEPT),
     ];
     for (name, value, wanted) in settings {
         if writes {
@@ -395,8 +408,7 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
             false => writer.commit(&mut connection, steps),
         };
         let pruned = prunes.into_iter().map(|(kept, answer)| {
-            let pruned = write::prune(&mut connection, &kept);
-            let pruned = pruned.map_err(|it| cause(&writer.path, it));
+            let pruned = writer.prune(&mut connection, &kept);
             move || answer.send(pruned)
         });
         let pruned: Vec<_> = pruned.collect();

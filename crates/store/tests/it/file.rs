@@ -1,7 +1,10 @@
 //! What a store in a file promises beyond the others.
 
-use crate::{apply, create};
-use bowline_store::{JobQuery, SpendQuery, Sqlite, Store, StoreError};
+use crate::{NOON, about, apply, create, draft};
+use bowline_machines::Timestamp;
+use bowline_store::{
+    Advance, Change, JobQuery, Next, Retention, SpendQuery, Sqlite, Store, StoreError,
+};
 use std::sync::Arc;
 
 #[test]
@@ -230,4 +233,72 @@ fn the_log_stays_short_however_long_others_write() {
     assert!(log.len() < BYTES_MAX, "{} bytes", log.len());
     let all = store.jobs(&JobQuery::default()).unwrap();
     assert_eq!(all.len(), STEPS * COMMITS);
+}
+
+const KEEP_NOTHING: Retention = Retention {
+    events: 0,
+    requests: 0,
+    request_bytes: 0,
+    requests_from: Timestamp(i64::MAX),
+    requests_until: Timestamp(i64::MAX),
+    effects_from: None,
+};
+
+fn remove(id: &str) -> Advance {
+    let mut gone = Change::to(id, 1, draft("Tea"), about(NOON.0));
+    gone.next = Next::Gone;
+    let mut step = Advance::at(NOON);
+    step.changes.push(gone);
+    step
+}
+
+#[test]
+fn the_room_of_deleted_tasks_is_given_back() {
+    const TASKS: usize = 200;
+    const ROUNDS: usize = 10;
+    const BYTES_MAX: u64 = 256 << 10;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    let long = "Tea. ".repeat(20_000);
+    for number in 0..TASKS {
+        apply(&store, create(&format!("task_{number}"), &long));
+    }
+    let bytes = || {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        let bytes = files.map(|file| file.unwrap().metadata().unwrap().len());
+        bytes.sum::<u64>()
+    };
+    assert!(bytes() > (TASKS * long.len()) as u64);
+    for number in 0..TASKS {
+        apply(&store, remove(&format!("task_{number}")));
+    }
+    for _ in 0..ROUNDS {
+        store.prune(&KEEP_NOTHING).unwrap();
+    }
+    assert!(bytes() < BYTES_MAX, "{} bytes", bytes());
+    assert_eq!(store.jobs(&JobQuery::default()).unwrap(), []);
+}
+
+#[test]
+fn a_store_that_could_not_give_room_back_can_once_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    drop(store);
+    let mode = || -> i64 {
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))
+            .unwrap()
+    };
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch("PRAGMA auto_vacuum = 0; VACUUM")
+        .unwrap();
+    drop(file);
+    assert_eq!(mode(), 0);
+    let store = Sqlite::open(&path).unwrap();
+    assert!(store.job("task_a").unwrap().is_some());
+    drop(store);
+    assert_eq!(mode(), 2);
 }
