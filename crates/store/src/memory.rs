@@ -110,6 +110,12 @@ impl Tables {
                 };
                 self.deliveries.push((effect.job.clone(), row));
             }
+            let job_removed = effect.job != NO_JOB && !self.jobs.contains_key(&effect.job);
+            if job_removed && !*open {
+                self.effects.remove(&settle.effect);
+                self.deliveries
+                    .retain(|(_, row)| row.effect != settle.effect);
+            }
         }
         if let Some(request) = step.request {
             self.requests.insert(request.id.clone(), (step.at, request));

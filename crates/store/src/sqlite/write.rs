@@ -332,13 +332,26 @@ fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
     };
     // What has ended is not settled again.
     let sql = "UPDATE effect SET open = ?2, due = coalesce(?3, due), tries = tries + ?4
-        WHERE id = ?1 AND open = 1";
+        WHERE id = ?1 AND open = 1
+        RETURNING job <> ?5 AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = effect.job)";
     let id = int(settled.effect);
-    let changed = db
+    let job_removed: Option<bool> = db
         .prepare_cached(sql)?
-        .execute(params![id, open, due, note.is_some()])?;
+        .query_row(params![id, open, due, note.is_some(), NO_JOB], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    if job_removed == Some(true) && !open {
+        for sql in [
+            "DELETE FROM delivery WHERE effect = ?1",
+            "DELETE FROM effect WHERE id = ?1",
+        ] {
+            db.prepare_cached(sql)?.execute([id])?;
+        }
+        return Ok(());
+    }
     if let Some(note) = note
-        && changed > 0
+        && job_removed.is_some()
     {
         let sql = "INSERT INTO delivery (effect, job, try_number, at, note)
             SELECT id, job, tries, ?2, ?3 FROM effect WHERE id = ?1";

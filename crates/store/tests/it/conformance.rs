@@ -379,6 +379,41 @@ fn settled_effects_are_deleted_and_open_ones_are_not() {
 }
 
 #[test]
+fn effects_of_a_removed_job_are_deleted_once_they_are_settled() {
+    every_store(|store| {
+        apply(store, create("task_a", "Tea"));
+        let mut gone = Change::to("task_a", 1, draft("Tea"), about(NOON.0));
+        gone.next = Next::Gone;
+        gone.effects = vec![effect("clean_up"), effect("notify")];
+        let mut step = Advance::at(NOON);
+        step.changes.push(gone);
+        apply(store, step);
+        let settle = |effect, end| Advance {
+            settled: vec![Settle { effect, end }],
+            ..Advance::at(NOON)
+        };
+        let note = || "no answer".to_owned();
+        let later = Timestamp(NOON.0 + 1);
+        let again = EffectEnd::Again {
+            due: later,
+            note: note(),
+        };
+        apply(store, settle(2, again));
+        assert_eq!(store.effects().unwrap().len(), 2);
+        apply(store, settle(1, EffectEnd::Done));
+        apply(store, settle(2, EffectEnd::GivenUp { note: note() }));
+        assert_eq!(store.effects().unwrap(), []);
+        assert_eq!(store.deliveries("task_a").unwrap(), []);
+        let everything_settled = Retention {
+            effects_from: Some(later),
+            ..ALL
+        };
+        let pruned = store.prune(&everything_settled).unwrap();
+        assert_eq!(pruned.effects, 0, "nothing is left for the pruning");
+    });
+}
+
+#[test]
 fn old_events_of_removed_jobs_are_deleted_and_the_feed_says_from_where_it_is_whole() {
     every_store(|store| {
         for (id, title) in [("task_a", "Tea"), ("task_b", "Cup")] {
