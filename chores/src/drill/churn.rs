@@ -161,7 +161,7 @@ impl Churn<'_> {
                 true => Err(format!("{name} grew from {before} to {after}")),
                 false => Ok(()),
             };
-        grown("files", before.files, after.files)?;
+        grown("files", before.files, after.files).inspect_err(|_| self.print_left())?;
         // A server that has just begun still fills its caches and its store.
         if self.plan.tasks >= GROWTH_TASKS_MIN {
             grown("memory (kB)", before.memory_kb, after.memory_kb)?;
@@ -405,6 +405,20 @@ impl Churn<'_> {
         ))
     }
 
+    /// Prints what deleted tasks left in the data folder.
+    fn print_left(&self) {
+        for folder in fs::read_dir(self.serving.data())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let left = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+            for entry in left {
+                println!("  left: {}", entry.path().display());
+            }
+        }
+    }
+
     /// Measures the server once nothing is going on.
     fn measure(&self) -> Outcome<Footprint> {
         let left = self.serving.items("/api/tasks?limit=10")?;
@@ -412,8 +426,11 @@ impl Churn<'_> {
             return Err(format!("tasks that were deleted are there: {left:?}"));
         }
         self.serving.nobody()?;
-        // Idle threads of the pools end, and what was deleted is cleaned up.
-        pause(Duration::from_secs(12));
+        // What was deleted is cleaned up, and the store is pruned twice.
+        pause(match self.plan.tasks >= GROWTH_TASKS_MIN {
+            true => Duration::from_secs(70),
+            false => Duration::from_secs(12),
+        });
         let server = self.server.lock().map_err(|_| "a client panicked")?;
         let pid = Pid::from_child(&server.child);
         let status =
