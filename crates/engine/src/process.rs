@@ -10,6 +10,7 @@ use bowline_supervisor::Sandbox;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{PipeReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -239,7 +240,7 @@ pub(crate) fn git_holding(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
-    file: std::fs::File,
+    file: File,
 ) -> Result<GitEnd, Error> {
     finish(folder, arguments, variables, Input::Held(file), None).map(end_of)
 }
@@ -247,7 +248,7 @@ pub(crate) fn git_holding(
 /// What a git reads.
 enum Input<'i> {
     Bytes(&'i [u8]),
-    Held(std::fs::File),
+    Held(File),
 }
 
 fn end_of(output: Output) -> GitEnd {
@@ -423,7 +424,20 @@ fn program(name: &str) -> Command {
     Command::new(name)
 }
 
+/// The file that guards of commands hold open.
+static HELD_FILE: OnceLock<File> = OnceLock::new();
+
+/// Keeps a file open for as long as commands of this process run, even if this process is killed:
+/// a lock on the file ends only when they have ended. The first file given counts.
+pub fn hold_while_commands_run(file: File) {
+    let _ = HELD_FILE.set(file);
+}
+
 fn guard(child: &Child) -> std::io::Result<Child> {
+    let held = match HELD_FILE.get() {
+        Some(file) => file.try_clone()?.into(),
+        None => Stdio::null(),
+    };
     // Outside of any sandbox but our own, or it could end nobody: so it is not looked for where an agent may have put one.
     program(SHELL)
         .args(["-c", GUARD, "guard"])
@@ -432,7 +446,7 @@ fn guard(child: &Child) -> std::io::Result<Child> {
         .env_clear()
         // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(held)
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()

@@ -18,6 +18,7 @@ use bowline_engine::actor::{self, Descent, Missing, Standing};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::{Actor, Timestamp};
+use bowline_engine::process;
 use bowline_engine::words::{shown, system};
 use bowline_formats::rest::EventName;
 use bowline_store::EventRow;
@@ -46,7 +47,7 @@ use tokio::sync::{Semaphore, watch};
 pub const LISTEN: &str = "127.0.0.1:7420";
 
 /// How often, and how long apart, the lock of a data folder is tried before it is somebody else's.
-const LOCK_TRIES: u32 = 100;
+const LOCK_TRIES: u32 = 500;
 const LOCK_AGAIN: Duration = Duration::from_millis(10);
 /// Connections at once, and streams of events among them.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -61,9 +62,9 @@ const CHECKS_MAX: usize = 4;
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// The head of a request.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// Threads that answer requests and may wait: at most, and from the beginning.
+/// Threads that answer requests and may wait: at most, and from the beginning. Those that are started later stay.
 const ANSWERING_MAX: usize = 64;
-const ANSWERING_MIN: usize = 8;
+const ANSWERING_MIN: usize = 32;
 /// How long requests in progress may go on when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(5);
 /// The socket of a path that fits into an address; longer ones go through their folder.
@@ -92,7 +93,7 @@ pub struct Server {
     shared: Arc<Shared>,
     data: DataFolder,
     /// Held for life: one server per data folder.
-    _lock: File,
+    lock: File,
 }
 
 /// How far the server is.
@@ -278,13 +279,21 @@ impl Server {
             unix,
             shared,
             data,
-            _lock: lock,
+            lock,
         })
     }
 
     /// Where it is reached.
     pub fn url(&self) -> &str {
         &self.shared.url
+    }
+
+    /// Keeps other servers out of the data folder until the commands of this process have ended, even if it is killed.
+    pub fn hold_lock_for_commands(&self) {
+        // Without another descriptor they are ended all the same, a moment later.
+        if let Ok(lock) = self.lock.try_clone() {
+            process::hold_while_commands_run(lock);
+        }
     }
 
     /// What stops it from inside.
@@ -312,7 +321,7 @@ impl Server {
             unix,
             shared,
             data,
-            _lock,
+            lock: _lock,
         } = self;
         // From here on a signal is noted, and heeded once everything has begun.
         let signals = Signals::watch(&runtime);
@@ -424,7 +433,8 @@ fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
         .write(true)
         .open(&path)
         .map_err(|error| data::trouble(&path, &error))?;
-    // What a server that was killed had just begun to start holds its lock until it has become another program.
+    // Commands of a server that was killed hold its lock until they have ended, and what it had just begun to start until it
+    // has become another program.
     for _ in 0..LOCK_TRIES {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Ok(file);

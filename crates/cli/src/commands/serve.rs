@@ -119,6 +119,7 @@ pub(crate) fn serve(
     last: impl FnOnce(&bowline_server::jobs::Jobs),
 ) -> Result<(), ServeFailure> {
     let server = Server::bind(options)?;
+    server.hold_lock_for_commands();
     let (url, link) = (server.url().to_owned(), server.sign_in_link()?);
     let stopper = server.stopper();
     let mut held = None;

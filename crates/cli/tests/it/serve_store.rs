@@ -133,6 +133,41 @@ fn a_damaged_store_names_rebuild_which_sets_it_aside_and_finds_the_tasks() {
     }
 }
 
+/// Says that its phase is done; the check of that phase notes its process and goes on for a minute.
+const CHECKED: &str = r#"
+[defaults]
+agent = "script"
+[agent.script]
+command = ["sh", "-c", "echo '=== PHASE 1 COMPLETE ==='; exec sleep 600"]
+[type.tea]
+[[type.tea.phases]]
+name = "Brew"
+check = ["sh", "-c", "echo $$ > ../../../check.new; mv ../../../check.new ../../../check.pid; while :; do sleep 1; done"]
+"#;
+
+#[test]
+fn the_next_server_begins_when_commands_of_a_killed_one_have_ended() {
+    let world = crate::environment::TestEnvironment::new();
+    world.write("bowline.toml", CHECKED);
+    let mut server = Server::of(world);
+    server.done("task --data data new --title Tea --type tea --description Tea. --submit");
+    let noted = server.world.path("check.pid");
+    let bound = std::time::Duration::from_secs(60);
+    assert!(bowline_test_support::wait_until(bound, || noted.exists()));
+    let pid = server.world.read("check.pid");
+    let process = PathBuf::from(format!("/proc/{}/cwd", pid.trim()));
+    assert!(process.exists());
+    let lock = std::fs::File::open(server.world.path("data/server.lock")).unwrap();
+    server.kill();
+    assert!(bowline_test_support::wait_until(bound, || {
+        let free = lock.try_lock().is_ok();
+        // Asked for afterwards: a process that is looked at before may end in between.
+        assert!(!free || std::fs::read_link(&process).is_err());
+        free
+    }));
+    lock.unlock().unwrap();
+}
+
 #[test]
 fn a_store_damaged_in_use_ends_the_server_with_70_and_no_agent() {
     let (mut server, task) = asked();
