@@ -342,9 +342,9 @@ named! {
         RateLimitReset = "rate_limit_reset",
         /// A regular checkpoint is due.
         Checkpoint = "checkpoint",
-        /// The agent may have been silent for too long.
+        /// Checks that the agent still prints output.
         Silence = "silence",
-        /// The agent may not have begun another turn.
+        /// Checks that an agent that ended a turn has begun another.
         Turn = "turn",
         /// The time limit of a question passed.
         Question {
