@@ -147,7 +147,7 @@ impl FailureClass {
 pub struct Run {
     /// The phase worked on.
     pub phase: Phase,
-    /// How the checkpoints are implemented; decided on entering IMPLEMENT.
+    /// The implementation strategy; decided on entering IMPLEMENT.
     pub strategy: Option<Strategy>,
     /// The feature that is built, in one line.
     pub feature: String,
