@@ -16,7 +16,7 @@ named! {
 }
 
 impl Gate {
-    /// The only phase it opens in.
+    /// Returns the only phase in which the gate opens.
     pub const fn phase(self) -> Phase {
         match self {
             Gate::ReviewCleanPass => Phase::Review,

@@ -21,7 +21,7 @@ pub use trust::{Merged, closed, merge_trust};
 
 use crate::kernel::{Actor, Timestamp};
 
-/// Attempts at a checkpoint before a person must step in.
+/// Number of attempts at a checkpoint before a person must act.
 pub const ATTEMPTS_MAX: u32 = 3;
 
 /// Longest checkpoint id, in characters.
@@ -52,7 +52,7 @@ impl Phase {
         Phase::Done,
     ];
 
-    /// The name in the state file.
+    /// Returns the name in the state file.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Design => "DESIGN",
@@ -63,7 +63,7 @@ impl Phase {
         }
     }
 
-    /// The phase with that name; `MERGE` is an older name of `PR`.
+    /// Returns the phase with that name; `MERGE` is an older name of `PR`.
     pub fn from_name(name: &str) -> Option<Phase> {
         let name = if name == "MERGE" { "PR" } else { name };
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
@@ -121,9 +121,9 @@ named! {
         TypeError = "TYPE_ERROR",
         /// The design cannot be built like this: no attempt will help.
         DesignMismatch = "DESIGN_MISMATCH",
-        /// The machine lacks something: no attempt will help.
+        /// The machine lacks something the code needs: no attempt will help.
         EnvIssue = "ENV_ISSUE",
-        /// A hole in security: a person has to see it.
+        /// A security vulnerability: a person has to see it.
         Vulnerability = "VULNERABILITY",
     }
 }
@@ -142,10 +142,11 @@ impl FailureClass {
     }
 }
 
-/// A whole develop run. The state of the machine is `Option<Run>`: a folder may have none.
+/// The state of a whole develop run. The machine's state is `Option<Run>`, because a folder may
+/// have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The phase worked on.
+    /// Current phase of the run.
     pub phase: Phase,
     /// The implementation strategy; decided on entering IMPLEMENT.
     pub strategy: Option<Strategy>,
@@ -157,7 +158,7 @@ pub struct Run {
     pub updated_at: Timestamp,
     /// The open gates.
     pub gates: Gates,
-    /// In the order of the file.
+    /// The checkpoints, in the order of the file.
     pub checkpoints: Vec<Checkpoint>,
 }
 
@@ -277,14 +278,14 @@ pub enum Command {
 /// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// A person began the run: record the commands of its gates and the protected files.
+    /// Records the commands of the gates and the protected files, because a person began the run.
     Seal,
-    /// A checkpoint used up its attempts: notify a person.
+    /// Notifies a person that a checkpoint used up its attempts.
     AskPerson {
         /// Id of the checkpoint.
         checkpoint: String,
     },
-    /// An attempt failed, and another one is left.
+    /// Reports that an attempt failed and another one is left.
     AttemptFailed {
         /// Id of the checkpoint.
         checkpoint: String,

@@ -1,5 +1,5 @@
-//! The actions that a person may take on a job now. The server sends this list; no other code
-//! computes it.
+//! Actions that a person may take on a job now. The server sends this list; no other code computes
+//! it.
 
 use super::{Job, Life};
 

@@ -54,7 +54,8 @@ named! {
             /// Description of the failure.
             message: String,
         } = "fail the start",
-        /// The process of an attempt was lost through no fault of its own, found after a restart.
+        /// The process of an attempt was lost through no fault of its own; this is found after a
+        /// restart.
         Recover {
             /// Number of the attempt.
             attempt: u32,

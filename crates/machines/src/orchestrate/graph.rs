@@ -40,7 +40,7 @@ pub enum GraphError {
         /// The missing id.
         dependency: Id,
     },
-    /// Tasks depend on each other in a circle.
+    /// Tasks depend on each other in a cycle.
     #[error("tasks depend on each other: {}", path.join("->"))]
     CircularDependency {
         /// Ids from a task back to itself; each depends on the next.

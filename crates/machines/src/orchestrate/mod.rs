@@ -82,7 +82,7 @@ impl Status {
     }
 }
 
-/// Limits of a run.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// Number of tasks in progress at once; 0 sets no limit.
@@ -231,14 +231,14 @@ pub enum Event {
 /// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Tick the task in the task file.
+    /// Ticks the task in the task file.
     TickTask(Id),
-    /// These tasks may be started now.
+    /// Reports tasks that may be started now.
     BecameReady(Vec<Id>),
-    /// These tasks wait for a failed one.
+    /// Reports tasks that are blocked by a failed one.
     Blocked(Vec<Id>),
-    /// This phase is now the current one.
+    /// Reports that this phase is now the current one.
     PhaseReached(u32),
-    /// Notify people of the event.
+    /// Notifies people of the event.
     Notify(Event),
 }

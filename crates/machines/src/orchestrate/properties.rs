@@ -1,4 +1,4 @@
-//! Random graphs under random commands, against an oracle that works everything out anew; and a run
+//! Random graphs under random commands, against an oracle that computes everything anew; and a run
 //! of full size.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// Number of tasks that the history keeps, the newest.
 pub const HISTORY_TASKS_MAX: usize = 100;
-/// Days after which only the summary of a task is kept.
+/// Age in days at which an entry is reduced to its summary.
 pub const HISTORY_DAYS_FULL: i64 = 30;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -53,7 +53,7 @@ pub struct HistoryMetrics {
     pub tokens_used: Option<u64>,
 }
 
-/// The part of an entry that is dropped with age.
+/// The part of an entry that is removed with age.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryDetails {
     /// Files and data that the task made.

@@ -345,18 +345,18 @@ pub enum Command {
 /// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Keep the version of the file from before this important change.
+    /// Keeps the version of the file from before this important change.
     Backup,
-    /// Write the task to the history with [`push`], unless it is there already.
+    /// Writes the task to the history with [`push`], unless it is there already.
     PushHistory(Box<HistoryEntry>),
-    /// Notify a person that a step needs them.
+    /// Notifies a person that a step needs them.
     Escalate {
         /// Id of the step.
         step: u32,
         /// The resolution that the person is asked for.
         resolution: Resolution,
     },
-    /// Try the step again after a delay; a person need not wait for it.
+    /// Tries the step again after a delay; a person need not wait for it.
     RetryAfter {
         /// Id of the step.
         step: u32,

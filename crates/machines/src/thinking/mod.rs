@@ -333,6 +333,6 @@ pub enum Command {
 /// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The stage used up its tries: notify a person.
+    /// Notifies a person that the stage used up its tries.
     AskPerson(Stage),
 }
