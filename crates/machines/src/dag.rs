@@ -1,9 +1,10 @@
-//! Directed graphs over small numbers, in compressed form, and how to find a cycle in one.
+//! Directed graphs over small numbers, in compressed form, and the search for a cycle in one.
 
-/// For every node the nodes it points to, all in one list.
+/// The successors of every node, all in one list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Adjacency {
-    /// Where the targets of node `n` begin; they end where those of `n + 1` begin.
+    /// Index in `targets` of the first successor of node `n`; its successors end where those of `n
+    /// + 1` begin.
     starts: Vec<usize>,
     targets: Vec<u32>,
 }
@@ -27,17 +28,17 @@ impl Adjacency {
         Adjacency { starts, targets }
     }
 
-    /// The nodes that `node` points to.
+    /// Returns the nodes that `node` points to.
     pub(crate) fn of(&self, node: u32) -> &[u32] {
         &self.targets[self.starts[node as usize]..self.starts[node as usize + 1]]
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The same edges, pointing the other way.
+    /// Returns the same edges, pointing the other way.
     pub(crate) fn reversed(&self) -> Self {
         let edges: Vec<(u32, u32)> = self
             .nodes()
@@ -51,10 +52,11 @@ impl Adjacency {
     }
 }
 
-/// A cycle, from its lowest node back to that node (`[1, 4, 1]`), if there is one. Takes time linear in nodes and edges.
+/// Finds a cycle, from its lowest node back to that node (`[1, 4, 1]`), in time linear in nodes and
+/// edges.
 pub(crate) fn cycle(graph: &Adjacency) -> Option<Vec<u32>> {
     let incoming = graph.reversed();
-    // Nodes that point nowhere are taken away, then those that point only to what was taken away, and so on.
+    // Removes nodes that point nowhere, then those that point only to removed nodes, and so on.
     let mut open: Vec<usize> = graph.nodes().map(|node| graph.of(node).len()).collect();
     let mut ends: Vec<u32> = graph
         .nodes()
@@ -68,7 +70,7 @@ pub(crate) fn cycle(graph: &Adjacency) -> Option<Vec<u32>> {
             }
         }
     }
-    // Whatever is left points to something that is left: following it must come round.
+    // Every node that is left points to another one that is left: following it must come round.
     let mut node = graph.nodes().find(|&node| open[node as usize] > 0)?;
     let mut seen_at = vec![None; graph.len()];
     let mut walk = Vec::new();

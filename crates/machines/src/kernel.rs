@@ -1,27 +1,28 @@
-//! What every machine has in common: one function, and the few words it speaks in.
+//! The common interface of all machines: one function, and the types it uses.
 
 use std::error::Error;
 
-/// A kind of work: its states, the commands it understands, and what follows from them.
+/// A state machine for one kind of work: its state, its commands, and its rules.
 pub trait Machine {
-    /// The whole state of one piece of work. Derived values are functions of it and never stored in it.
+    /// The whole state of one piece of work. Derived values are functions of it and never stored in
+    /// it.
     type State: Clone;
-    /// What somebody wants, together with the facts observed for it.
+    /// A command, together with the facts observed for it.
     type Command;
-    /// What has to happen in the world once the next state is durable.
+    /// An effect to execute once the next state is durable.
     type Effect;
-    /// Why a command is not legal now.
+    /// The reason why a command is not legal now.
     type Refusal: Refuse;
 
-    /// Decides, and leaves the state alone.
+    /// Decides about a command and leaves the state unchanged.
     fn step(
         state: &Self::State,
         command: Self::Command,
         at: Timestamp,
     ) -> Result<Step<Self::State, Self::Effect>, Self::Refusal>;
 
-    /// Moves a state on in place, for an owner of a large one who keeps no other copy. The same decision as [`Machine::step`];
-    /// a refusal changes nothing.
+    /// Changes a state in place, for the owner of a large one who keeps no other copy. The decision
+    /// is that of [`Machine::step`]; a refusal changes nothing.
     fn advance(
         state: &mut Self::State,
         command: Self::Command,
@@ -32,27 +33,28 @@ pub trait Machine {
         Ok(step.effects)
     }
 
-    /// The one word that stands for the whole state on a board or in a log.
+    /// Returns one status name for the whole state, for a board or a log.
     fn status(state: &Self::State) -> &'static str;
 
-    /// Rules that hold in every state that commands can reach. The same function checks a file that was read.
+    /// Returns the invariants that do not hold. They hold in every state that commands can reach;
+    /// files that were read are checked with the same function.
     fn violations(state: &Self::State) -> Vec<Violation>;
 
-    /// What can be done next, the most useful first.
+    /// Returns the commands that are useful now, the most useful first.
     fn advice(state: &Self::State) -> Vec<Advice>;
 }
 
-/// The answer to a legal command.
+/// The outcome of a legal command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step<S, E> {
     /// The state to make durable.
     pub next: S,
-    /// What must follow once it is.
+    /// The effects to execute once it is durable.
     pub effects: Vec<E>,
 }
 
 impl<S, E> Step<S, E> {
-    /// A step that leaves the world alone.
+    /// Makes a step without effects.
     pub fn quiet(next: S) -> Self {
         Step {
             next,
@@ -61,9 +63,9 @@ impl<S, E> Step<S, E> {
     }
 }
 
-/// A refusal explains itself: a stable code for programs, and a sentence. What people are told is in `words`.
+/// A refusal: a stable code for programs, and a sentence. The texts for users are in `words`.
 pub trait Refuse: Error {
-    /// Stable, `snake_case`, documented by `bowline explain`.
+    /// Returns the code: stable, `snake_case`, documented by `bowline explain`.
     fn code(&self) -> &'static str;
 }
 
@@ -72,45 +74,46 @@ pub trait Refuse: Error {
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Seconds from `earlier` to `self`; never negative, because clocks are set back and durations are not.
+    /// Returns the seconds from `earlier` to `self`; never negative, because clocks may be set
+    /// back.
     pub fn seconds_since(self, earlier: Timestamp) -> i64 {
         self.0.saturating_sub(earlier.0).max(0)
     }
 }
 
-/// Who gives a command. Some moves are a person's alone.
+/// The actor who gives a command. Some commands are reserved for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     /// A person, or a program acting for one.
     Person,
-    /// An agent, whatever it says of itself, or whoever does not show that they are a person.
+    /// An agent, or any caller that is not shown to be a person.
     Agent,
 }
 
-/// A rule that does not hold.
+/// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's name, `snake_case`.
+    /// Name of the invariant, `snake_case`.
     pub rule: &'static str,
-    /// Where, in the words of the kind (a stage, a step id, a task id).
+    /// The stage, step or task it is about, by name or id.
     pub place: String,
-    /// What is wrong, a sentence fragment.
+    /// The fault, a sentence fragment.
     pub detail: String,
 }
 
-/// A move that is open now: the verb and what it applies to.
+/// A command that is useful now: the verb and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// The words after the noun on the command line (`start`, `step complete`).
     pub verb: &'static str,
     /// The stage, step, gate or task it applies to.
     pub target: Option<String>,
-    /// What has to be given beside it (`--override REASON`).
+    /// Options that must be given with it (`--override REASON`).
     pub options: &'static str,
 }
 
 impl Advice {
-    /// A move without a target.
+    /// Makes an advice without a target.
     pub fn verb(verb: &'static str) -> Self {
         Advice {
             verb,
@@ -119,7 +122,7 @@ impl Advice {
         }
     }
 
-    /// A move on something.
+    /// Makes an advice with a target.
     pub fn on(verb: &'static str, target: impl Into<String>) -> Self {
         Advice {
             target: Some(target.into()),
@@ -127,7 +130,7 @@ impl Advice {
         }
     }
 
-    /// The same with what has to be given beside it.
+    /// Adds options that must be given.
     #[must_use]
     pub fn with(self, options: &'static str) -> Self {
         Advice { options, ..self }

@@ -1,8 +1,9 @@
 //! The rules of the five kinds of work, as pure state machines.
 //!
-//! A machine takes the state, a command with every fact it needs, and the time; it answers with the next state and the
-//! effects that must follow, or with a refusal. It never looks at a clock, a disk or another machine.
-// A rule names every case it decides; a test may look at one.
+//! A machine takes the state, a command with every fact it needs, and the time; it answers with the
+//! next state and the effects that must follow, or with a refusal. It never looks at a clock, a
+//! disk or another machine.
+// A rule names every case that it decides; a test may look at one case only.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 #[macro_use]

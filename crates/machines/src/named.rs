@@ -1,7 +1,7 @@
-//! Enums whose variants have a word each.
+//! Enums whose variants have a text each.
 
-/// An enum with the word of each variant written beside it; what follows from that is written by nobody: all of them in
-/// order, the word of one, and the one of a word. Variants that hold something have a word, and that is all.
+/// Declares an enum with the text of each variant, and generates `ALL`, `name` and `from_name`. An
+/// enum whose variants hold values gets `name` only.
 #[macro_export]
 macro_rules! named {
     (
@@ -12,17 +12,17 @@ macro_rules! named {
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: [$name; [$($name::$variant),+].len()] = [$($name::$variant),+];
 
-            /// The word for it, in files and answers.
+            /// Returns the text of the variant, as it stands in files and answers.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
                 }
             }
 
-            /// The one with that word.
+            /// Returns the variant with that text.
             pub fn from_name(name: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|it| it.name() == name)
             }
@@ -38,7 +38,7 @@ macro_rules! named {
         pub enum $name { $($(#[$doc])* $variant $(($($held)+))? $({$($fields)+})?,)+ }
 
         impl $name {
-            /// The word for it, in files and answers.
+            /// Returns the text of the variant, as it stands in files and answers.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $($name::$variant { .. } => $word,)+

@@ -1,59 +1,61 @@
-//! The whole table of a machine: every representative state against every command, computed by running the machine.
+//! The transition table of a machine: every representative state with every command, computed by
+//! running the machine.
 //!
-//! The printed form is a golden file in `docs/machines/`, so that a change of a rule is a change of a page people read.
+//! The printed form is a golden file in `docs/machines/`, so that a change of a rule is a change of
+//! a page people read.
 
 use crate::kernel::{Machine, Refuse, Timestamp};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The time every cell of a table is computed at: an hour after [`EARLIER`].
+/// The time at which every cell of a table is computed: an hour after [`EARLIER`].
 pub const AT: Timestamp = Timestamp(1_767_265_200);
-/// The time the representative states have their past in.
+/// The time of past events in the representative states.
 pub const EARLIER: Timestamp = Timestamp(1_767_261_600);
 
 /// A machine that can list its representative states and commands.
 pub trait Catalogue: Machine {
     /// The kind's name, as on the command line.
     const KIND: &'static str;
-    /// One state for every case the rules tell apart, with a short name.
+    /// Returns one state for every case that the rules distinguish, with a short name.
     fn states() -> Vec<(&'static str, Self::State)>;
-    /// One command for every case the rules tell apart, with a short name.
+    /// Returns one command for every case that the rules distinguish, with a short name.
     fn commands() -> Vec<(&'static str, Self::Command)>;
-    /// Which representative state a state belongs to: the node of the diagram.
+    /// Returns the label of a state, which is its node in the diagram.
     fn label(state: &Self::State) -> String;
-    /// An effect in a word or two.
+    /// Describes an effect in a word or two.
     fn effect(effect: &Self::Effect) -> String;
 }
 
-/// What happens to one state under one command.
+/// The outcome of one command in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
     /// The command is legal.
     Moves {
-        /// Label of the state it leads to.
+        /// Label of the next state.
         to: String,
-        /// The effects that follow.
+        /// Descriptions of the effects.
         effects: Vec<String>,
     },
     /// The command is refused.
     Refused {
-        /// The refusal's code.
+        /// Code of the refusal.
         code: &'static str,
-        /// Its message.
+        /// Message of the refusal.
         message: String,
     },
 }
 
-/// One row of the table: a state, a command, and what comes of them.
+/// One row of the table: a state, a command, and the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Name of the representative state.
     pub state: &'static str,
-    /// Its label: the node it belongs to.
+    /// Label of the state, which is its node in the diagram.
     pub label: String,
     /// Name of the command.
     pub command: &'static str,
-    /// The outcome.
+    /// Outcome of the command.
     pub cell: Cell,
 }
 
@@ -61,7 +63,7 @@ pub struct Row {
 pub fn rows<M: Catalogue>() -> Vec<Row> {
     let mut rows = Vec::new();
     for (state_name, state) in M::states() {
-        // Commands are made anew for every state: they need not be cloneable.
+        // Commands are made again for every state, because they need not be cloneable.
         for (command_name, command) in M::commands() {
             let cell = match M::step(&state, command, AT) {
                 Ok(step) => Cell::Moves {
@@ -84,7 +86,7 @@ pub fn rows<M: Catalogue>() -> Vec<Row> {
     rows
 }
 
-/// The page of a machine: a diagram of the moves and the table of everything.
+/// Renders the page of a machine: a diagram of the transitions and the whole table.
 pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
     let rows = rows::<M>();
     let mut out = format!(
@@ -150,7 +152,7 @@ pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
     out
 }
 
-/// A label as an identifier Mermaid accepts.
+/// Turns a label into an identifier that Mermaid accepts.
 fn node(label: &str) -> String {
     label
         .chars()

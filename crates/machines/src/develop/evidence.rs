@@ -1,34 +1,34 @@
-//! What is laid before a gate, and what it is worth.
+//! Evidence for opening a gate or passing a checkpoint, and the rules that judge it.
 
 use super::{Gate, Refusal};
 use crate::kernel::Actor;
 
-/// Why a gate or a checkpoint should pass.
+/// Evidence offered for a gate or a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
     /// The sealed command was run.
     Sealed {
-        /// What it ended with.
+        /// Exit code of the sealed command.
         exit_code: i32,
         /// A sealed file has changed since the seal.
         stale: bool,
     },
     /// No command is sealed for this; the caller named one, and it was run.
     Given {
-        /// What it ended with.
+        /// Exit code of that command.
         exit_code: i32,
     },
-    /// Somebody says so.
+    /// A statement without any command.
     ByHand {
-        /// Why that should do.
+        /// The reason given for it; an empty one is refused.
         reason: String,
     },
-    /// Nothing.
+    /// No evidence at all.
     None,
 }
 
 impl Evidence {
-    /// Opens a gate, or says why not. Under an agent only the sealed command counts.
+    /// Refuses unless this evidence opens the gate. From an agent only the sealed command counts.
     pub(super) fn opens(&self, gate: Gate, by: Actor) -> Result<(), Refusal> {
         match (self, by) {
             (Evidence::Sealed { stale: true, .. }, _) => Err(Refusal::EvidenceStale),
@@ -50,8 +50,8 @@ impl Evidence {
         }
     }
 
-    /// Whether an attempt at a checkpoint was good. The gate after the checkpoints looks at the whole again, so here
-    /// the word of the one who worked on it is enough.
+    /// True if an attempt at a checkpoint counts as passed. A statement of the agent is enough
+    /// here, because the gate after the checkpoints verifies the whole again.
     pub(super) fn is_green(&self) -> Result<bool, Refusal> {
         match self {
             Evidence::Sealed { stale: true, .. } => Err(Refusal::EvidenceStale),

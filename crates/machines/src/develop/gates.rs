@@ -1,4 +1,4 @@
-//! The three gates, and what is closed while they are.
+//! The three gates, and the actions that a closed gate forbids.
 
 use super::{Phase, Run};
 
@@ -16,7 +16,7 @@ named! {
 }
 
 impl Gate {
-    /// The only phase it opens in.
+    /// Returns the only phase in which the gate opens.
     pub const fn phase(self) -> Phase {
         match self {
             Gate::ReviewCleanPass => Phase::Review,
@@ -26,26 +26,26 @@ impl Gate {
     }
 }
 
-/// Which gates are open. All are closed at first.
+/// The open gates of a run. All are closed at first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gates {
     open: [bool; 3],
 }
 
 impl Gates {
-    /// From the file.
+    /// Builds the set from a predicate, as the state file gives it.
     pub fn of(open: impl Fn(Gate) -> bool) -> Self {
         Gates {
             open: Gate::ALL.map(open),
         }
     }
 
-    /// Whether a gate is open.
+    /// True if the gate is open.
     pub fn is_open(self, gate: Gate) -> bool {
         self.open[gate as usize]
     }
 
-    /// Of these, those that are closed.
+    /// Returns those of the wanted gates that are closed.
     pub fn missing(self, wanted: &[Gate]) -> Vec<Gate> {
         let closed = |gate: &Gate| !self.is_open(*gate);
         wanted.iter().copied().filter(closed).collect()
@@ -64,7 +64,7 @@ impl Gates {
     }
 }
 
-/// What a gate may stand in the way of.
+/// An action that a gate may forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Writing a file of the project.
@@ -73,7 +73,7 @@ pub enum Act {
     Finish,
 }
 
-/// The gates an act needs in a phase: the whole matrix.
+/// The gates that must be open for an action in a phase: the whole matrix.
 pub const fn needed(phase: Phase, act: Act) -> &'static [Gate] {
     match (phase, act) {
         (Phase::Design | Phase::Review | Phase::Done, Act::Write | Act::Finish) => &[],
@@ -83,19 +83,19 @@ pub const fn needed(phase: Phase, act: Act) -> &'static [Gate] {
     }
 }
 
-/// Whether an act is let through.
+/// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing stands in the way.
+    /// No closed gate forbids it.
     Allow,
-    /// Gates are closed.
+    /// Closed gates forbid it.
     Deny {
-        /// Which.
+        /// The closed gates.
         missing: Vec<Gate>,
     },
 }
 
-/// Decides an act. A folder without a run has no gates.
+/// Decides about an action. A folder without a run has no gates.
 pub fn decide(run: Option<&Run>, act: Act) -> Decision {
     let missing = run.map_or_else(Vec::new, |run| run.gates.missing(needed(run.phase, act)));
     if missing.is_empty() {

@@ -21,24 +21,24 @@ pub use trust::{Merged, closed, merge_trust};
 
 use crate::kernel::{Actor, Timestamp};
 
-/// Attempts at a checkpoint before a person must step in.
+/// Number of attempts at a checkpoint before a person must act.
 pub const ATTEMPTS_MAX: u32 = 3;
 
-/// Letters of a checkpoint's id.
+/// Longest checkpoint id, in characters.
 pub const ID_CHARS_MAX: usize = 100;
 
 /// A phase of a run. The order is the order of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// What is to be built.
+    /// The feature is designed.
     Design,
-    /// Is the design good?
+    /// The design is reviewed.
     Review,
-    /// Checkpoint by checkpoint.
+    /// Checkpoints are implemented one by one.
     Implement,
-    /// Review of the code, commit and pull request.
+    /// Code review, commit and pull request.
     Pr,
-    /// Over.
+    /// The run is finished.
     Done,
 }
 
@@ -52,7 +52,7 @@ impl Phase {
         Phase::Done,
     ];
 
-    /// The name in the state file.
+    /// Returns the name in the state file.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Design => "DESIGN",
@@ -63,7 +63,7 @@ impl Phase {
         }
     }
 
-    /// The phase with that name; `MERGE` is an older name of `PR`.
+    /// Returns the phase with that name; `MERGE` is an older name of `PR`.
     pub fn from_name(name: &str) -> Option<Phase> {
         let name = if name == "MERGE" { "PR" } else { name };
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
@@ -71,12 +71,12 @@ impl Phase {
 }
 
 named! {
-    /// Where a checkpoint stands.
+    /// The status of a checkpoint.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum CheckpointStatus {
-        /// Not begun.
+        /// Work has not begun.
         Pending = "pending",
-        /// Being worked on.
+        /// An attempt is in progress.
         InProgress = "in_progress",
         /// Its tests pass.
         Passed = "passed",
@@ -92,14 +92,14 @@ named! {
 pub struct Checkpoint {
     /// Its name in the design (`cp-1`).
     pub id: String,
-    /// Where it stands.
+    /// Current status of the checkpoint.
     pub status: CheckpointStatus,
-    /// Which attempt, from 1; 0 before the first.
+    /// Number of the current attempt, from 1; 0 before the first.
     pub iteration: u32,
 }
 
 impl Checkpoint {
-    /// A checkpoint nobody has begun.
+    /// Makes a checkpoint that has not begun.
     pub fn pending(id: impl Into<String>) -> Self {
         Checkpoint {
             id: id.into(),
@@ -110,26 +110,26 @@ impl Checkpoint {
 }
 
 named! {
-    /// Why an attempt at a checkpoint failed.
+    /// The reason why an attempt at a checkpoint failed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum FailureClass {
-        /// Something is not there yet.
+        /// Something is not implemented yet.
         NotImplemented = "NOT_IMPLEMENTED",
-        /// It does the wrong thing.
+        /// The code does the wrong thing.
         LogicError = "LOGIC_ERROR",
         /// The types do not fit.
         TypeError = "TYPE_ERROR",
         /// The design cannot be built like this: no attempt will help.
         DesignMismatch = "DESIGN_MISMATCH",
-        /// The machine lacks something: no attempt will help.
+        /// The machine lacks something the code needs: no attempt will help.
         EnvIssue = "ENV_ISSUE",
-        /// A hole in security: a person has to see it.
+        /// A security vulnerability: a person has to see it.
         Vulnerability = "VULNERABILITY",
     }
 }
 
 impl FailureClass {
-    /// Whether another attempt may help.
+    /// True if another attempt may help.
     pub const fn may_retry(self) -> bool {
         match self {
             FailureClass::NotImplemented | FailureClass::LogicError | FailureClass::TypeError => {
@@ -142,27 +142,28 @@ impl FailureClass {
     }
 }
 
-/// A whole develop run. The state of the machine is `Option<Run>`: a folder may have none.
+/// The state of a whole develop run. The machine's state is `Option<Run>`, because a folder may
+/// have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The phase worked on.
+    /// Current phase of the run.
     pub phase: Phase,
-    /// How it is implemented; decided on entering IMPLEMENT.
+    /// The implementation strategy; decided on entering IMPLEMENT.
     pub strategy: Option<Strategy>,
-    /// What is built, in a line.
+    /// The feature that is built, in one line.
     pub feature: String,
-    /// When it began.
+    /// Start of the run.
     pub started_at: Timestamp,
-    /// The latest change.
+    /// Time of the latest change.
     pub updated_at: Timestamp,
-    /// The three gates.
+    /// The open gates.
     pub gates: Gates,
-    /// In the order of the file.
+    /// The checkpoints, in the order of the file.
     pub checkpoints: Vec<Checkpoint>,
 }
 
 impl Run {
-    /// A run that begins.
+    /// Makes a run in its first phase, with every gate closed.
     pub fn new(feature: impl Into<String>, at: Timestamp) -> Self {
         Run {
             phase: Phase::Design,
@@ -175,12 +176,12 @@ impl Run {
         }
     }
 
-    /// The checkpoint with that id.
+    /// Returns the checkpoint with that id.
     pub fn checkpoint(&self, id: &str) -> Option<&Checkpoint> {
         self.checkpoints.iter().find(|known| known.id == id)
     }
 
-    /// Checkpoints that have not passed.
+    /// Returns the ids of the checkpoints that have not passed.
     pub fn unpassed(&self) -> Vec<String> {
         let unpassed = |known: &&Checkpoint| known.status != CheckpointStatus::Passed;
         let id = |known: &Checkpoint| known.id.clone();
@@ -188,107 +189,107 @@ impl Run {
     }
 }
 
-/// What somebody wants of a develop run.
+/// A command for a develop run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Begin a run.
+    /// Begins a run.
     Start {
-        /// What is to be built.
+        /// The feature to build.
         feature: String,
-        /// Throw an open run away.
+        /// Discards an open run first; only a person may.
         fresh: bool,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
     },
-    /// Enter REVIEW, or name the checkpoints anew while in it.
+    /// Enters REVIEW, or replaces the checkpoints while in it.
     Review {
-        /// The checkpoints of the design; empty keeps those there are.
+        /// The checkpoints of the design; an empty list keeps those there are.
         checkpoints: Vec<String>,
     },
-    /// Open a gate.
+    /// Opens a gate.
     GatePass {
-        /// Which.
+        /// The gate to open.
         gate: Gate,
-        /// Why it may be opened.
+        /// The evidence that it may be opened.
         evidence: Evidence,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
     },
-    /// Close a gate, and those after it.
+    /// Closes a gate, and those after it.
     GateReset {
-        /// Which.
+        /// The first gate to close.
         gate: Gate,
     },
-    /// Enter IMPLEMENT.
+    /// Enters IMPLEMENT.
     Implement {
-        /// How.
+        /// The strategy, or the facts to choose one by.
         choice: Choice,
     },
-    /// Begin a checkpoint.
+    /// Begins a checkpoint.
     CheckpointStart {
-        /// Which.
+        /// Id of the checkpoint.
         id: String,
         /// The reason a person gives for reopening one that escalated.
         override_reason: Option<String>,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
     },
-    /// End an attempt well; red evidence ends it badly.
+    /// Ends an attempt as passed; red evidence makes it a failed one.
     CheckpointPass {
-        /// Which.
+        /// Id of the checkpoint.
         id: String,
-        /// What was run.
+        /// The evidence for the attempt.
         evidence: Evidence,
-        /// How many attempts there are; never more than [`ATTEMPTS_MAX`].
+        /// Number of attempts allowed; never more than [`ATTEMPTS_MAX`].
         attempts_max: u32,
     },
-    /// End an attempt badly.
+    /// Ends an attempt as failed.
     CheckpointFail {
-        /// Which.
+        /// Id of the checkpoint.
         id: String,
-        /// Why.
+        /// Reason of the failure; it decides if another attempt may help.
         class: FailureClass,
-        /// How many attempts there are; never more than [`ATTEMPTS_MAX`].
+        /// Number of attempts allowed; never more than [`ATTEMPTS_MAX`].
         attempts_max: u32,
     },
-    /// Enter PR.
+    /// Enters the phase PR.
     Pr,
-    /// Enter DONE.
+    /// Enters the phase DONE.
     Done,
-    /// Go back to an earlier phase.
+    /// Returns to an earlier phase.
     Back {
-        /// Which.
+        /// The phase to return to.
         phase: Phase,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
     },
-    /// Throw the run away.
+    /// Discards the run.
     Reset {
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
     },
-    /// Take over a run that another program began: its gates are closed.
+    /// Takes over a run that another program began: its gates are closed.
     Adopt {
-        /// There is a journal of ours for it already.
+        /// True if Bowline has a journal for the run already; then it is refused.
         owned: bool,
     },
 }
 
-/// What must follow a transition.
+/// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// A person began the run: fix the commands of its gates and the protected files.
+    /// Records the commands of the gates and the protected files, because a person began the run.
     Seal,
-    /// A checkpoint used up its attempts: tell a person.
+    /// Notifies a person that a checkpoint used up its attempts.
     AskPerson {
-        /// Which.
+        /// Id of the checkpoint.
         checkpoint: String,
     },
-    /// An attempt failed, and there is another.
+    /// Reports that an attempt failed and another one is left.
     AttemptFailed {
-        /// Which checkpoint.
+        /// Id of the checkpoint.
         checkpoint: String,
-        /// The attempt that comes now.
+        /// Number of the next attempt.
         iteration: u32,
     },
 }

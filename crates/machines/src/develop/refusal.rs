@@ -1,120 +1,120 @@
-//! Why a develop run refuses a command.
+//! Reasons why a develop run refuses a command.
 
 use super::{Gate, Phase};
 use crate::kernel::Refuse;
 
-/// Why a develop run refuses a command.
+/// The reason why a develop run refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no run.
+    /// The folder has no run.
     #[error("no develop run here")]
     NoRun,
-    /// There is one, and it is not done.
+    /// A run is open, and the command would replace it.
     #[error("a develop run is open: '{}', phase {}", on_one_line(feature), phase.name())]
     RunOpen {
-        /// What it builds.
+        /// The feature of the open run.
         feature: String,
-        /// Where it stands.
+        /// The phase of the open run.
         phase: Phase,
     },
-    /// Not in this phase.
+    /// The command belongs to another phase.
     #[error("cannot {what} in phase {}; that belongs to {}", phase.name(), wanted.name())]
     WrongPhase {
-        /// What was wanted.
+        /// The refused action, a verb phrase.
         what: &'static str,
-        /// Where the run stands.
+        /// Current phase of the run.
         phase: Phase,
-        /// Where it would be right.
+        /// The phase in which the action is allowed.
         wanted: Phase,
     },
-    /// Going back means going back.
+    /// The target phase is not an earlier one.
     #[error("cannot go back to {} from {}", to.name(), phase.name())]
     NotBack {
-        /// Where the run stands.
+        /// Current phase of the run.
         phase: Phase,
-        /// Where it should go.
+        /// The target phase of the command.
         to: Phase,
     },
-    /// Gates are closed.
+    /// Gates that the command needs are closed.
     #[error("closed gates: {}", names(missing))]
     GatesClosed {
-        /// Which.
+        /// The closed gates.
         missing: Vec<Gate>,
-        /// Where the run stands.
+        /// Current phase of the run.
         phase: Phase,
     },
-    /// The gate is open.
+    /// The gate is already open.
     #[error("gate '{}' is already open", gate.name())]
     GateAlreadyOpen {
-        /// Which.
+        /// The gate that was to be opened.
         gate: Gate,
     },
-    /// Checkpoints are not done.
+    /// Checkpoints have not passed.
     #[error("checkpoints not passed: {}", checkpoints.join(", "))]
     CheckpointsOpen {
-        /// Which.
+        /// Ids of the open checkpoints.
         checkpoints: Vec<String>,
     },
-    /// Nothing shows that the gate may open.
+    /// The evidence that the gate needs is missing.
     #[error("gate '{}' needs evidence", gate.name())]
     EvidenceRequired {
-        /// Which.
+        /// The gate that needs it.
         gate: Gate,
     },
-    /// The evidence speaks against it.
+    /// The command behind the gate failed.
     #[error("gate '{}' stays closed: its command ended with code {exit_code}", gate.name())]
     EvidenceRed {
-        /// Which.
+        /// The gate that stays closed.
         gate: Gate,
-        /// What the command ended with.
+        /// Exit code of the command.
         exit_code: i32,
     },
-    /// The evidence speaks about files that were changed since.
+    /// A sealed file was changed after the seal, so that the evidence proves nothing.
     #[error("a sealed file has changed since the seal")]
     EvidenceStale,
-    /// An agent asked for a person's move.
+    /// The command is reserved for a person, but an agent gave it.
     #[error("only a person may {what}")]
     NeedsPerson {
-        /// What.
+        /// The refused action, a verb phrase.
         what: &'static str,
     },
-    /// No such checkpoint.
+    /// No checkpoint has that id.
     #[error("there is no checkpoint '{id}'")]
     UnknownCheckpoint {
-        /// The id.
+        /// The unknown id.
         id: String,
     },
-    /// Named twice.
+    /// An id is listed twice.
     #[error("checkpoint '{id}' is named twice")]
     DuplicateCheckpoint {
-        /// The id.
+        /// The repeated id.
         id: String,
     },
-    /// A name nobody could type.
+    /// The id could not be typed in a command line.
     #[error("checkpoint id '{shown}' {fault}")]
     BadCheckpointId {
-        /// Its beginning, on one line.
+        /// Beginning of the id, without control characters.
         shown: String,
-        /// What is wrong with it.
+        /// The fault of the id, a verb phrase.
         fault: &'static str,
     },
-    /// The checkpoint cannot be begun or ended as it stands.
+    /// The status of the checkpoint does not allow the command.
     #[error("cannot {what} checkpoint '{id}': it is {status}")]
     CheckpointIs {
-        /// What was wanted.
+        /// The refused verb.
         what: &'static str,
-        /// Which.
+        /// Id of the checkpoint.
         id: String,
-        /// How it stands.
+        /// Its current status.
         status: &'static str,
     },
-    /// A text that says nothing.
+    /// A required text is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// Which.
+        /// The name of the text.
         what: &'static str,
     },
-    /// Bowline has written this run before.
+    /// Bowline has written this run before, so that it need not be adopted.
     #[error("this run is Bowline's own already")]
     AlreadyAdopted,
 }
@@ -143,8 +143,8 @@ impl Refuse for Refusal {
     }
 }
 
-/// An id as it is typed in a shell, inside a command that stands between single quotes; what cannot be written so is
-/// left for the reader to fill in.
+/// Returns an id as it is typed in a shell, inside a command that stands between single quotes;
+/// `ID` for one that cannot be written so.
 pub fn typed(id: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
     let harmless = |letter: char| plain(letter) || " ,;()#&|=".contains(letter);
@@ -157,7 +157,7 @@ pub fn typed(id: &str) -> String {
     }
 }
 
-/// Somebody's words on one line.
+/// Joins a text of several lines into one line.
 pub fn on_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")

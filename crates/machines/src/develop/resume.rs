@@ -1,24 +1,24 @@
-//! Where a run goes on after its agent has forgotten everything.
+//! The next action of a run whose agent has lost its context.
 
 use super::{Checkpoint, CheckpointStatus, Gate, Phase, Run};
 
-/// What comes next.
+/// The next action of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resume {
-    /// Design from the beginning: it needs the conversation that is lost.
+    /// Begin the design again: it needs the conversation that is lost.
     Design,
     /// Run the review of the design again.
     ReviewAgain,
     /// The review is clean: enter IMPLEMENT.
     Implement,
-    /// Work on a checkpoint.
+    /// Begin or continue a checkpoint.
     Checkpoint {
-        /// Which.
+        /// Id of the checkpoint.
         id: String,
-        /// At which attempt; 0 when it has not begun.
+        /// Number of the current attempt; 0 when it has not begun.
         iteration: u32,
     },
-    /// Nothing but these is left, and a person has to decide about them.
+    /// Only checkpoints that need a person's decision are left.
     AskPerson {
         /// Checkpoints that escalated or failed.
         checkpoints: Vec<String>,
@@ -31,16 +31,17 @@ pub enum Resume {
     ReReview,
     /// The code is clean: finish.
     Done,
-    /// A gate that lies behind is closed: a person has to go back.
+    /// A gate of an earlier phase is closed: a person has to go back.
     Back {
-        /// To which phase.
+        /// The phase to return to.
         phase: Phase,
     },
     /// The run is over: begin another.
     Over,
 }
 
-/// What comes next in a run: passed checkpoints are skipped, one in progress goes on at its attempt.
+/// Returns the next action of a run: passed checkpoints are skipped, one in progress continues at
+/// its attempt.
 pub fn resume(run: &Run) -> Resume {
     let open = |gate| run.gates.is_open(gate);
     match run.phase {

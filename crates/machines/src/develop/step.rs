@@ -1,4 +1,4 @@
-//! The moves of a develop run.
+//! The transition rules of develop runs.
 
 use super::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, Effect, Evidence, FailureClass,
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
 
-/// Letters of a bad id shown to whoever gave it.
+/// Number of characters of a refused id that the refusal shows.
 const ID_SHOWN_CHARS: usize = 40;
 
-/// The rules of develop runs.
+/// The state machine of develop runs.
 #[derive(Debug, Clone, Copy)]
 pub struct DevelopMachine;
 
@@ -25,7 +25,7 @@ impl Machine for DevelopMachine {
     fn step(state: &State, command: Command, at: Timestamp) -> Outcome {
         let run = || {
             let mut run = state.clone().ok_or(Refusal::NoRun)?;
-            // A clock that was set back moves no time back.
+            // A clock that was set back must not move a time back.
             run.updated_at = at.max(run.started_at).max(run.updated_at);
             Ok(run)
         };
@@ -93,7 +93,7 @@ impl Machine for DevelopMachine {
     }
 }
 
-/// What keeps an id from being typed in a command later on.
+/// Returns the fault that keeps an id from being typed in a command later on.
 fn fault_of(id: &str) -> Option<&'static str> {
     if id.starts_with('-') {
         Some("begins with '-', as options do")
@@ -164,7 +164,7 @@ fn review(mut run: Run, checkpoints: &[String]) -> Outcome {
     };
     run.checkpoints = ids.into_iter().map(Checkpoint::pending).collect();
     run.phase = Phase::Review;
-    // Whatever was reviewed before, it was not this.
+    // The earlier review was of other checkpoints.
     run.gates.close_from(Gate::ReviewCleanPass);
     quiet(run)
 }
@@ -253,7 +253,7 @@ fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: A
 fn checkpoint_pass(mut run: Run, id: &str, evidence: &Evidence, attempts_max: u32) -> Outcome {
     let checkpoint = in_progress(&mut run, id, "pass")?;
     if !evidence.is_green()? {
-        // Tests that fail are an attempt that failed, whatever the caller hoped.
+        // Failing tests make the attempt a failed one, even if the caller reported a pass.
         return checkpoint_fail(run, id, FailureClass::LogicError, attempts_max);
     }
     checkpoint.status = CheckpointStatus::Passed;
@@ -303,7 +303,7 @@ fn back(mut run: Run, phase: Phase, by: Actor) -> Outcome {
     }
     let first = match phase {
         Phase::Design | Phase::Review => {
-            // Nothing is gated there, so this is a way out of every gate.
+            // These phases are not gated, so going back would bypass every gate.
             person(by, "go back before the implementation")?;
             Gate::ReviewCleanPass
         }
@@ -360,7 +360,7 @@ fn gates_open(run: &Run, wanted: &[Gate]) -> Result<(), Refusal> {
     }
 }
 
-/// A checkpoint in the phase, and behind the gate, in which it is worked on.
+/// Returns a checkpoint if the phase and the first gate allow work on it.
 fn workable<'a>(run: &'a mut Run, id: &str) -> Result<&'a mut Checkpoint, Refusal> {
     in_phase(run, Phase::Implement, "work on checkpoints")?;
     gates_open(run, &[Gate::ReviewCleanPass])?;

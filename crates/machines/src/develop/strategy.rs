@@ -1,44 +1,44 @@
-//! How the checkpoints are implemented: by one agent, by several, or by a team.
+//! The implementation strategy: one agent, several, or a team.
 
-/// The smallest number of checkpoints that is worth a team.
+/// The smallest number of checkpoints for which a team is chosen.
 const TEAM_CHECKPOINTS_MIN: usize = 5;
 
 named! {
-    /// Who implements.
+    /// The way in which the checkpoints are implemented.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Strategy {
         /// One agent, one checkpoint after the other.
         Direct = "direct",
-        /// Agents of their own for independent checkpoints.
+        /// Separate agents for independent checkpoints.
         Subagent = "subagent",
-        /// Agents that talk to each other.
+        /// Agents that communicate with each other.
         AgentTeams = "agent-teams",
     }
 }
 
-/// What is known of the checkpoints when a strategy is chosen.
+/// Facts about the checkpoints from which a strategy is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyFacts {
-    /// None needs another.
+    /// No checkpoint needs another.
     pub independent: bool,
-    /// All touch the same file.
+    /// All checkpoints change the same file.
     pub shared_file: bool,
-    /// The agents have to talk.
+    /// The agents have to communicate.
     pub communication: bool,
     /// The client can run teams.
     pub agent_teams_available: bool,
 }
 
-/// A strategy somebody named, or facts to choose one by.
+/// A named strategy, or facts to choose one by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// This one.
+    /// A strategy that the caller named.
     Named(Strategy),
-    /// Whichever fits.
+    /// Facts from which [`auto`] chooses.
     Auto(StrategyFacts),
 }
 
-/// The strategy that fits so many checkpoints.
+/// Chooses the strategy for that many checkpoints.
 pub fn auto(checkpoints: usize, facts: StrategyFacts) -> Strategy {
     let StrategyFacts {
         independent,

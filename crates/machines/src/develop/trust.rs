@@ -1,9 +1,9 @@
-//! What is believed of a run that somebody else wrote: never an open gate.
+//! Trust in a run that another program wrote: its gates are never believed to be open.
 
 use super::{Gate, Gates, Run};
 
-/// The same run with every gate closed, for undo, restore, repair and adoption. The phase stays: in an earlier one
-/// more would be allowed than before.
+/// Returns the same run with every gate closed, for undo, restore, repair and adoption. The phase
+/// stays: in an earlier one more would be allowed than before.
 pub fn closed(run: &Run) -> Run {
     Run {
         gates: Gates::default(),
@@ -11,17 +11,17 @@ pub fn closed(run: &Run) -> Run {
     }
 }
 
-/// A run as it is believed, and what was not.
+/// The trusted run, and the changes that were rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// Their words, our gates, phase and checkpoints.
+    /// Texts, times and strategy of the file, with our gates, phase and checkpoints.
     pub run: Run,
-    /// Paths in the document that somebody changed and that are not believed.
+    /// Paths of changed values in the document that are not trusted.
     pub distrusted: Vec<String>,
 }
 
-/// Joins what we wrote last with what is there now. Texts, times and the strategy may be edited by anyone; gates,
-/// phase and checkpoints only through us.
+/// Joins the run that we wrote last with the run that the file has now. Texts, times and the
+/// strategy may be edited by anyone; gates, phase and checkpoints only by us.
 pub fn merge_trust(ours: &Run, theirs: &Run) -> Merged {
     let mut distrusted = Vec::new();
     if ours.phase != theirs.phase {

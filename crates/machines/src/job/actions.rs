@@ -1,9 +1,10 @@
-//! What a person may do to a job now. The server hands this list out; nobody else computes it.
+//! Actions that a person may take on a job now. The server sends this list; no other code computes
+//! it.
 
 use super::{Job, Life};
 
 named! {
-    /// Something a person may do.
+    /// An action that a person may take on a job.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum Action {
@@ -31,7 +32,8 @@ named! {
     }
 }
 
-/// What a person may do now, the most useful first. `submit` may still be refused for what a draft lacks.
+/// Returns the actions allowed now, the most useful first. `submit` may still be refused for what a
+/// draft lacks.
 pub fn allowed_actions(job: &Job) -> Vec<Action> {
     use Action as A;
     let mut actions = match job.life {
@@ -76,7 +78,7 @@ pub fn allowed_actions(job: &Job) -> Vec<Action> {
         Life::Failed(_) if job.attempt == 0 => vec![A::Retry, A::Delete],
         Life::Failed(_) => vec![A::Retry, A::Delete, A::Restore],
     };
-    // Whoever had an agent has a checkpoint to begin another task at.
+    // A job that had an agent has a checkpoint at which another task can begin.
     if job.attempt > 0 {
         actions.push(A::Fork);
     }

@@ -1,4 +1,5 @@
-//! What the agent says and does: markers in stream order, ends of its process, and the verification of its phases.
+//! Rules for agent output and processes: markers in stream order, process exits, and verification
+//! of phases.
 
 use super::step::Outcome;
 use super::turn::Turn;
@@ -10,7 +11,8 @@ use super::{
 use crate::kernel::Timestamp;
 
 impl Turn {
-    /// A marker acts at once when the agent runs; when it is stopped, the marker waits its turn.
+    /// Handles a marker of an attempt: at once while the agent runs, otherwise queued until it runs
+    /// again.
     pub(super) fn said(mut self, attempt: u32, marker: Marker) -> Outcome {
         self.fence(attempt)?;
         if let Marker::Withdrawn { request } = &marker {
@@ -28,20 +30,22 @@ impl Turn {
     fn hear_stopped(&mut self, marker: Marker) -> Result<(), Refusal> {
         let none_before = self.job.waiting.is_empty();
         match (marker, &self.job.life) {
-            // A fatal error does not wait: there is nothing left to wait for. Only a review goes on, because the phase
-            // under review was finished before the error.
+            // A fatal error is not queued: the agent will not run again. Only a review goes on,
+            // because the phase under review was finished before the error.
             (fatal @ Marker::ErrorFatal { .. }, life) if *life != Life::Reviewing => {
                 self.act(fatal);
             }
-            // Further questions are shown with the first, so that a person can answer all in one go.
+            // Further questions are shown with the first, so that a person can answer all of them
+            // together.
             (Marker::Question(question), Life::Asking) if none_before => self.ask(question),
             (Marker::DependencyRequest(needed), Life::Needing) if none_before => self.need(needed),
             (Marker::Permission(wanted), Life::Permitting) if none_before => {
                 self.want_permission(wanted);
             }
-            // The turn ended because it was stopped, or behind the marker that stopped it.
+            // The turn ended because the agent was stopped, or after the marker that stopped it.
             (Marker::TurnEnded { .. }, _) => {}
-            // Whatever else stopped it is answered by a message, with which it goes on.
+            // Any other reason for the stop ends with a message to the agent, which starts its next
+            // turn.
             (Marker::TurnLimited, life) => {
                 if matches!(life, Life::Paused(_)) {
                     self.remind();
@@ -62,7 +66,7 @@ impl Turn {
         Ok(())
     }
 
-    /// What a marker does to an agent that runs.
+    /// Applies a marker to a running agent.
     pub(super) fn act(&mut self, marker: Marker) {
         match marker {
             Marker::PhaseComplete {
@@ -89,7 +93,7 @@ impl Turn {
             ),
             Marker::ErrorNotify { message } => self.notify(Event::AgentError { message }),
             Marker::Step(step) => {
-                // `Step 7/5` in a log line means nothing.
+                // `Step 7/5` in a log line is no step.
                 if step.number <= step.of && step.of > 0 && self.reach(step) {
                     self.progressed();
                 }
@@ -125,7 +129,8 @@ impl Turn {
         self.reach_end();
         self.job.verifications += 1;
         let verification = self.job.verifications;
-        // What the agent says it made is no fact: files are counted when the phase has been checked.
+        // The deliverables that the agent reports are not facts: files are counted after the
+        // verification.
         let facts = vec![("phase", Fact::Number(phase.into()))];
         let verifying = Life::Verifying {
             deliverables: deliverables.clone(),
@@ -140,7 +145,7 @@ impl Turn {
     }
 
     fn ask(&mut self, question: Question) {
-        // Output may be read twice after a crash; an id is given once.
+        // Output may be read twice after a crash; a known id is ignored.
         if self
             .job
             .questions
@@ -167,7 +172,7 @@ impl Turn {
         self.put(question);
     }
 
-    /// Lays a question before a person.
+    /// Opens a question and stops the agent until it is answered.
     pub(super) fn put(&mut self, question: Question) {
         let id = question.id.clone();
         self.job.questions.push(Question {
@@ -184,7 +189,7 @@ impl Turn {
     }
 
     fn need(&mut self, needed: Dependency) {
-        // Output may be read twice after a crash; an id is given once.
+        // Output may be read twice after a crash; a known id is ignored.
         if self
             .job
             .dependencies
@@ -222,7 +227,7 @@ impl Turn {
     }
 
     fn rate_limited(&mut self, until: Timestamp) {
-        // Read while the agent was stopped for another reason, the limit may be over by the time it has its turn.
+        // A limit that was read while the agent was stopped for another reason may be over by now.
         if until <= self.at {
             return;
         }
@@ -244,8 +249,8 @@ impl Turn {
         self.done()
     }
 
-    /// An end is normal while somebody else has to move; otherwise the agent gets a second process, and no third
-    /// without progress.
+    /// Handles the exit of a process. An exit is normal while the agent is stopped; otherwise the
+    /// agent gets a second process, but no third one without progress.
     pub(super) fn agent_exit(mut self, attempt: u32, code: Option<i32>) -> Outcome {
         self.present(attempt)?;
         self.permissions_die(Trigger::AgentExit);
@@ -277,7 +282,7 @@ impl Turn {
         self.done()
     }
 
-    /// The process of an attempt was lost through no fault of its own.
+    /// Handles a process that was lost through no fault of its own.
     pub(super) fn recover(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
         self.permissions_die(Trigger::Recover);
@@ -352,7 +357,7 @@ impl Turn {
         self.done()
     }
 
-    /// The deliverables of the verification that is awaited, if it is this one.
+    /// Returns the reported deliverables if this is the verification that is awaited.
     fn awaited(&self, verification: u32) -> Result<Vec<String>, Refusal> {
         let Life::Verifying { deliverables } = &self.job.life else {
             return Err(Refusal::not_allowed(&self.job));

@@ -1,65 +1,65 @@
-//! What a job asks of people: reviews, questions and dependencies.
+//! Requests of a job to people: reviews, questions, permissions and dependencies.
 
 use crate::kernel::Timestamp;
 
-/// A phase laid before a person.
+/// A request to a person to review a finished phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Review {
-    /// Its id.
+    /// Id of the review.
     pub id: String,
-    /// The phase, from 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// Where it stands.
+    /// Current status of the review.
     pub status: ReviewStatus,
-    /// What the agent says it made.
+    /// The files that the agent reports as made.
     pub deliverables: Vec<String>,
-    /// The person's comment or feedback.
+    /// The person's comment or feedback, set with the decision.
     pub comment: Option<String>,
-    /// When it was opened.
+    /// Time at which the review was opened.
     pub created_at: Timestamp,
-    /// When it was decided.
+    /// Time of the decision, absent while the review is open.
     pub reviewed_at: Option<Timestamp>,
 }
 
 impl Review {
-    /// Still to be decided.
+    /// True until the review is decided.
     pub fn is_open(&self) -> bool {
         self.status == ReviewStatus::Pending
     }
 }
 
 named! {
-    /// Where a review stands.
+    /// The status of a review.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ReviewStatus {
-        /// To be decided.
+        /// The decision is open.
         Pending = "pending",
-        /// The phase is good.
+        /// A person approved the phase.
         Approved = "approved",
-        /// The phase is to be changed, or was set back to a checkpoint.
+        /// A person wants changes, or the task was set back to a checkpoint.
         ChangesRequested = "changes_requested",
     }
 }
 
-/// A question of the agent.
+/// A question that the agent asks a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Its id.
+    /// Id of the question.
     pub id: String,
-    /// What is asked.
+    /// Text of the question.
     pub text: String,
-    /// The only answers allowed; empty allows any.
+    /// The allowed answers; empty allows any.
     pub options: Vec<String>,
-    /// Taken when nobody answers an optional question.
+    /// The answer used when no person answers an optional question.
     pub default: Option<String>,
-    /// Only a person's answer will do.
+    /// True if only a person's answer is accepted.
     pub required: bool,
-    /// Where it stands.
+    /// Current status of the question.
     pub status: QuestionStatus,
 }
 
 impl Question {
-    /// A question as the agent asks it.
+    /// Makes an open question without options or a default.
     pub fn asked(id: impl Into<String>, text: impl Into<String>, required: bool) -> Self {
         Question {
             id: id.into(),
@@ -71,12 +71,12 @@ impl Question {
         }
     }
 
-    /// Still without an answer.
+    /// True until the question is answered, skipped or timed out.
     pub fn is_open(&self) -> bool {
         self.status == QuestionStatus::Pending
     }
 
-    /// The answer in the spelling of the options, when it is one of them.
+    /// Returns the answer in the spelling of the options if it is allowed.
     pub fn accepts(&self, answer: &str) -> Option<String> {
         let answer = answer.trim();
         if self.options.is_empty() {
@@ -94,52 +94,52 @@ impl Question {
 }
 
 named! {
-    /// Where a question stands.
+    /// The status of a question.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum QuestionStatus {
-        /// Nobody has answered.
+        /// The question is open.
         Pending = "pending",
-        /// A person has.
+        /// A person gave this answer.
         Answered(String) = "answered",
         /// A person skipped it, or the task ended first.
         Skipped = "skipped",
-        /// Nobody answered in time.
+        /// The time limit passed without an answer.
         Timeout = "timeout",
     }
 }
 
-/// A tool that an agent's client waits to be allowed. It dies with the attempt that asks.
+/// A tool that needs a person's permission. The request ends with the attempt that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
-    /// Its id.
+    /// Id of the permission.
     pub id: String,
-    /// The client's own id of it: it may withdraw it.
+    /// The client's own id of the request, with which it may withdraw it.
     pub request: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
 }
 
-/// Something the agent needs from a person. Its value is never here: only that one was given.
+/// Something the agent needs from a person. The value itself is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// Its id.
+    /// Id of the dependency.
     pub id: String,
-    /// What sort of thing.
+    /// The kind of thing that is needed.
     pub kind: DependencyKind,
-    /// Its name (`STRIPE_SECRET_KEY`).
+    /// Name of the dependency (`STRIPE_SECRET_KEY`).
     pub name: String,
-    /// What it is for.
+    /// Purpose of the dependency, in the agent's words.
     pub description: String,
-    /// Taken when an optional one is not provided.
+    /// The value used when an optional dependency is not provided.
     pub default: Option<String>,
-    /// The task fails without it.
+    /// True if the task fails without it.
     pub required: bool,
-    /// Where it stands.
+    /// Current status of the dependency.
     pub status: DependencyStatus,
 }
 
 impl Dependency {
-    /// A dependency as the agent requests it.
+    /// Makes an open dependency on an environment variable.
     pub fn requested(id: impl Into<String>, name: impl Into<String>, required: bool) -> Self {
         Dependency {
             id: id.into(),
@@ -152,14 +152,14 @@ impl Dependency {
         }
     }
 
-    /// Still to be settled.
+    /// True until the dependency is provided, rejected or timed out.
     pub fn is_open(&self) -> bool {
         self.status == DependencyStatus::Pending
     }
 }
 
 named! {
-    /// What sort of thing an agent needs.
+    /// The kind of thing that an agent needs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DependencyKind {
         /// A key to a service.
@@ -168,26 +168,26 @@ named! {
         EnvVariable = "env_variable",
         /// The address of a service.
         Service = "service",
-        /// A file.
+        /// A file's content.
         File = "file",
         /// A yes or no.
         Permission = "permission",
-        /// A package.
+        /// An installed package.
         Package = "package",
     }
 }
 
 named! {
-    /// Where a dependency stands.
+    /// The status of a dependency.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DependencyStatus {
-        /// Nobody has settled it.
+        /// The dependency is open.
         Pending = "pending",
         /// A valid value was given.
         Provided = "provided",
-        /// A person refused it, or the task ended first.
+        /// A person rejected it, or the task ended first.
         Rejected = "rejected",
-        /// Nobody settled it in time.
+        /// The time limit passed without a value.
         Timeout = "timeout",
     }
 }

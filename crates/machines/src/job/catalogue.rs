@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// A rate limit that is over when the table is computed.
 const OVER: Timestamp = Timestamp(EARLIER.0 + 60);
-/// One that is not.
+/// The end of a rate limit that lasts beyond that time.
 const LATER: Timestamp = Timestamp(AT.0 + 60);
 
 impl Catalogue for JobMachine {
@@ -41,7 +41,7 @@ impl Catalogue for JobMachine {
         };
         let second = after(&review, [approve()]);
         let mut last_review = after(&second, [said(phase_complete(2)), passed(2)]);
-        // The commands below speak of one review only.
+        // The commands below name one review only.
         for (review, id) in last_review.reviews.iter_mut().zip(["rev_0", "rev_1"]) {
             review.id = id.into();
         }
@@ -354,7 +354,7 @@ fn persons_commands() -> Vec<(&'static str, Command)> {
     ]
 }
 
-/// The job after commands that are all legal; a test of the states' labels would show one that is not.
+/// Applies commands, all of which must be legal: the test of the labels would show one that is not.
 fn after<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
     let mut job = job.clone();
     for command in commands {
@@ -365,7 +365,7 @@ fn after<const N: usize>(job: &Job, commands: [Command; N]) -> Job {
     job
 }
 
-/// The first attempt says something.
+/// Makes a marker command of the first attempt.
 fn said(marker: Marker) -> Command {
     Command::Said { attempt: 1, marker }
 }

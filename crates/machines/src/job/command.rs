@@ -1,292 +1,293 @@
-//! What people, agents and the world say to a job.
+//! Commands that people, agents and the runner give to a job.
 
 use super::{Dependency, Kind, Permission, Question, StepAt};
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 
 named! {
-    /// What somebody wants of a job, or what was observed. The words are what it is called in a refusal.
+    /// A command or an observation. The text of each names the command in a refusal.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Command {
-        /// Change a draft.
+        /// Changes a draft.
         Edit(Edit) = "edit",
-        /// Put a draft into the queue.
+        /// Puts a draft into the queue.
         Submit = "submit",
-        /// Give a queued job its agent. The caller has a free place for it.
+        /// Gives a queued job its agent. The caller has a free place for it.
         Assign {
-            /// Tasks known to be completed.
+            /// Ids of the tasks known to be completed.
             completed: BTreeSet<String>,
-            /// The task that holds the workspace, or an earlier one that waits for it.
+            /// The task that holds the workspace, or an earlier one that is queued for it.
             held_by: Option<String>,
         } = "assign",
-        /// A task this one depends on was retried: the new one takes its place.
+        /// A task that this one depends on was retried: the new one replaces it.
         Redirect {
-            /// The failed task.
+            /// Id of the failed task.
             from: String,
-            /// The one in its place.
+            /// Id of the task that replaces it.
             to: String,
         } = "redirect",
-        /// The agent said something that counts.
+        /// A marker was parsed from the agent's output.
         Said {
-            /// The attempt that said it.
+            /// Number of the attempt that wrote it.
             attempt: u32,
-            /// What.
+            /// The parsed marker.
             marker: Marker,
         } = "listen",
         /// The agent used tokens.
         Tokens {
-            /// The attempt that used them.
+            /// Number of the attempt that used them.
             attempt: u32,
-            /// How many more.
+            /// Tokens used since the last count.
             used: u64,
         } = "count tokens",
         /// The process of an attempt ended.
         AgentExit {
-            /// Which.
+            /// Number of the attempt.
             attempt: u32,
             /// Its exit code; `None` when a signal ended it.
             code: Option<i32>,
         } = "end the agent",
         /// The process of an attempt could not be started.
         SpawnFailed {
-            /// Which.
+            /// Number of the attempt.
             attempt: u32,
-            /// Why.
+            /// Description of the failure.
             message: String,
         } = "fail the start",
-        /// The process of an attempt was lost through no fault of its own, found after a restart.
+        /// The process of an attempt was lost through no fault of its own; this is found after a
+        /// restart.
         Recover {
-            /// Which.
+            /// Number of the attempt.
             attempt: u32,
         } = "recover",
-        /// A verification found nothing wrong.
+        /// A verification found no issues.
         VerificationPassed {
-            /// Its ticket, from the effect that asked for it.
+            /// Number of the verification, from the effect that started it.
             verification: u32,
             /// Id for the review, if the phase has one.
             review: String,
-            /// How many files the phase left on the disk.
+            /// Number of files that the phase left on disk.
             deliverables: u64,
         } = "verify",
-        /// A verification found something.
+        /// A verification found issues.
         VerificationFailed {
-            /// Its ticket, from the effect that asked for it.
+            /// Number of the verification, from the effect that started it.
             verification: u32,
-            /// What.
+            /// Descriptions of the issues.
             issues: Vec<String>,
         } = "verify",
         /// A person approves the phase.
         Approve {
-            /// The review.
+            /// Id of the review.
             review: String,
-            /// A word for the agent.
+            /// A comment for the agent.
             comment: Option<String>,
         } = "approve",
         /// A person wants the phase changed.
         RequestChanges {
-            /// The review.
+            /// Id of the review.
             review: String,
-            /// What to change.
+            /// The changes to make.
             feedback: String,
         } = "request changes",
-        /// A person answers.
+        /// A person answers a question.
         Answer {
-            /// The question.
+            /// Id of the question.
             question: String,
-            /// The answer.
+            /// The person's answer.
             text: String,
         } = "answer",
-        /// A person will not answer an optional question.
+        /// A person skips an optional question.
         Skip {
-            /// The question.
+            /// Id of the question.
             question: String,
         } = "skip",
-        /// A question waited as long as it may.
+        /// The time limit of a question passed.
         QuestionTimeout {
-            /// The question.
+            /// Id of the question.
             question: String,
         } = "time a question out",
-        /// A person gave a value, and it is valid.
+        /// A person provided a value, which is valid and stored already.
         Provide {
-            /// The dependency.
+            /// Id of the dependency.
             dependency: String,
         } = "provide",
-        /// A person refuses a dependency.
+        /// A person rejects a dependency.
         Reject {
-            /// The dependency.
+            /// Id of the dependency.
             dependency: String,
-            /// Why.
+            /// The person's reason.
             reason: String,
         } = "reject",
-        /// A dependency waited as long as it may.
+        /// The time limit of a dependency passed.
         DependencyTimeout {
-            /// The dependency.
+            /// Id of the dependency.
             dependency: String,
         } = "time a dependency out",
         /// A person stops the agent.
         Pause = "pause",
-        /// A person lets it go on, whoever stopped it.
+        /// A person resumes a paused agent, also one that a rate limit or a breaker paused.
         Resume = "resume",
-        /// The time at which a pause ends by itself has come.
+        /// The time has come at which a pause ends by itself.
         RateLimitReset = "end the pause",
-        /// It is time for a checkpoint.
+        /// The timer of the regular checkpoint fired.
         CheckpointDue = "checkpoint",
         /// A person wants a checkpoint.
         SaveCheckpoint = "checkpoint",
         /// The agent has printed nothing for too long.
         Stuck {
-            /// Which.
+            /// Number of the attempt.
             attempt: u32,
         } = "call the agent stuck",
-        /// A stopped process is to make room; it is started anew when the job goes on.
+        /// Evicts a stopped process to free its place; resuming the job starts a new one.
         Shed {
-            /// Which.
+            /// Number of the attempt.
             attempt: u32,
         } = "make room",
-        /// A person has a word for the agent. It is told when the agent listens, and interrupts nothing.
+        /// A person sends the agent a message. It is delivered without interrupting the agent.
         Say {
-            /// Id of what is said.
+            /// Id of the message.
             id: String,
-            /// What.
+            /// Text of the message.
             text: String,
         } = "say",
-        /// A person takes a word back that the agent has not been told.
+        /// A person withdraws a message that was not delivered yet.
         Unsay {
-            /// Id of what was said.
+            /// Id of the message.
             id: String,
         } = "take back",
-        /// A person interrupts what the agent does.
+        /// A person interrupts the agent's turn.
         Interrupt = "interrupt",
-        /// A person, or a rule a person made, allows a tool.
+        /// A person, or a person's rule, allows a tool.
         Permit {
-            /// The permission.
+            /// Id of the permission.
             permission: String,
         } = "permit",
-        /// A person, or a rule a person made, denies a tool.
+        /// A person, or a person's rule, denies a tool.
         Deny {
-            /// The permission.
+            /// Id of the permission.
             permission: String,
-            /// Why.
+            /// Reason for the agent.
             reason: String,
         } = "deny",
-        /// A budget or limit was passed.
+        /// A budget or limit was exceeded.
         Breaker {
-            /// Which.
+            /// Description of the limit.
             reason: String,
-            /// Over, or stopped until a person decides.
+            /// True to fail the task, false to pause it until a person decides.
             ends: bool,
-            /// When it goes on by itself, if it does.
+            /// The time at which the pause ends by itself, if it does.
             until: Option<Timestamp>,
         } = "break",
-        /// A person gives it up.
+        /// A person cancels the task.
         Cancel = "cancel",
-        /// A person sets the job back to a checkpoint.
+        /// A person restores the job to a checkpoint.
         Restore {
-            /// Which.
+            /// The checkpoint to begin at.
             checkpoint: Checkpoint,
-            /// The task that holds the workspace; it matters to a failed job alone.
+            /// The task that holds the workspace; it matters only to a failed job.
             held_by: Option<String>,
         } = "restore",
-        /// A person wants a failed task done anew.
+        /// A person retries a failed task.
         Retry {
             /// Id for the new task.
             new: String,
         } = "retry",
-        /// A person wants another task that begins at a checkpoint of this one.
+        /// A person forks a new task from a checkpoint of this one.
         Fork {
             /// Id for the new task.
             new: String,
-            /// Where it begins.
+            /// The checkpoint to begin at.
             checkpoint: Checkpoint,
         } = "fork",
-        /// A person puts a completed task away.
+        /// A person archives a completed task.
         Archive = "archive",
-        /// A person removes it.
+        /// A person deletes the task.
         Delete {
-            /// Tasks that depend on it.
+            /// Ids of the tasks that depend on it.
             dependents: Vec<String>,
         } = "delete",
     }
 }
 
-/// What the agent said, once read out of its output. Those read while it is stopped wait their turn.
+/// A marker parsed from the agent's output. Markers read while the agent is stopped are queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marker {
     /// A phase is done.
     PhaseComplete {
-        /// Which, from 1.
+        /// Number of the phase, from 1.
         phase: u32,
-        /// What was made.
+        /// The files that the agent reports as made.
         deliverables: Vec<String>,
     },
     /// The work of a type without phases is done.
     CustomComplete,
-    /// A question, with the id it got when it was read.
+    /// A question, with the id given to it when it was read.
     Question(Question),
-    /// A request, with the id it got when it was read.
+    /// A request, with the id given to it when it was read.
     DependencyRequest(Dependency),
-    /// The model is over its limit.
+    /// The model's rate limit is reached.
     RateLimit {
-        /// When to go on.
+        /// Time at which to continue.
         until: Timestamp,
     },
-    /// It cannot go on.
+    /// An error after which the agent cannot continue.
     ErrorFatal {
-        /// Why.
+        /// The error message.
         message: String,
-        /// More.
+        /// Further details of the error.
         details: Option<String>,
     },
-    /// Something a person should know; it goes on.
+    /// An error that a person should know of; the agent continues.
     ErrorNotify {
-        /// What.
+        /// The error message.
         message: String,
     },
-    /// It began a step.
+    /// The agent began a step.
     Step(StepAt),
-    /// Its client waits to be allowed a tool.
+    /// Its client requests permission for a tool.
     Permission(Permission),
-    /// Its client needs no reply to a request any more.
+    /// Its client no longer needs a reply to a request.
     Withdrawn {
-        /// The client's own id of it.
+        /// The client's own id of the request.
         request: String,
     },
-    /// Its client has come to the end of a turn and waits for a prompt.
+    /// Its client finished a turn and waits for a prompt.
     TurnEnded {
         /// Id for the question, if a person is asked what to do.
         question: String,
     },
-    /// Its client has given its turn up at a limit and waits for a prompt.
+    /// Its client ended the turn at a limit and waits for a prompt.
     TurnLimited,
-    /// It tried to say something and failed.
+    /// A marker that could not be parsed.
     Malformed {
-        /// What is wrong with it.
+        /// Description of the fault.
         details: String,
     },
 }
 
-/// Changes to a draft; `None` leaves a field alone.
+/// Changes to a draft; `None` keeps a field as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
-    /// New title.
+    /// The new title.
     pub title: Option<String>,
-    /// New description.
+    /// The new description.
     pub description: Option<String>,
-    /// New type.
+    /// The new type of work.
     pub kind: Option<Kind>,
-    /// New list of tasks to wait for.
+    /// The new list of tasks to wait for.
     pub depends_on: Option<Vec<String>>,
-    /// New earliest time; the inner `None` takes it away.
+    /// The new earliest time; the inner `None` removes it.
     pub scheduled_for: Option<Option<Timestamp>>,
 }
 
-/// What a checkpoint says of the job, read from the file.
+/// The part of a checkpoint file that concerns the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Its id.
+    /// Id of the checkpoint.
     pub id: String,
-    /// The phase, from 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// The step.
+    /// The step that the agent had reported, if any.
     pub step: Option<StepAt>,
 }

@@ -1,109 +1,111 @@
-//! What follows a step of a job.
+//! Effects of a transition of a job.
 
 use crate::kernel::Timestamp;
 
-/// What must follow a step, in this order.
+/// An effect to execute once the next state is durable. The effects of a transition keep their
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// A line of the transition log, to be written in the same commit as the state. It is told here and not derived
-    /// from before and after, because one step may pass through a state that neither shows.
+    /// A line of the transition log, to be written in the same commit as the state. It is listed
+    /// here and not derived from before and after, because one transition may pass through a state
+    /// that neither shows.
     Log(JobTransition),
-    /// Put the job into the queue.
+    /// Puts the job into the queue.
     Enqueue,
-    /// Take it out of the queue.
+    /// Removes it from the queue.
     RemoveFromQueue,
-    /// Start a process.
+    /// Starts a process.
     Spawn {
-        /// Its number.
+        /// Number of the new attempt.
         attempt: u32,
-        /// Where it begins.
+        /// The point at which it begins.
         from: SpawnFrom,
-        /// What it is told first.
+        /// The first messages for it.
         say: Vec<Message>,
     },
-    /// Bring the process to a level. Always the latest wish for that attempt.
+    /// Brings the process to a level. The latest level wanted of an attempt counts.
     Signal {
-        /// Which process.
+        /// Number of the attempt.
         attempt: u32,
-        /// The level.
+        /// The wanted level.
         want: Level,
     },
-    /// Write to the process.
+    /// Sends a message to the process.
     Tell {
-        /// Which process.
+        /// Number of the attempt.
         attempt: u32,
-        /// What.
+        /// The message to send.
         message: Message,
     },
-    /// Interrupt what the process does.
+    /// Interrupts the turn of the process.
     Interrupt {
-        /// Which process.
+        /// Number of the attempt.
         attempt: u32,
-        /// Counts the interrupts of the job.
+        /// Sequence number among the interrupts of the job.
         number: u32,
     },
-    /// Save a checkpoint.
+    /// Saves a checkpoint.
     Snapshot(SnapshotReason),
-    /// Check the phase, and answer with the ticket.
+    /// Verifies the phase and reports the outcome with this verification number.
     Verify {
-        /// The ticket.
+        /// Number of the verification.
         verification: u32,
-        /// The phase, from 1.
+        /// Number of the phase, from 1.
         phase: u32,
-        /// What the agent says it made.
+        /// The files that the agent reports as made.
         deliverables: Vec<String>,
     },
-    /// Tell people.
+    /// Notifies people of an event.
     Notify(Event),
-    /// Come back at a time.
+    /// Starts a timer.
     Timer {
-        /// When.
+        /// Time at which the timer fires.
         at: Timestamp,
-        /// With what.
+        /// The command that it leads to.
         kind: TimerKind,
     },
-    /// Pack the deliverables.
+    /// Packs the deliverables into an archive.
     ZipArtifacts,
-    /// Keep the whole error log as an artefact.
+    /// Keeps the whole error log as an artefact.
     SaveErrorLog,
-    /// Make the task that takes the place of this one.
+    /// Creates the task that replaces this one.
     CreateRetry {
-        /// Its id.
+        /// Id for the new task.
         id: String,
     },
-    /// Make the task that begins at a checkpoint of this one.
+    /// Creates the task that begins at a checkpoint of this one.
     CreateFork {
-        /// Its id.
+        /// Id for the new task.
         id: String,
-        /// Where it begins.
+        /// The checkpoint to begin at.
         checkpoint: super::Checkpoint,
     },
-    /// Remove the job and all that belongs to it.
+    /// Removes the job and all that belongs to it.
     Remove,
 }
 
 /// One line of the transition log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobTransition {
-    /// Who moved.
+    /// The side of the job that changed.
     pub entity: Entity,
-    /// From which status.
+    /// Name of the status before.
     pub from: &'static str,
-    /// To which; the same when a process was replaced.
+    /// Name of the status after; the same when a process was replaced.
     pub to: &'static str,
-    /// Why.
+    /// The cause of the change.
     pub trigger: Trigger,
-    /// What else is to be known.
+    /// Further facts, by key.
     pub metadata: Vec<(&'static str, Fact)>,
 }
 
 named! {
-    /// Task or agent.
+    /// The side of a job that a transition changed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Entity {
-        /// The task.
+        /// The task of the job.
         Task = "task",
-        /// Its agent.
+        /// The agent of the job.
         Agent = "agent",
     }
 }
@@ -111,14 +113,14 @@ named! {
 /// A value in the metadata of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// A number.
+    /// A whole number.
     Number(u64),
     /// A text.
     Text(String),
 }
 
 named! {
-    /// Why something moved.
+    /// The cause of a transition.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum Trigger {
@@ -144,10 +146,10 @@ named! {
     }
 }
 
-/// Where a new process begins.
+/// The point at which a new process begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpawnFrom {
-    /// With nothing.
+    /// Without any earlier work.
     Start,
     /// At the latest checkpoint, or in the client's own session.
     Latest,
@@ -156,116 +158,116 @@ pub enum SpawnFrom {
 }
 
 named! {
-    /// The level a process is wanted at.
+    /// The level that a process is wanted at.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Level {
-        /// It runs.
+        /// The process runs.
         Running = "running",
-        /// It is stopped.
+        /// The process is stopped.
         Paused = "paused",
-        /// It is gone.
+        /// The process is ended.
         Ended = "ended",
     }
 }
 
 named! {
-    /// What an agent is told.
+    /// A message to an agent.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Message {
-        /// Begin a phase.
+        /// Asks for work on a phase.
         PhaseStart {
-            /// Which, from 1.
+            /// Number of the phase, from 1.
             phase: u32,
         } = "PHASE_START",
-        /// A person approved.
+        /// A person approved the phase.
         ReviewApproved {
-            /// The review.
+            /// Id of the review.
             review: String,
-            /// What the person said.
+            /// The person's comment.
             feedback: Option<String>,
         } = "REVIEW_APPROVED",
         /// A person wants changes.
         ReviewRejected {
-            /// The review.
+            /// Id of the review.
             review: String,
-            /// Which.
+            /// The changes to make.
             reason: String,
         } = "REVIEW_REJECTED",
-        /// Verification found something.
+        /// Verification found issues.
         Rework {
-            /// The phase, from 1.
+            /// Number of the phase, from 1.
             phase: u32,
-            /// Which rework, from 1.
+            /// Number of the rework, from 1.
             attempt: u32,
-            /// Of how many.
+            /// Number of reworks allowed.
             of: u32,
-            /// What was found.
+            /// Descriptions of the issues.
             issues: Vec<String>,
         } = "REWORK",
-        /// A dependency is there.
+        /// A dependency was provided.
         DependencyProvided {
-            /// Its name.
+            /// Name of the dependency.
             name: String,
-            /// Its value.
+            /// The place of its value.
             value: Value,
         } = "DEPENDENCY_PROVIDED",
-        /// An optional dependency will not come.
+        /// An optional dependency was rejected.
         DependencyRejected {
-            /// Its name.
+            /// Name of the dependency.
             name: String,
-            /// Why.
+            /// The person's reason.
             reason: String,
         } = "DEPENDENCY_REJECTED",
-        /// An answer.
+        /// A question was answered.
         QuestionAnswer {
-            /// The question.
+            /// Id of the question.
             question: String,
-            /// The answer.
+            /// The answer, in the spelling of the options.
             answer: String,
         } = "question_answer",
-        /// A word of a person.
+        /// A person sent a message.
         Said {
-            /// Its id.
+            /// Id of the message.
             id: String,
-            /// The word.
+            /// Text of the message.
             text: String,
         } = "USER_MESSAGE",
-        /// It ended its turn, but nothing it said tells how the work stands.
+        /// Asks an agent that ended its turn to report how the work stands.
         Reminder {
-            /// The phase, from 1.
+            /// Number of the phase, from 1.
             phase: u32,
         } = "REMINDER",
         /// A tool was allowed.
         Permitted {
-            /// The permission.
+            /// Id of the permission.
             permission: String,
         } = "permitted",
         /// A tool was denied.
         Denied {
-            /// The permission.
+            /// Id of the permission.
             permission: String,
-            /// Why.
+            /// Reason for the agent.
             reason: String,
         } = "denied",
-        /// The agent broke the protocol.
+        /// A marker of the agent was wrong.
         ProtocolError {
-            /// How.
+            /// Description of the fault.
             details: String,
         } = "PROTOCOL_ERROR",
     }
 }
 
-/// Where the value of a dependency is found.
+/// The place of a dependency's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// Encrypted in the store, under the dependency's name.
     Kept,
-    /// Here: the default of an optional one, or nothing.
+    /// The text itself: the default of an optional dependency, or nothing.
     Text(String),
 }
 
 named! {
-    /// Why a checkpoint is saved.
+    /// The reason for which a checkpoint is saved.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum SnapshotReason {
@@ -283,75 +285,75 @@ named! {
 }
 
 named! {
-    /// What people are told.
+    /// An event that people are notified of.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Event {
         /// Its agent was started for the first time.
         TaskStarted = "task.started",
-        /// It is done.
+        /// The task is completed.
         TaskCompleted = "task.completed",
-        /// It is over.
+        /// The task has failed.
         TaskFailed = "task.failed",
         /// A phase passed its verification.
         PhaseCompleted {
-            /// Which, from 1.
+            /// Number of the phase, from 1.
             phase: u32,
         } = "phase.completed",
-        /// A review waits.
+        /// A review was opened.
         ReviewCreated {
-            /// Which.
+            /// Id of the review.
             id: String,
         } = "review.created",
-        /// A dependency waits.
+        /// A dependency was requested.
         DependencyRequested {
-            /// Which.
+            /// Id of the dependency.
             id: String,
         } = "dependency.requested",
-        /// A question waits, or still waits.
+        /// A question was asked, or is still open after its time limit.
         QuestionAsked {
-            /// Which.
+            /// Id of the question.
             id: String,
         } = "question.asked",
-        /// A tool waits to be allowed.
+        /// A tool needs permission.
         PermissionWanted {
-            /// Which.
+            /// Id of the permission.
             id: String,
         } = "permission.wanted",
         /// The agent was stopped by a breaker.
         BreakerTripped {
-            /// Which limit.
+            /// Description of the limit.
             reason: String,
         } = "agent.breaker",
-        /// The agent reports something and goes on.
+        /// The agent reports an error and continues.
         AgentError {
-            /// What.
+            /// The error message.
             message: String,
         } = "agent.error",
     }
 }
 
 named! {
-    /// What a timer comes back with.
+    /// The purpose of a timer.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum TimerKind {
-        /// The job may be assigned.
+        /// The scheduled time of the job has come.
         Scheduled = "scheduled",
         /// A pause ends by itself.
         RateLimitReset = "rate_limit_reset",
-        /// It is time for a checkpoint.
+        /// A regular checkpoint is due.
         Checkpoint = "checkpoint",
-        /// It is time to look whether the agent still prints.
+        /// Checks that the agent still prints output.
         Silence = "silence",
-        /// It is time to look whether an agent that ended a turn has begun another.
+        /// Checks that an agent that ended a turn has begun another.
         Turn = "turn",
-        /// A question waited long enough.
+        /// The time limit of a question passed.
         Question {
-            /// Which.
+            /// Id of the question.
             id: String,
         } = "question",
-        /// A dependency waited long enough.
+        /// The time limit of a dependency passed.
         Dependency {
-            /// Which.
+            /// Id of the dependency.
             id: String,
         } = "dependency",
     }

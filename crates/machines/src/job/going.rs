@@ -1,4 +1,5 @@
-//! What keeps a job going: checkpoints, lost and stuck processes, words of a person, tools to be allowed.
+//! Recovery and operation of a running agent: checkpoints, lost and stuck processes, a person's
+//! messages, tool permissions.
 
 use super::step::Outcome;
 use super::turn::{Facts, Turn};
@@ -8,11 +9,11 @@ use super::{
 };
 use crate::kernel::Timestamp;
 
-/// Seconds before the second lost process is replaced; twice as long for each further one.
+/// Delay in seconds before the second lost process is replaced; it doubles with every further one.
 const BACKOFF_S: i64 = 10;
 
 impl Turn {
-    /// The time of the ten-minute checkpoint of an agent at work.
+    /// Saves the regular checkpoint of a running agent and starts the timer of the next.
     pub(super) fn checkpoint_due(mut self) -> Outcome {
         self.running()?;
         self.snapshot(SnapshotReason::Interval);
@@ -32,7 +33,7 @@ impl Turn {
         self.done()
     }
 
-    /// Begins at a checkpoint: the present process ends, the next one takes the work up there.
+    /// Begins at a checkpoint: the present process ends, the next one continues from there.
     pub(super) fn begin_at(&mut self, checkpoint: Checkpoint) -> Result<(), Refusal> {
         let Checkpoint { id, phase, step } = checkpoint;
         let total = self.job.total_phases();
@@ -48,8 +49,9 @@ impl Turn {
         Ok(())
     }
 
-    /// A lost process is replaced: it is not the agent that failed. Each time later than before, so that what kills it
-    /// does not do so for ever, and at last a person decides.
+    /// Replaces a lost process, because the agent itself did not fail. Each replacement waits
+    /// longer, so that a process that is always killed is not started for ever; at last a person
+    /// decides.
     pub(super) fn lost(&mut self, attempt: u32) {
         self.job.losses += 1;
         let losses = self.job.losses;
@@ -68,7 +70,7 @@ impl Turn {
         self.broken(reason, until, Trigger::Recover, facts);
     }
 
-    /// A silent agent gets a new process, once; then a person decides.
+    /// Replaces the process of a silent agent once; the next time a person decides.
     pub(super) fn stuck(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
         self.running()?;
@@ -86,7 +88,7 @@ impl Turn {
         self.done()
     }
 
-    /// Stops an agent that runs until a person decides, or until it goes on by itself.
+    /// Pauses a running agent until a person decides, or until `until`.
     pub(super) fn broken(
         &mut self,
         reason: String,
@@ -111,7 +113,7 @@ impl Turn {
         }
     }
 
-    /// A process that is stopped anyhow ends; going on starts another.
+    /// Ends the process of a stopped agent to free its place; resuming starts another.
     pub(super) fn shed(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
         match self.job.life {
@@ -163,7 +165,7 @@ impl Turn {
     }
 
     pub(super) fn want_permission(&mut self, wanted: Permission) {
-        // Output may be read twice after a crash; an id is given once.
+        // Output may be read twice after a crash; a known id is ignored.
         if self.job.permissions.iter().any(|it| it.id == wanted.id) {
             return;
         }
@@ -204,7 +206,7 @@ impl Turn {
         self.done()
     }
 
-    /// The client needs no reply any more, whether the request was shown already or still waits its turn.
+    /// Removes a permission request that the client withdrew, whether it is open or still queued.
     pub(super) fn withdrawn(&mut self, request: &str) {
         let of = |wanted: &Permission| wanted.request == request;
         self.job.permissions.retain(|wanted| !of(wanted));
@@ -221,7 +223,7 @@ impl Turn {
         }
     }
 
-    /// Nobody is left to be told: what its client asked for dies with the process.
+    /// Drops all permission requests, because the client that waited for them is gone.
     pub(super) fn permissions_die(&mut self, trigger: Trigger) {
         self.job.permissions.clear();
         self.job
@@ -232,7 +234,8 @@ impl Turn {
         }
     }
 
-    /// A turn that ended says nothing of how the work stands: the agent is reminded once, then a person is asked.
+    /// Handles the end of a turn, which says nothing of how the work stands: the agent is reminded
+    /// once, then a person is asked.
     pub(super) fn turn_ended(&mut self, question: String) {
         let phase = self.job.phase;
         if !self.job.reminded {
@@ -249,13 +252,14 @@ impl Turn {
         self.put(Question::asked(question, text, true));
     }
 
-    /// A client that has ended its turn does nothing more by itself.
+    /// Queues a reminder, because a client that has ended its turn does nothing more by itself.
     pub(super) fn remind(&mut self) {
         let phase = self.job.phase;
         self.say(Message::Reminder { phase });
     }
 
-    /// The agent was assigned and is not at its end: whether it runs. The others are all those in which it is stopped.
+    /// Returns true if the agent runs, false if it is stopped; refuses unless the job was assigned
+    /// and is not ended.
     pub(super) fn at_work(&self) -> Result<bool, Refusal> {
         match self.job.life {
             Life::Running => Ok(true),
@@ -271,7 +275,8 @@ impl Turn {
         }
     }
 
-    /// It is at work, and no person looks at a phase that was finished before: a review goes on.
+    /// Refuses unless the job may fail now: it is assigned and not under review, because a phase
+    /// that was finished before is still good.
     pub(super) fn may_fail(&self) -> Result<(), Refusal> {
         if self.job.life == Life::Reviewing {
             return Err(Refusal::not_allowed(&self.job));
@@ -279,7 +284,7 @@ impl Turn {
         self.at_work().map(drop)
     }
 
-    /// The attempt is the latest one and has not ended before.
+    /// Refuses unless the attempt is the latest one and its process has not ended.
     pub(super) fn present(&self, attempt: u32) -> Result<(), Refusal> {
         self.fence(attempt)?;
         match self.job.process {

@@ -1,15 +1,15 @@
-//! Types of work as parameters: how many phases, which are looked at by a person, how often and how long.
+//! Types of work as parameters: phases, reviews and limits.
 
 /// A type of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// One stretch of work without verification or review.
+    /// One phase without verification or review.
     Custom,
     /// Phases one after the other, each verified.
     Phased {
-        /// In order; at least one.
+        /// The phases in order; at least one.
         phases: Vec<PhaseSpec>,
-        /// A process that ends with 0 has completed its phase.
+        /// True if a process that exits with 0 has completed its phase.
         complete_on_exit: bool,
     },
 }
@@ -17,14 +17,14 @@ pub enum Kind {
 /// One phase of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSpec {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// A person approves it before the next one starts.
+    /// True if a person approves it before the next one starts.
     pub review: bool,
 }
 
 impl Kind {
-    /// Phases that are all reviewed.
+    /// Makes a type whose phases are all reviewed.
     pub fn reviewed<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
         let spec = |name: S| PhaseSpec {
             name: name.into(),
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// How many phases there are.
+    /// Returns the number of phases; 1 for custom work.
     pub fn total_phases(&self) -> u32 {
         match self {
             Kind::Custom => 1,
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Whether a person approves that phase, counted from 1.
+    /// True if a person reviews that phase, counted from 1.
     pub fn reviews(&self, phase: u32) -> bool {
         match self {
             Kind::Custom => false,
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Whether an end with 0 completes the phase.
+    /// True if an exit with 0 completes the phase.
     pub fn completes_on_exit(&self) -> bool {
         match self {
             Kind::Custom => false,
@@ -66,20 +66,21 @@ impl Kind {
     }
 }
 
-/// How often and how long.
+/// Limits of a job: numbers of tries, and times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Reworks of a phase; the failing verification after the last one fails the task.
     pub reworks_max: u32,
-    /// Until an unanswered question is looked at again.
+    /// Time after which an optional question gets its default, and a required one is asked again.
     pub question_timeout_s: i64,
-    /// Until an unsettled dependency is decided without a person.
+    /// Time after which an open dependency is decided without a person.
     pub dependency_timeout_s: i64,
-    /// Between checkpoints of an agent at work.
+    /// Time between two checkpoints of a running agent.
     pub checkpoint_s: i64,
-    /// Until an agent that prints nothing counts as stuck; 0 for never.
+    /// Time without output after which an agent counts as stuck; 0 for never.
     pub silence_s: i64,
-    /// Lost processes that are replaced without a sign of progress; then a person decides.
+    /// Number of lost processes that are replaced without a sign of progress; then a person
+    /// decides.
     pub losses_max: u32,
 }
 

@@ -1,6 +1,7 @@
-//! Jobs: a task and the agent that works on it, as one thing that moves as one.
+//! Jobs: a task and its agent as one aggregate.
 //!
-//! The task's and the agent's status are both read off [`Life`], so a pair that makes no sense cannot be written down.
+//! The status of the task and of the agent both derive from [`Life`], so that an impossible pair
+//! cannot be expressed.
 
 mod actions;
 mod agent;
@@ -43,51 +44,53 @@ pub use step::JobMachine;
 use crate::kernel::Timestamp;
 use std::collections::VecDeque;
 
-/// Markers that may wait while the agent is stopped. A caller that is refused keeps the marker and offers it again.
+/// Number of markers queued while the agent is stopped. A caller that is refused keeps the marker
+/// and offers it again.
 pub const MARKERS_WAITING_MAX: usize = 1_000;
 
-/// A task and its agent.
+/// A task and its agent, the state of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// What it is called; may be empty in a draft.
+    /// Title of the task; may be empty in a draft.
     pub title: String,
-    /// What is wanted; may be empty in a draft.
+    /// Description of the work; may be empty in a draft.
     pub description: String,
     /// The type of work; a draft may lack it.
     pub kind: Option<Kind>,
-    /// How often and how long.
+    /// The limits of the job.
     pub limits: Limits,
     /// Tasks that must be completed before this one is assigned.
     pub depends_on: Vec<String>,
-    /// Not to be assigned before.
+    /// Earliest time of the assignment.
     pub scheduled_for: Option<Timestamp>,
-    /// Where task and agent stand.
+    /// The state from which both statuses derive.
     pub life: Life,
-    /// First assignment.
+    /// Time of the first assignment.
     pub started_at: Option<Timestamp>,
-    /// Number of the latest process; words of an earlier one are refused. 0 before the first.
+    /// Number of the latest process, 0 before the first; reports of an earlier one are refused.
     pub attempt: u32,
-    /// Whether that process is there.
+    /// State of the latest process.
     pub process: Process,
-    /// Processes that ended by themselves since the last sign of progress.
+    /// Number of processes that ended by themselves since the last sign of progress.
     pub exits: u32,
-    /// Processes that were lost since the last sign of progress.
+    /// Number of processes that were lost since the last sign of progress.
     pub losses: u32,
-    /// A silent process was replaced since the last sign of progress.
+    /// True if a silent process was replaced since the last sign of progress.
     pub stuck: bool,
-    /// The agent was reminded of its markers since the last sign of progress.
+    /// True if the agent was reminded of its markers since the last sign of progress.
     pub reminded: bool,
-    /// Interrupts so far.
+    /// Number of interrupts so far.
     pub interrupts: u32,
-    /// The phase worked on, from 1; 0 before the first assignment.
+    /// Number of the current phase, from 1; 0 before the first assignment.
     pub phase: u32,
-    /// The step the agent said it is at.
+    /// The step that the agent reported last in this phase.
     pub step: Option<StepAt>,
-    /// The furthest point of this phase.
+    /// The furthest point reached in this phase.
     pub reached: Reached,
     /// Reworks of this phase since a person last looked at it.
     pub reworks: u32,
-    /// Verifications so far, over all phases: the ticket that tells a late answer from the awaited one.
+    /// Number of verifications so far, over all phases. The latest number distinguishes the
+    /// awaited result from a late one.
     pub verifications: u32,
     /// All reviews, oldest first.
     pub reviews: Vec<Review>,
@@ -95,80 +98,84 @@ pub struct Job {
     pub questions: Vec<Question>,
     /// All dependency requests, oldest first.
     pub dependencies: Vec<Dependency>,
-    /// Tools the client waits to be allowed, oldest first. Only those that are open: an agent may ask for many.
+    /// Open requests for tools, oldest first. Closed ones are dropped, because an agent may make
+    /// many.
     pub permissions: Vec<Permission>,
     /// Markers read while the agent was stopped, in stream order.
     pub waiting: VecDeque<Marker>,
-    /// What the agent is to be told when it goes on.
+    /// Messages queued for the agent until it runs again.
     pub unsaid: Vec<Message>,
     /// Tokens used over all attempts.
     pub tokens: u64,
-    /// Where the first process begins, when that is not the start.
+    /// The checkpoint at which the first process begins; absent to begin without earlier work.
     pub begins_at: Option<Checkpoint>,
-    /// The failed task this one takes the place of.
+    /// The failed task that this one replaces.
     pub retry_of: Option<String>,
-    /// The task that took the place of this one.
+    /// The task that replaced this one.
     pub retried_by: Option<String>,
-    /// Hidden from the list.
+    /// True if the task is hidden from the list.
     pub archived: bool,
 }
 
-/// Where task and agent stand, together.
+/// The state of a job, which determines the status of the task and of its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
-    /// Being written. Task `draft`, agent `idle`.
+    /// A draft. Task `draft`, agent `idle`.
     Draft,
-    /// In the queue. Task `pending`, agent `idle`.
+    /// Queued. Task `pending`, agent `idle`.
     Pending,
-    /// At work. Task `in_progress`, agent `running`.
+    /// The agent works. Task `in_progress`, agent `running`.
     Running,
-    /// Stopped, nothing is asked. Task `in_progress`, agent `paused`.
+    /// Stopped by a person or a limit. Task `in_progress`, agent `paused`.
     Paused(PausedBy),
     /// Stopped until every open question is answered. Task `in_progress`, agent `waiting_question`.
     Asking,
-    /// Stopped until every open dependency is settled. Task `in_progress`, agent `waiting_dependency`.
+    /// Stopped until every open dependency is settled. Task `in_progress`, agent
+    /// `waiting_dependency`.
     Needing,
-    /// Its client waits until a person allows or denies a tool. Task `in_progress`, agent `waiting_question`.
+    /// Waiting until a person allows or denies a tool. Task `in_progress`, agent
+    /// `waiting_question`.
     Permitting,
-    /// A finished phase is being checked. Task `in_progress`, agent `waiting_review`.
+    /// A finished phase is being verified. Task `in_progress`, agent `waiting_review`.
     Verifying {
-        /// What the agent says it made.
+        /// The files that the agent reports as made.
         deliverables: Vec<String>,
     },
-    /// A person looks at a checked phase. Task `review`, agent `waiting_review`.
+    /// A person reviews a verified phase. Task `review`, agent `waiting_review`.
     Reviewing,
-    /// Done. Both `completed`.
+    /// Finished. Both `completed`.
     Completed {
-        /// When.
+        /// Time at which the task was completed.
         at: Timestamp,
     },
-    /// Over. Task `failed`, agent `failed`, or `idle` when none was ever started.
+    /// Ended without success. Task `failed`, agent `failed`, or `idle` when no agent was ever
+    /// started.
     Failed(Failure),
 }
 
 named! {
-    /// Who stopped an agent that is paused.
+    /// The cause of a pause, which decides how it ends.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum PausedBy {
-        /// A person: only a person resumes it.
+        /// Paused by a person; only a person resumes it.
         Person = "user",
-        /// A rate limit: it goes on by itself.
+        /// Paused by a rate limit; it ends by itself.
         RateLimit {
-            /// When.
+            /// End of the rate limit.
             until: Timestamp,
         } = "rate_limit",
-        /// A breaker: a person decides, unless it goes on by itself.
+        /// Paused by a breaker; a person decides, unless it ends by itself.
         Breaker {
-            /// Which limit was passed.
+            /// Description of the limit that was exceeded.
             reason: String,
-            /// When it goes on by itself.
+            /// Time at which the pause ends by itself, if it does.
             until: Option<Timestamp>,
         } = "breaker",
     }
 }
 
 impl PausedBy {
-    /// When it ends by itself.
+    /// Returns the time at which the pause ends by itself.
     pub const fn until(&self) -> Option<Timestamp> {
         match self {
             PausedBy::Person => None,
@@ -178,79 +185,79 @@ impl PausedBy {
     }
 }
 
-/// Whether the latest attempt has a process.
+/// The state of the latest attempt's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Process {
-    /// It is there, running or stopped.
+    /// The process exists, running or stopped.
     Live,
-    /// There is none: going on means starting one.
+    /// No process exists: resuming starts one.
     Gone,
 }
 
-/// The step an agent said it is at.
+/// The step that an agent reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepAt {
-    /// From 1.
+    /// Number of the step, from 1.
     pub number: u32,
-    /// Of how many.
+    /// Number of steps in all.
     pub of: u32,
-    /// Its name.
+    /// Name of the step.
     pub name: String,
 }
 
-/// A part of a phase: `done` of `of`. Never falls within a phase, so that progress does not either.
+/// The completed part of a phase. It never falls within a phase, so that progress does not either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
-    /// Steps.
+    /// Number of completed steps.
     pub done: u32,
-    /// Of how many, at least 1.
+    /// Number of steps in all, at least 1.
     pub of: u32,
 }
 
 impl Reached {
-    /// Nothing yet.
+    /// No step is completed.
     pub const START: Reached = Reached { done: 0, of: 1 };
-    /// The whole phase.
+    /// The whole phase is completed.
     pub const END: Reached = Reached { done: 1, of: 1 };
 
-    /// Further than the other.
+    /// True if this part is larger than the other.
     pub fn is_beyond(self, other: Reached) -> bool {
         u64::from(self.done) * u64::from(other.of) > u64::from(other.done) * u64::from(self.of)
     }
 }
 
-/// Why a task failed.
+/// The reason why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// For programs.
+    /// A code for programs.
     pub code: FailureCode,
-    /// For people.
+    /// A sentence for people.
     pub message: String,
-    /// More, when there is more.
+    /// Further details, such as the issues of a verification.
     pub details: Option<String>,
-    /// When.
+    /// Time of the failure.
     pub at: Timestamp,
 }
 
 named! {
-    /// The reasons a task fails for.
+    /// The code of a failure.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FailureCode {
         /// The agent reported a fatal error.
         AgentFatal = "agent_fatal",
-        /// Verification failed once more than there are reworks.
+        /// Verification failed after all allowed reworks.
         VerificationFailed = "verification_failed",
-        /// A person gave it up.
+        /// A person cancelled the task.
         Cancelled = "cancelled",
-        /// The process ended, and ended again without progress.
+        /// The process ended a second time without progress.
         AgentExited = "agent_exited",
         /// The process could not be started.
         SpawnFailed = "spawn_failed",
-        /// A required dependency was refused.
+        /// A required dependency was rejected.
         DependencyRejected = "dependency_rejected",
-        /// Nobody provided a required dependency in time.
+        /// A required dependency was not provided in time.
         DependencyTimeout = "dependency_timeout",
-        /// A budget or limit was passed.
+        /// A budget or limit was exceeded.
         Breaker = "breaker",
     }
 }
@@ -261,19 +268,19 @@ impl Default for Job {
     }
 }
 
-/// How a fork differs from its task.
+/// The changes that a fork makes to its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
     /// Title of the new task.
     pub title: String,
-    /// What the agent shall do differently; may be empty.
+    /// Instructions for the new agent, added to the description; may be empty.
     pub instructions: String,
-    /// Whether it is queued at once.
+    /// True to queue the new task at once, false to keep it as a draft.
     pub submit: bool,
 }
 
 impl Job {
-    /// An empty draft.
+    /// Makes an empty draft.
     pub fn draft() -> Self {
         Job {
             title: String::new(),
@@ -310,7 +317,7 @@ impl Job {
         }
     }
 
-    /// The new task that a retry of this one, known as `id`, makes: pending, with nothing done.
+    /// Makes the task that retries this one, known as `id`: pending, with no work done.
     pub fn retried(&self, id: impl Into<String>) -> Job {
         Job {
             title: self.title.clone(),
@@ -324,8 +331,8 @@ impl Job {
         }
     }
 
-    /// The new task that begins at a checkpoint of this one, with nothing done: pending, or a draft. What shall be different
-    /// is the last paragraph of its description.
+    /// Makes the task that begins at a checkpoint of this one, with no work done: pending, or a
+    /// draft. The instructions become the last paragraph of its description.
     pub fn forked(&self, checkpoint: Checkpoint, fork: Fork) -> Job {
         let instructions = fork.instructions.trim();
         let description = match (self.description.trim_end(), instructions) {
@@ -347,17 +354,18 @@ impl Job {
         }
     }
 
-    /// The phase worked on, from 1; `None` before the first assignment.
+    /// Returns the number of the current phase, from 1; `None` before the first assignment.
     pub fn current_phase(&self) -> Option<u32> {
         (self.phase > 0).then_some(self.phase)
     }
 
-    /// How many phases the type has; 0 for a draft without one.
+    /// Returns the number of phases of the type; 0 for a draft without one.
     pub fn total_phases(&self) -> u32 {
         self.kind.as_ref().map_or(0, Kind::total_phases)
     }
 
-    /// Whole percent of the task, rounded: what lies behind, and the part of the current phase.
+    /// Returns the progress in whole percent, rounded: completed phases, and the completed part of
+    /// the current one.
     pub fn progress(&self) -> u32 {
         let total = u64::from(self.total_phases());
         match self.life {
@@ -383,22 +391,22 @@ impl Job {
         u32::try_from(percent).map_or(100, |percent| percent.min(100))
     }
 
-    /// The review a person is asked for.
+    /// Returns the review that is open, if there is one.
     pub fn open_review(&self) -> Option<&Review> {
         self.reviews.iter().find(|review| review.is_open())
     }
 
-    /// The oldest question without an answer.
+    /// Returns the oldest open question.
     pub fn open_question(&self) -> Option<&Question> {
         self.questions.iter().find(|question| question.is_open())
     }
 
-    /// The oldest dependency nobody has settled.
+    /// Returns the oldest open dependency.
     pub fn open_dependency(&self) -> Option<&Dependency> {
         self.dependencies.iter().find(|needed| needed.is_open())
     }
 
-    /// Why it failed, while it is failed.
+    /// Returns the failure while the task is failed.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.life {
             Life::Failed(failure) => Some(failure),

@@ -1,4 +1,4 @@
-//! What people decide: reviews, answers and dependencies.
+//! Rules for people's decisions: reviews, answers and dependencies.
 
 use super::step::Outcome;
 use super::turn::Turn;
@@ -7,7 +7,7 @@ use super::{
     ReviewStatus, TimerKind, Trigger, Value,
 };
 
-/// The answer to an optional question that has no default and that nobody answers.
+/// The answer to an optional question that has no default and is not answered.
 const SKIPPED: &str = "skip";
 
 impl Turn {
@@ -34,7 +34,7 @@ impl Turn {
             ReviewStatus::ChangesRequested,
             Some(feedback.clone()),
         )?;
-        // A person's wish is a new beginning: the reworks before it were about something else.
+        // The person's request starts a new count: the earlier reworks were about other issues.
         self.job.reworks = 0;
         self.say(Message::ReviewRejected {
             review: review.into(),
@@ -98,7 +98,7 @@ impl Turn {
         self.answered(id, answer)
     }
 
-    /// An optional question is decided without a person; a required one is brought to mind again.
+    /// Closes an optional question without a person; asks a required one again.
     pub(super) fn question_timeout(mut self, id: &str) -> Outcome {
         let index = self.question(id)?;
         let question = &mut self.job.questions[index];
@@ -115,7 +115,7 @@ impl Turn {
         self.answered(id, answer)
     }
 
-    /// The agent stays stopped until the last open question has its answer.
+    /// Sends the answer, and resumes the agent once no question is open.
     fn answered(mut self, id: &str, answer: String) -> Outcome {
         self.say(Message::QuestionAnswer {
             question: id.into(),
@@ -205,7 +205,7 @@ impl Turn {
         }
     }
 
-    /// An id nobody knows, or nothing of the sort to decide in this state.
+    /// Returns the refusal for an unknown id, or for a state in which nothing of this kind is open.
     pub(super) fn unknown(&self, what: &'static str, id: &str, awaited_in: &Life) -> Refusal {
         if self.job.life == *awaited_in {
             let id = id.into();

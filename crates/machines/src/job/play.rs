@@ -1,4 +1,4 @@
-//! A job that plays commands, for tests.
+//! A job that applies commands, for tests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
@@ -7,7 +7,7 @@ use crate::table::Catalogue as _;
 
 pub(super) const NOON: Timestamp = Timestamp(1_760_356_800);
 
-/// A job that plays commands and keeps what followed from the last one.
+/// A job that applies commands and keeps the effects of the last one.
 pub(super) struct Play {
     pub(super) job: Job,
     pub(super) effects: Vec<Effect>,
@@ -29,7 +29,7 @@ impl Play {
         }
     }
 
-    /// A job of four reviewed phases, as `create_app` has, whose agent runs.
+    /// A running job of four reviewed phases, as `create_app` has.
     pub(super) fn running() -> Self {
         let names = ["Planning", "Design", "Development", "Testing"];
         let mut play = Play::new(Kind::reviewed(names));
@@ -95,7 +95,7 @@ impl Play {
         })
     }
 
-    /// Completes the current phase and has it verified.
+    /// Completes the current phase and passes its verification; returns the id of the review.
     pub(super) fn reach_review(&mut self) -> String {
         let phase = self.job.phase;
         self.say(phase_complete(phase));

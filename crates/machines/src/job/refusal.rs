@@ -1,134 +1,135 @@
-//! Why a job refuses a command.
+//! Reasons why a job refuses a command.
 
 use super::{Action, AgentStatus, Job, TaskStatus, allowed_actions};
 use crate::kernel::{Refuse, Timestamp};
 
-/// Why a job refuses a command.
+/// The reason why a job refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Not in this state.
+    /// The state of the job does not allow the command.
     #[error("cannot {command}: the task is {}, its agent {}", task.name(), agent.name())]
     NotAllowed {
-        /// What was wanted.
+        /// Name of the command.
         command: &'static str,
-        /// Where the task stands.
+        /// Current status of the task.
         task: TaskStatus,
-        /// Where its agent stands.
+        /// Current status of its agent.
         agent: AgentStatus,
-        /// What is allowed instead.
+        /// The actions allowed instead.
         allowed: Vec<Action>,
     },
-    /// A draft lacks something.
+    /// The draft lacks required fields.
     #[error("the task lacks {}", missing.join(", "))]
     Incomplete {
-        /// What.
+        /// Names of the missing fields.
         missing: Vec<&'static str>,
     },
-    /// It is too early.
+    /// The scheduled time has not come.
     #[error("the task is scheduled for later")]
     ScheduledLater {
-        /// When it may be assigned.
+        /// The earliest time of the assignment.
         scheduled_for: Timestamp,
     },
-    /// Other tasks come first.
+    /// Tasks that it depends on are not completed.
     #[error("the task waits for {}", tasks.join(", "))]
     WaitingForTasks {
-        /// Which.
+        /// Ids of those tasks.
         tasks: Vec<String>,
     },
-    /// Another task holds its workspace.
+    /// Another task holds the workspace.
     #[error("task '{by}' holds the workspace")]
     WorkspaceBusy {
-        /// Which.
+        /// Id of that task.
         by: String,
     },
-    /// Words of a process that is no longer the one.
+    /// The report is about an attempt that is over.
     #[error("attempt {attempt} is over; the current attempt is {current}")]
     StaleAttempt {
-        /// Whose words.
+        /// Number of the reported attempt.
         attempt: u32,
-        /// Whose count.
+        /// Number of the current attempt.
         current: u32,
     },
-    /// The answer to a verification nobody waits for any more.
+    /// The result is of a verification that is no longer awaited.
     #[error("verification {verification} is over; the current one is {current}")]
     StaleVerification {
-        /// Whose answer.
+        /// Number of the reported verification.
         verification: u32,
-        /// Whose counts.
+        /// Number of the current verification.
         current: u32,
     },
-    /// No such review, question or dependency.
+    /// No review, question, dependency or permission has that id.
     #[error("there is no {what} '{id}' here")]
     Unknown {
-        /// Review, question or dependency.
+        /// The kind of the item.
         what: &'static str,
-        /// The id.
+        /// The unknown id.
         id: String,
     },
-    /// Decided before.
+    /// The item is decided already.
     #[error("{what} '{id}' is already {status}")]
     Settled {
-        /// Review, question or dependency.
+        /// The kind of the item.
         what: &'static str,
-        /// The id.
+        /// Id of the item.
         id: String,
-        /// How.
+        /// Status of the decision.
         status: &'static str,
     },
-    /// A text that says nothing.
+    /// A required text is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// Which.
+        /// The name of the text.
         what: &'static str,
     },
-    /// An answer the question does not allow.
+    /// The question does not allow this answer.
     #[error("'{answer}' is not one of the options")]
     NotAnOption {
-        /// The answer.
+        /// The refused answer.
         answer: String,
-        /// What is allowed.
+        /// The allowed answers.
         options: Vec<String>,
     },
-    /// A question that cannot be skipped.
+    /// The question is required and cannot be skipped.
     #[error("question '{id}' is required")]
     QuestionRequired {
-        /// Which.
+        /// Id of the question.
         id: String,
     },
     /// The rate limit is not over.
     #[error("the rate limit is not over yet")]
     NotDue {
-        /// When it is.
+        /// The end of the rate limit.
         until: Timestamp,
     },
-    /// More markers than can wait.
+    /// Too many markers are queued; see [`super::MARKERS_WAITING_MAX`].
     #[error("{} markers wait already", super::MARKERS_WAITING_MAX)]
     TooManyWaiting,
-    /// A checkpoint of another type of work.
+    /// The checkpoint's phase does not exist in this type of work.
     #[error("the checkpoint is of phase {phase}, but the task has {total}")]
     NoSuchPhase {
-        /// The checkpoint's.
+        /// Phase of the checkpoint.
         phase: u32,
-        /// How many there are.
+        /// Number of phases of the type.
         total: u32,
     },
-    /// Another task took its place.
+    /// The task was retried already.
     #[error("the task was already retried as '{by}'")]
     AlreadyRetried {
-        /// Which.
+        /// Id of the new task.
         by: String,
     },
-    /// Others need it.
+    /// Other tasks depend on this one.
     #[error("other tasks depend on it: {}", tasks.join(", "))]
     DependedOn {
-        /// Which.
+        /// Ids of those tasks.
         tasks: Vec<String>,
     },
 }
 
 impl Refusal {
-    /// Not in this state. The command's name is added by [`Refusal::of`].
+    /// Makes the refusal of a state that does not allow the command. [`Refusal::of`] sets the
+    /// command's name.
     pub(super) fn not_allowed(job: &Job) -> Self {
         Refusal::NotAllowed {
             command: "do that",
@@ -138,7 +139,7 @@ impl Refusal {
         }
     }
 
-    /// The same, naming the command.
+    /// Sets the command's name in a refusal of the state.
     pub(super) fn of(mut self, name: &'static str) -> Self {
         if let Refusal::NotAllowed { command, .. } = &mut self {
             *command = name;

@@ -1,33 +1,33 @@
-//! The words of task and agent, read off the one state both share.
+//! Status names of task and agent, derived from the one state of the job.
 
 use super::{Job, Life};
 
 named! {
-    /// The task's word.
+    /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum TaskStatus {
-        /// Being written.
+        /// The task is a draft.
         Draft = "draft",
-        /// In the queue.
+        /// The task is queued.
         Pending = "pending",
-        /// Its agent works or waits.
+        /// Its agent works, or is stopped.
         InProgress = "in_progress",
-        /// A person looks at a phase.
+        /// A person reviews a phase.
         Review = "review",
-        /// Done.
+        /// The task is finished.
         Completed = "completed",
-        /// Over.
+        /// The task ended without success.
         Failed = "failed",
     }
 }
 
 named! {
-    /// The agent's word.
+    /// The status of an agent.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum AgentStatus {
-        /// Never started.
+        /// No process was ever started.
         Idle = "idle",
-        /// At work.
+        /// The agent is working.
         Running = "running",
         /// Stopped by a person, a rate limit or a breaker.
         Paused = "paused",
@@ -37,20 +37,20 @@ named! {
         WaitingQuestion = "waiting_question",
         /// Stopped while its phase is verified or reviewed.
         WaitingReview = "waiting_review",
-        /// Ended, its work done.
+        /// The agent ended and its task is completed.
         Completed = "completed",
-        /// Ended otherwise.
+        /// The agent ended and its task failed.
         Failed = "failed",
     }
 }
 
 named! {
-    /// What a stopped agent waits for.
+    /// The thing that a stopped agent waits for.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BlockedBy {
-        /// A dependency.
+        /// A person's value.
         Dependency = "dependency",
-        /// An answer.
+        /// A person's answer.
         Question = "question",
         /// A verification or a review.
         Review = "review",
@@ -58,7 +58,7 @@ named! {
 }
 
 impl Job {
-    /// The task's status.
+    /// Returns the status of the task.
     pub fn task_status(&self) -> TaskStatus {
         match self.life {
             Life::Draft => TaskStatus::Draft,
@@ -75,7 +75,7 @@ impl Job {
         }
     }
 
-    /// The agent's status.
+    /// Returns the status of the agent.
     pub fn agent_status(&self) -> AgentStatus {
         match self.life {
             Life::Draft | Life::Pending => AgentStatus::Idle,
@@ -90,7 +90,7 @@ impl Job {
         }
     }
 
-    /// What the agent waits for.
+    /// Returns the thing that the agent waits for.
     pub fn blocked_by(&self) -> Option<BlockedBy> {
         match self.life {
             Life::Asking | Life::Permitting => Some(BlockedBy::Question),

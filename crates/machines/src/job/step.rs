@@ -1,4 +1,5 @@
-//! The moves of a job: which rule answers which command, and the rules of the queue and of the end.
+//! The transition rules of jobs: the dispatch of commands, and the rules of drafts, the queue,
+//! pauses and the end.
 
 use super::turn::Turn;
 use super::{
@@ -8,7 +9,7 @@ use super::{
 use crate::kernel::{Advice, Machine, Step, Timestamp, Violation};
 use std::collections::BTreeSet;
 
-/// The rules of jobs.
+/// The state machine of jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct JobMachine;
 
@@ -272,7 +273,7 @@ fn restore(mut turn: Turn, checkpoint: Checkpoint, held_by: Option<String>) -> O
             if turn.job.attempt == 0 {
                 return Err(Refusal::not_allowed(&turn.job));
             }
-            // A failed task has given its workspace up.
+            // A failed task no longer holds its workspace.
             if let Some(by) = held_by {
                 return Err(Refusal::WorkspaceBusy { by });
             }
@@ -316,7 +317,7 @@ fn retry(mut turn: Turn, new: String) -> Outcome {
     turn.done()
 }
 
-/// The job itself goes on as it is.
+/// Creates a fork; the job itself does not change.
 fn fork(mut turn: Turn, new: String, checkpoint: Checkpoint) -> Outcome {
     if turn.job.attempt == 0 {
         return Err(Refusal::not_allowed(&turn.job));
@@ -352,7 +353,7 @@ fn archive(mut turn: Turn) -> Outcome {
     }
 }
 
-/// The job itself stays as it is: it is the store that forgets it.
+/// Deletes the job by an effect of the store; the state does not change.
 fn delete(mut turn: Turn, dependents: Vec<String>) -> Outcome {
     match turn.job.life {
         Life::Draft | Life::Completed { .. } | Life::Failed(_) => {}
@@ -373,7 +374,7 @@ fn delete(mut turn: Turn, dependents: Vec<String>) -> Outcome {
 }
 
 impl Turn {
-    /// A person stops the agent. Only one that runs: whatever else it waits for stops it already.
+    /// Pauses the agent for a person. Only a running one: in any other state it is stopped already.
     fn pause(mut self) -> Outcome {
         self.running()?;
         self.enter(
@@ -438,7 +439,7 @@ impl Turn {
         }
     }
 
-    /// Refuses words of a process that is no longer the one.
+    /// Refuses the reports of an attempt that is not the current one.
     pub(super) fn fence(&self, attempt: u32) -> Result<(), Refusal> {
         let current = self.job.attempt;
         if attempt == current && attempt > 0 {
@@ -448,7 +449,7 @@ impl Turn {
         }
     }
 
-    /// A sign that the present process is worth replacing should it end.
+    /// Resets the counts of failed processes after a sign of progress.
     pub(super) fn progressed(&mut self) {
         self.job.exits = 0;
         self.job.losses = 0;
@@ -456,7 +457,7 @@ impl Turn {
         self.job.reminded = false;
     }
 
-    /// The whole of the phase is there, as far as the agent can tell.
+    /// Marks the phase as reached in full, by the agent's own report.
     pub(super) fn reach_end(&mut self) {
         self.job.reached = Reached::END;
     }

@@ -103,7 +103,7 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
         review: "rev_a".into(),
         deliverables: 7,
     });
-    // As many as are on the disk, whatever the agent says.
+    // The number of files on disk counts, not the number that the agent reports.
     let found = play.effects.iter().find_map(|effect| match effect {
         Effect::Log(moved) => Some(moved.metadata.clone()),
         _ => None,
@@ -552,7 +552,7 @@ fn a_review_is_not_cancelled() {
     play.reach_review();
     let refused = JobMachine::step(&play.job, Command::Cancel, NOON).unwrap_err();
     assert_eq!(refused.code(), "not_allowed");
-    // What the way out of it is called, whoever tells it: changes may be requested, and then it is cancelled.
+    // The refusal names the way out: request changes, and then cancel.
     let Refusal::NotAllowed {
         command: "cancel",
         task: TaskStatus::Review,

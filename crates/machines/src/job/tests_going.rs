@@ -1,4 +1,4 @@
-//! What keeps a job going, by name.
+//! Named rules of recovery, messages and permissions.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::play::{NOON, Play, phase_complete};
@@ -181,12 +181,12 @@ fn a_turn_that_a_limit_ended_is_gone_on_with_when_the_limit_is_over() {
     play.go(Command::RateLimitReset);
     assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
     assert_eq!(play.wants(), [Level::Running]);
-    // It was no turn that said nothing.
+    // A turn that ended at a limit is not one without a report.
     assert!(!play.job.reminded);
-    // Told once the limit is over already.
+    // Reminded at once if the limit is already over.
     play.say(Marker::TurnLimited);
     assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
-    // Behind the end of a phase it is the review that says how to go on.
+    // After the end of a phase the review decides how to continue.
     play.say(phase_complete(1)).say(Marker::TurnLimited);
     assert_eq!(play.job.unsaid, []);
 }

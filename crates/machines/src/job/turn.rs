@@ -1,7 +1,7 @@
-//! One step in the making: the job as it will be, and what follows.
+//! The builder for one transition: the next state and its effects.
 //!
-//! Signals, messages and new processes are worked out once, at the end, from where the step began and where it ended:
-//! a step that passes through `running` on its way from one stop to the next wakes nobody.
+//! Signals, messages and new processes are derived once, at the end, from the state before and
+//! after: a transition that passes through `running` between two stops does not wake the agent.
 
 use super::step::Outcome;
 use super::{
@@ -48,12 +48,13 @@ impl Turn {
         self.push(Effect::Snapshot(reason));
     }
 
-    /// To be told when the agent goes on; at once when it runs.
+    /// Queues a message for the agent; it is sent with this transition if the agent runs at its
+    /// end.
     pub(super) fn say(&mut self, message: Message) {
         self.job.unsaid.push(message);
     }
 
-    /// Moves, and logs who moved: the task first.
+    /// Enters a state and logs the changes of status, the task's first.
     pub(super) fn enter(&mut self, life: Life, trigger: Trigger, facts: Facts) {
         let (task, agent) = (self.job.task_status(), self.job.agent_status());
         self.job.life = life;
@@ -84,20 +85,20 @@ impl Turn {
         }));
     }
 
-    /// The agent stays where it is, with a new process: logged, although no status changes.
+    /// Marks the process as gone so that a new one starts; logged, although no status changes.
     pub(super) fn replace_process(&mut self, trigger: Trigger, facts: Facts) {
         self.job.process = Process::Gone;
         let name = self.job.agent_status().name();
         self.log(Entity::Agent, (name, name), trigger, facts);
     }
 
-    /// Lets the agent go on, and gives the markers that waited their turn until one of them stops it again.
+    /// Resumes the agent, then applies queued markers until one of them stops it again.
     pub(super) fn go_on(&mut self, trigger: Trigger, facts: Facts) {
         self.enter(Life::Running, trigger, facts);
         self.hear_waiting();
     }
 
-    /// Gives the markers that waited their turn until one of them stops the agent.
+    /// Applies queued markers until one of them stops the agent.
     pub(super) fn hear_waiting(&mut self) {
         while self.job.life == Life::Running {
             let Some(marker) = self.job.waiting.pop_front() else {
@@ -107,7 +108,7 @@ impl Turn {
         }
     }
 
-    /// Begins a phase anew: nothing of the last one counts for it.
+    /// Begins a phase: progress and reworks of the last one do not count for it.
     pub(super) fn begin_phase(&mut self, phase: u32) {
         self.job.phase = phase;
         self.job.step = None;
@@ -116,7 +117,7 @@ impl Turn {
         self.say(Message::PhaseStart { phase });
     }
 
-    /// The step the agent is at; says whether that is further than it ever was in this phase.
+    /// Sets the agent's step; returns true if it is further than any before in this phase.
     pub(super) fn reach(&mut self, step: StepAt) -> bool {
         let reached = Reached {
             done: step.number,
@@ -130,7 +131,7 @@ impl Turn {
         further
     }
 
-    /// The phase is good and nobody needs to look: the next one, or the end.
+    /// Moves on from a phase that needs no further review: to the next one, or to the end.
     pub(super) fn phase_done(&mut self, trigger: Trigger, facts: Facts) {
         if self.job.phase < self.job.total_phases() {
             let next = self.job.phase + 1;
@@ -141,7 +142,8 @@ impl Turn {
         }
     }
 
-    /// The end of all phases, by way of `running`: a task is completed from `in_progress`, never from `review`.
+    /// Completes the task by way of `running`: a task is completed from `in_progress`, never from
+    /// `review`.
     pub(super) fn complete(&mut self, trigger: Trigger, facts: Facts) {
         self.enter(Life::Running, trigger, facts.clone());
         self.job.reached = Reached::END;
@@ -176,7 +178,7 @@ impl Turn {
         self.notify(Event::TaskFailed);
     }
 
-    /// Nothing asked of people outlives the process that asked it.
+    /// Closes all open requests to people, because they end with the process that made them.
     pub(super) fn close(&mut self) {
         self.job.waiting.clear();
         self.job.unsaid.clear();
@@ -206,13 +208,13 @@ impl Turn {
         }
     }
 
-    /// Before anything else: a checkpoint is saved of an agent that stands still.
+    /// Puts a signal before all other effects: a checkpoint is saved of a stopped agent.
     fn signal_first(&mut self, want: Level) {
         let attempt = self.job.attempt;
         self.effects.insert(0, Effect::Signal { attempt, want });
     }
 
-    /// Works out what has to happen to the process.
+    /// Finishes the transition with the effects that the process needs.
     pub(super) fn done(mut self) -> Outcome {
         let stops = self.wanted == Some(Level::Running) && self.job.process == Process::Live;
         match wanted(&self.job.life) {
@@ -233,7 +235,8 @@ impl Turn {
                     }
                     Process::Live => {
                         let attempt = self.job.attempt;
-                        // Written before it wakes, so that the first thing it reads is the answer.
+                        // Sent before the agent wakes, so that the first thing it reads is the
+                        // answer.
                         for message in say {
                             self.push(Effect::Tell { attempt, message });
                         }
@@ -251,7 +254,7 @@ impl Turn {
         })
     }
 
-    /// An agent that goes on is looked at now and then.
+    /// Starts the timers that a running agent needs.
     fn going_timers(&mut self) {
         self.checkpoint_timer();
         let silence = self.job.limits.silence_s;

@@ -1,4 +1,4 @@
-//! Rules that hold in every job that commands can reach, and in every one that is read back.
+//! Invariants of every job that commands can reach, and of every job that is read from the store.
 
 use super::{Job, Life, MARKERS_WAITING_MAX, Process};
 use crate::kernel::Violation;

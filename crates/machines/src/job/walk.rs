@@ -1,4 +1,4 @@
-//! Random walks over a job: invariants that hold wherever commands lead.
+//! Random walks over a job: invariants that hold after any commands.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use super::play::{NOON, Play, assign, phase_complete};
@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
-/// The pairs of task and agent status there are.
+/// All possible pairs of task and agent status.
 pub(super) const PAIRS: [(&str, &str); 11] = [
     ("draft", "idle"),
     ("pending", "idle"),
@@ -24,7 +24,7 @@ pub(super) const PAIRS: [(&str, &str); 11] = [
     ("failed", "idle"),
 ];
 
-/// A command whose ids and numbers are filled in from the job it meets.
+/// A command whose ids and numbers are filled in from the current job.
 #[derive(Debug, Clone)]
 enum Move {
     Act(Action),
@@ -163,7 +163,7 @@ fn checkpoint(phase: u32) -> Checkpoint {
     }
 }
 
-/// Every question and request gets an id of its own, as the reader of the output gives it.
+/// Gives every question and request an id of its own, as the reader of the output does.
 fn fresh(marker: Marker, tick: usize) -> Marker {
     match marker {
         Marker::Question(question) => Marker::Question(Question {
@@ -220,7 +220,7 @@ fn any_marker() -> impl Strategy<Value = Marker> {
 }
 
 fn any_move() -> impl Strategy<Value = Move> {
-    // Endings are rare, or no walk would come far.
+    // Commands that end a job are rare, so that walks get far.
     let going = [
         Action::Pause,
         Action::Resume,
@@ -274,7 +274,7 @@ fn is_final(job: &Job) -> bool {
     matches!(job.life, Life::Completed { .. } | Life::Failed(_))
 }
 
-/// Walks; after every accepted command `check` sees the job before, the command, and the step.
+/// Walks; after every accepted command `check` gets the job before, the command, and the step.
 fn walk(
     kind: Kind,
     moves: Vec<(Move, i64)>,
@@ -306,7 +306,7 @@ fn moves() -> impl Strategy<Value = Vec<(Move, i64)>> {
     })
 }
 
-/// A walk that never comes anywhere proves nothing.
+/// Checks the walks themselves: they must reach every pair.
 #[test]
 fn the_walks_reach_every_pair() {
     let mut runner = TestRunner::deterministic();
@@ -384,7 +384,7 @@ proptest! {
     fn the_process_is_where_the_effects_bring_it(kind in any_kind(), moves in moves()) {
         let mut processes: Vec<(u32, Level)> = vec![];
         walk(kind, moves, |_, command, after, effects| {
-            // An exit or a loss is news from the world, not a wish.
+            // An exit or a loss is observed, not requested.
             if let Command::AgentExit { attempt, .. } | Command::Recover { attempt }
                 | Command::SpawnFailed { attempt, .. } = command
             {

@@ -1,4 +1,5 @@
-//! The representative states and commands of a run, seen from the second task of a first phase of three.
+//! The representative states and commands of a run, seen from the second task of a first phase of
+//! three.
 
 use super::{
     Command, Config, Effect, Event, Facts, Graph, Id, NodeSpec, OrchestrateMachine, PhaseEnd, Run,
@@ -120,7 +121,7 @@ impl Catalogue for OrchestrateMachine {
     }
 }
 
-/// Tasks 1, 2 and 3 in a row, 9 beside them, and one of the next phase behind 3.
+/// Three tasks in a row, a fourth beside them, and one of the next phase behind the third.
 fn graph() -> Arc<Graph> {
     let spec = |id: &str, phase, dependencies: &[&str]| NodeSpec {
         id: id.into(),

@@ -1,11 +1,11 @@
-//! What must hold of every run: each rule is checked by looking at all tasks, never by what is kept beside them.
+//! Invariants of every run: each is checked on all tasks, never on the counts kept beside them.
 
 use super::run::SectionCounts;
 use super::{Run, Status};
 use crate::kernel::Violation;
 use imbl::OrdSet;
 
-/// Rules that hold in every run that commands can reach.
+/// Returns the invariants that do not hold; all of them hold in every run that commands can reach.
 pub(super) fn violations(run: &Run) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut note = |rule, place: &str, detail: String| {

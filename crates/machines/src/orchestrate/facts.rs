@@ -1,4 +1,5 @@
-//! Making a run from what is known: a task file alone, or with ticks and a state file, however they disagree.
+//! The construction of a run from known facts: a task file alone, or with ticks and a state file,
+//! which may disagree.
 
 use super::run::{Changes, SectionCounts};
 use super::{Config, Graph, Id, Landing, Node, Phase, Run, Status, TaskTime};
@@ -6,58 +7,60 @@ use crate::kernel::Timestamp;
 use imbl::{OrdSet, Vector};
 use std::sync::Arc;
 
-/// What a state file knows of one task beside its status.
+/// Facts of a state file about one task, beside its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub attempts: u32,
     /// Start of the run in progress.
     pub started_at: Option<Timestamp>,
-    /// Why the latest run failed.
+    /// Error of the latest run that failed.
     pub error: Option<Arc<str>>,
 }
 
-/// What a state file knows of one phase.
+/// Facts of a state file about one phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseFacts {
-    /// Its number.
+    /// Number of the phase.
     pub number: u32,
-    /// When its first task was started.
+    /// Start of its first task.
     pub started_at: Option<Timestamp>,
-    /// When it landed.
+    /// Time at which the phase landed.
     pub completed_at: Option<Timestamp>,
-    /// How it came to the main line.
+    /// The outcome of its landing, absent if it was not tried.
     pub landing: Option<Landing>,
-    /// The tasks it had when it was recorded.
+    /// The tasks that the phase had when it was recorded.
     pub tasks: Vec<Id>,
 }
 
-/// Everything known of a run beside its graph. Ids that the graph does not have are passed over.
+/// All facts about a run beside its graph. Ids that the graph does not have are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// The limits.
+    /// The limits of the run.
     pub config: Config,
-    /// The phase said to be current: complete phases before it were passed, even if nobody recorded how.
+    /// The phase recorded as current: complete phases before it count as landed, even without a
+    /// record.
     pub current_phase: Option<u32>,
-    /// Where the current phase is worked on.
+    /// Path of the worktree of the current phase.
     pub worktree: Option<Arc<str>>,
-    /// When the run was begun.
+    /// Start of the run.
     pub started_at: Timestamp,
-    /// The latest change.
+    /// Time of the latest change.
     pub updated_at: Timestamp,
-    /// What is said of tasks, by ticks and by lists. Where several things are said of one, completed counts before
-    /// failed before in progress; everything else follows from those and is not believed.
+    /// Claimed statuses of tasks, from ticks and from lists. Of several claims about one task,
+    /// completed counts before failed before in progress; any other status is derived from those
+    /// and its claim is ignored.
     pub claims: Vec<(Id, Status)>,
-    /// What else is known of tasks.
+    /// Further facts about tasks.
     pub traces: Vec<(Id, Trace)>,
-    /// What is known of phases.
+    /// Facts about phases.
     pub phases: Vec<PhaseFacts>,
-    /// How long tasks took so far.
+    /// Total time of the completed tasks.
     pub time: TaskTime,
 }
 
 impl Facts {
-    /// Nothing is known but when it began.
+    /// Makes facts that hold only the start of the run.
     pub fn none(started_at: Timestamp) -> Self {
         Facts {
             config: Config::default(),
@@ -74,7 +77,7 @@ impl Facts {
 }
 
 impl Run {
-    /// A run nobody has begun.
+    /// Makes a run in which no task has begun.
     pub fn new(graph: Arc<Graph>, config: Config, at: Timestamp) -> Run {
         let facts = Facts {
             config,
@@ -83,13 +86,13 @@ impl Run {
         Run::from_facts(graph, &facts)
     }
 
-    /// The run that the facts tell of.
+    /// Makes the run that the facts describe.
     pub fn from_facts(graph: Arc<Graph>, facts: &Facts) -> Run {
         let claims = claims(&graph, facts);
         let mut nodes: Vec<Node> = graph
             .nodes()
             .map(|node| Node {
-                // A failed task is put to failed below, so that it blocks what depends on it.
+                // A failed task is set to failed below, so that it blocks its dependents.
                 status: match claims[node as usize] {
                     Some(Status::Completed) => Status::Completed,
                     Some(Status::InProgress) => Status::InProgress,
@@ -158,7 +161,7 @@ impl Run {
     }
 }
 
-/// For every task the strongest thing said of it.
+/// Returns the strongest claim about every task.
 fn claims(graph: &Graph, facts: &Facts) -> Vec<Option<Status>> {
     let rank = |status: Status| match status {
         Status::Completed => 3,
@@ -192,7 +195,7 @@ fn phases(graph: &Graph, facts: &Facts, completed: &[usize]) -> Vector<Phase> {
         let total = graph.members(place).len();
         let known = facts.phases.iter().rev().find(|it| it.number == number);
         let landing = known.and_then(|known| known.landing.clone());
-        // A task that was added after its phase had landed opens the phase again.
+        // A task that was added after its phase had landed reopens the phase.
         let landing = landing.filter(|_| completed == total).or_else(|| {
             let passed = completed == total && facts.current_phase > Some(number);
             passed.then_some(Landing::WithoutMerge)

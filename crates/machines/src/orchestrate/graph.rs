@@ -1,4 +1,4 @@
-//! The graph of a run: which tasks there are, what each depends on, and which phase it belongs to. It never changes.
+//! The graph of a run: its tasks, their dependencies and their phases. It never changes.
 
 use super::Id;
 use super::index::Index;
@@ -6,62 +6,62 @@ use crate::dag::{Adjacency, cycle};
 use crate::kernel::Refuse;
 use std::ops::Range;
 
-/// Tasks a graph may have.
+/// Number of tasks that a graph may have.
 pub const NODES_MAX: usize = 1_000_000;
 
-/// A task as the task file tells it.
+/// A task as the task file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its id.
+    /// Id of the task.
     pub id: Id,
-    /// Its phase.
+    /// Number of its phase.
     pub phase: u32,
-    /// Its section within the phase: 5 below `Phase 1.5`, 0 outside of sections. Tasks of a later section wait for all of
-    /// the earlier ones.
+    /// Its section within the phase: 5 below `Phase 1.5`, 0 outside of sections. Tasks of a later
+    /// section wait for all of the earlier ones.
     pub section: u32,
-    /// Ids it depends on; one named twice counts once.
+    /// Ids of its dependencies; one listed twice counts once.
     pub dependencies: Vec<Id>,
 }
 
-/// Why tasks make no graph.
+/// The reason why tasks do not make a graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// Two tasks have one id.
     #[error("task '{id}' is there twice")]
     DuplicateId {
-        /// The id.
+        /// The repeated id.
         id: Id,
     },
     /// A task depends on one that does not exist.
     #[error("task '{id}' depends on '{dependency}', which does not exist")]
     MissingDependency {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// The one that is not there.
+        /// The missing id.
         dependency: Id,
     },
-    /// Tasks depend on each other in a circle.
+    /// Tasks depend on each other in a cycle.
     #[error("tasks depend on each other: {}", path.join("->"))]
     CircularDependency {
-        /// From a task back to itself; each depends on the next.
+        /// Ids from a task back to itself; each depends on the next.
         path: Vec<Id>,
     },
     /// A task depends on one of a later phase, which cannot begin before this one is done.
     #[error("task '{id}' of phase {phase} depends on '{dependency}' of the later phase {later}")]
     LaterPhase {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// Its phase.
+        /// Phase of the task.
         phase: u32,
-        /// The one it depends on.
+        /// Id of the dependency.
         dependency: Id,
-        /// The phase of that one.
+        /// Phase of the dependency.
         later: u32,
     },
     /// More tasks than a graph may have.
     #[error("{count} tasks are more than {NODES_MAX}")]
     TooMany {
-        /// How many.
+        /// Number of tasks given.
         count: usize,
     },
 }
@@ -78,24 +78,26 @@ impl Refuse for GraphError {
     }
 }
 
-/// The tasks of a run, numbered in the order of the task file. Made once and shared by all states of the run.
+/// The tasks of a run, numbered in the order of the task file. Made once and shared by all states
+/// of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
     ids: Vec<Id>,
     by_id: Index,
     /// Phase numbers, ascending, each with at least one task.
     phases: Vec<u32>,
-    /// For every task the place of its phase in `phases`.
+    /// For every task the index of its phase in `phases`.
     place: Vec<usize>,
-    /// For every place in `phases` its tasks.
+    /// For every index in `phases` its tasks.
     members: Vec<Vec<u32>>,
-    /// For every task the number of its section; 0 in a phase whose dependencies contradict the order of its sections.
+    /// For every task the number of its section; 0 in a phase whose dependencies contradict the
+    /// order of its sections.
     section: Vec<u32>,
-    /// For every task the place of its section among the sections of all phases.
+    /// For every task the index of its section among the sections of all phases.
     section_place: Vec<usize>,
     /// For every section, in the order of phase and number, its tasks.
     section_members: Vec<Vec<u32>>,
-    /// For every place in `phases` the places of its sections.
+    /// For every index in `phases` the indexes of its sections.
     phase_sections: Vec<Range<usize>>,
     needs: Adjacency,
     dependents: Adjacency,
@@ -193,22 +195,22 @@ impl Graph {
         })
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// There is nothing to do.
+    /// True if there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// All ids, in the order of the task file.
+    /// Returns all ids, in the order of the task file.
     pub fn ids(&self) -> &[Id] {
         &self.ids
     }
 
-    /// There is a task with that id.
+    /// True if a task has that id.
     pub fn contains(&self, id: &str) -> bool {
         self.find(id).is_some()
     }
@@ -218,17 +220,18 @@ impl Graph {
         &self.phases
     }
 
-    /// The phase of a task.
+    /// Returns the phase of a task.
     pub fn phase_of(&self, id: &str) -> Option<u32> {
         self.find(id).map(|node| self.phases[self.place(node)])
     }
 
-    /// The section of a task within its phase, as far as sections order it; 0 outside of sections.
+    /// Returns the section of a task within its phase, as far as sections order it; 0 outside of
+    /// sections.
     pub fn section_of(&self, id: &str) -> Option<u32> {
         self.find(id).map(|node| self.section[node as usize])
     }
 
-    /// The tasks of a phase, in the order of the task file.
+    /// Returns the tasks of a phase, in the order of the task file.
     pub fn tasks_of(&self, phase: u32) -> Vec<Id> {
         match self.phases.binary_search(&phase) {
             Ok(place) => self.names(self.members(place)),
@@ -236,13 +239,13 @@ impl Graph {
         }
     }
 
-    /// What a task depends on, in the order of the task file.
+    /// Returns the direct dependencies of a task, in the order of the task file.
     pub fn dependencies_of(&self, id: &str) -> Vec<Id> {
         self.find(id)
             .map_or_else(Vec::new, |node| self.names(self.needs(node)))
     }
 
-    /// What depends on a task directly, in the order of the task file.
+    /// Returns the direct dependents of a task, in the order of the task file.
     pub fn dependents_of(&self, id: &str) -> Vec<Id> {
         self.find(id)
             .map_or_else(Vec::new, |node| self.names(self.dependents(node)))
@@ -280,35 +283,36 @@ impl Graph {
         self.dependents.of(node)
     }
 
-    /// The number of sections of all phases.
+    /// Returns the number of sections of all phases.
     pub(super) fn sections_len(&self) -> usize {
         self.section_members.len()
     }
 
-    /// The place of a task's section among the sections of all phases.
+    /// Returns the index of a task's section among the sections of all phases.
     pub(super) fn section_place(&self, node: u32) -> usize {
         self.section_place[node as usize]
     }
 
-    /// The places of the sections of its phase that come before the section of a task.
+    /// Returns the indexes of the sections of its phase that come before the section of a task.
     pub(super) fn earlier_sections(&self, node: u32) -> Range<usize> {
         self.phase_sections[self.place(node)].start..self.section_place(node)
     }
 
-    /// The tasks of the sections of its phase that come before the section of a task.
+    /// Returns the tasks of the sections of its phase that come before the section of a task.
     pub(super) fn earlier_section_tasks(&self, node: u32) -> impl Iterator<Item = u32> {
         let earlier = &self.section_members[self.earlier_sections(node)];
         earlier.iter().flatten().copied()
     }
 
-    /// The tasks of the sections of its phase that come after the section of a task.
+    /// Returns the tasks of the sections of its phase that come after the section of a task.
     pub(super) fn later_section_tasks(&self, node: u32) -> impl Iterator<Item = u32> {
         let later = self.section_place(node) + 1..self.phase_sections[self.place(node)].end;
         self.section_members[later].iter().flatten().copied()
     }
 }
 
-/// Returns the section of every task. A phase where a task needs one of a later section has no order of sections.
+/// Returns the section of every task. A phase where a task needs one of a later section has no
+/// order of sections.
 fn ordered_sections(
     nodes: &[NodeSpec],
     edges: &[(u32, u32)],

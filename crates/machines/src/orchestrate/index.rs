@@ -1,22 +1,25 @@
-//! Finding a task by its id in a step or two, however many there are.
+//! A hash index of task ids.
 //!
-//! A search in sorted ids would touch a score of places all over the memory of a large run, on every command. The map of
-//! the standard library is not used, as its order is random; this one is the same for the same ids.
+//! A search in sorted ids would touch a score of places all over the memory of a large run, on
+//! every command. The map of the standard library is not used, as its order is random; this one is
+//! the same for the same ids.
 
 use super::Id;
 
-/// No task.
+/// The mark of a slot that holds no task.
 const FREE: u32 = u32::MAX;
 
-/// The numbers of tasks in a table, each at the first free place from where its id's hash points to.
+/// The numbers of tasks in an open-addressing table with linear probing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Index {
-    /// A power of two, at least twice as many as there are tasks, so that free places are near.
+    /// The slots: a power of two, at least twice as many as there are tasks, so that free ones are
+    /// near.
     places: Vec<u32>,
 }
 
 impl Index {
-    /// Makes the index of ids, numbered in their order; fails with the number of the first that was there before.
+    /// Makes the index of ids, numbered in their order; fails with the number of the first repeated
+    /// id.
     pub(super) fn new(ids: &[Id]) -> Result<Self, u32> {
         let mut index = Index {
             places: vec![FREE; (2 * ids.len()).next_power_of_two()],
@@ -31,13 +34,13 @@ impl Index {
         Ok(index)
     }
 
-    /// The task with that id.
+    /// Returns the number of the task with that id.
     pub(super) fn find(&self, ids: &[Id], id: &str) -> Option<u32> {
         let node = self.places[self.place(ids, id)];
         (node != FREE).then_some(node)
     }
 
-    /// Where `id` is, or the free place where it would be. There always is a free one.
+    /// Returns the slot of `id`, or the free slot where it would be. There always is a free one.
     fn place(&self, ids: &[Id], id: &str) -> usize {
         let mask = self.places.len() - 1;
         let mut place = hash(id) & mask;
@@ -48,7 +51,8 @@ impl Index {
     }
 }
 
-/// FNV-1a, its upper bits folded into the lower ones, which are all that a small table looks at.
+/// Computes FNV-1a with the upper bits folded into the lower ones, because a small table uses only
+/// those.
 fn hash(id: &str) -> usize {
     let mut sum: u32 = 0x811c_9dc5;
     for byte in id.bytes() {

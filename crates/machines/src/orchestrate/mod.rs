@@ -1,7 +1,8 @@
-//! Orchestrations: a graph of tasks, worked off phase by phase, with as many at once as its limits allow.
+//! Orchestrations: a graph of tasks, executed phase by phase, with as many at once as its limits
+//! allow.
 //!
-//! A run may have 100,000 tasks. Its state shares structure with the state before it, so that a command costs work in
-//! proportion to the dependencies it touches and not to the size of the run.
+//! A run may have 100,000 tasks. Its state shares structure with the state before it, so that a
+//! command costs work in proportion to the dependencies it touches and not to the size of the run.
 
 mod catalogue;
 mod check;
@@ -30,22 +31,22 @@ use std::sync::Arc;
 /// The id of a task, shared and never copied.
 pub type Id = Arc<str>;
 
-/// Characters of a commit that are kept.
+/// Number of characters of a commit that are kept.
 pub const COMMIT_CHARS: usize = 7;
 
 named! {
-    /// Where a task stands.
+    /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Status {
         /// Waits for other tasks, or for its phase.
         Pending = "pending",
-        /// May be started.
+        /// The task may be started.
         Ready = "ready",
-        /// Being worked on.
+        /// The task is being worked on.
         InProgress = "in_progress",
-        /// Done.
+        /// The task is completed.
         Completed = "completed",
-        /// Failed for good, until somebody retries it.
+        /// Failed for good, unless it is retried.
         Failed = "failed",
         /// Waits for a task that failed.
         Blocked = "blocked",
@@ -53,7 +54,7 @@ named! {
 }
 
 impl Status {
-    /// Nobody has its fate in hand: whether it is pending, ready or blocked follows from the other tasks.
+    /// True if the status follows from the other tasks: pending, ready or blocked.
     pub const fn is_derived(self) -> bool {
         match self {
             Status::Pending | Status::Ready | Status::Blocked => true,
@@ -61,7 +62,7 @@ impl Status {
         }
     }
 
-    /// Keeps the tasks that depend on it from ever being ready as things stand.
+    /// True if the status keeps dependents from ever being ready as things stand.
     pub(crate) const fn obstructs(self) -> bool {
         match self {
             Status::Failed | Status::Blocked => true,
@@ -81,12 +82,12 @@ impl Status {
     }
 }
 
-/// Limits of a run.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Tasks in progress at once; 0 sets no limit.
+    /// Number of tasks in progress at once; 0 sets no limit.
     pub max_parallel: u32,
-    /// Runs of one task in all before it fails for good; at least one is always made.
+    /// Number of runs of one task before it fails for good; at least one is always made.
     pub retry_limit: u32,
 }
 
@@ -99,22 +100,23 @@ impl Default for Config {
     }
 }
 
-/// How a phase that is complete came to the main line.
+/// The outcome of landing a complete phase on the main line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landing {
-    /// Merged.
+    /// The phase was merged.
     Merged {
         /// The first [`COMMIT_CHARS`] characters of the merge commit.
         commit: Arc<str>,
     },
-    /// There was nothing to merge: the work is not under git, or was passed before anybody kept account.
+    /// Nothing was merged: the work is not under git, or was finished before landings were
+    /// recorded.
     WithoutMerge,
-    /// Tried, and did not land.
+    /// Landing was tried without success.
     Unmerged,
 }
 
 impl Landing {
-    /// The next phase may begin.
+    /// True if the next phase may begin.
     pub const fn landed(&self) -> bool {
         match self {
             Landing::Merged { .. } | Landing::WithoutMerge => true,
@@ -123,7 +125,7 @@ impl Landing {
     }
 }
 
-/// What came of the attempt to end a phase.
+/// The outcome of the checks and the merge that end a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PhaseEnd {
     /// Checks are green and the merge is verified.
@@ -139,103 +141,104 @@ pub enum PhaseEnd {
     Conflict,
 }
 
-/// What somebody wants of a run.
+/// A command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Begin a ready task.
+    /// Begins a ready task.
     Start {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
-    /// Begin a task of the current phase on the work of those it needs, all of them in progress or completed, before that work
-    /// has landed.
+    /// Begins a task of the current phase on top of unlanded work: all tasks it needs are in
+    /// progress or completed.
     StartAhead {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
-    /// Take such a task back, whose needs are still open: what it was begun on came to nothing. Counts no run.
+    /// Takes back a task that was begun ahead and whose dependencies are still open, because the
+    /// work below it came to nothing. Does not count as a run.
     Recall {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
-    /// End it well.
+    /// Completes a task in progress.
     Complete {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
-    /// End it badly.
+    /// Ends a run of a task as failed.
     Fail {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// Why.
+        /// The error message.
         reason: Option<Arc<str>>,
-        /// Count one run and try again, as long as the limit allows; otherwise it fails for good.
+        /// True to try again as long as the limit allows; otherwise the task fails for good.
         retry: bool,
     },
-    /// Call a task done whatever its state: a person's move.
+    /// Completes a task in any state; reserved for a person.
     ForceComplete {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
-        /// Why.
+        /// The person's reason.
         reason: Option<Arc<str>>,
     },
-    /// Give a failed task a fresh start.
+    /// Resets a failed task so that it may start again.
     Retry {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
-    /// Tasks whose process is really gone without a word: each counts one run, and is ready again while the limit allows.
-    /// Those not in progress are left alone.
+    /// Reports tasks whose process is gone without a result: each counts one run, and is ready
+    /// again while the limit allows. Tasks not in progress are ignored.
     Lost {
-        /// Which.
+        /// Ids of the tasks.
         gone: Vec<Id>,
     },
-    /// End the current phase.
+    /// Ends the current phase.
     PhaseFinish {
-        /// Which.
+        /// Number of the phase.
         phase: u32,
-        /// What came of checks and merge.
+        /// Outcome of checks and merge.
         end: PhaseEnd,
-        /// The worktree of the phase that follows, when this one lands.
+        /// Path of the worktree of the next phase, used if this one lands.
         worktree: Option<Arc<str>>,
     },
-    /// Record where the current phase is worked on.
+    /// Records the worktree of the current phase.
     SetWorktree {
-        /// Where; nothing for the main checkout.
+        /// Path of the worktree; absent for the main checkout.
         path: Option<Arc<str>>,
     },
 }
 
-/// Something people want to hear about.
+/// An event that people are notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A task is done.
+    /// A task is completed.
     TaskDone(Id),
     /// A task failed for good.
     TaskFailed(Id),
-    /// A phase is done and on the main line.
+    /// A phase is complete and landed.
     PhaseDone(u32),
     /// A phase is complete but did not land.
     PhaseNotLanded(u32),
-    /// Everything is done.
+    /// Every phase is finished.
     AllDone,
-    /// Nothing can go on without somebody.
+    /// No task can run until a person acts.
     Stalled,
 }
 
-/// What must follow a transition.
+/// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Tick the task in the task file.
+    /// Ticks the task in the task file.
     TickTask(Id),
-    /// These tasks may be started now.
+    /// Reports tasks that may be started now.
     BecameReady(Vec<Id>),
-    /// These tasks wait for one that failed.
+    /// Reports tasks that are blocked by a failed one.
     Blocked(Vec<Id>),
-    /// This phase is now the current one.
+    /// Reports that this phase is now the current one.
     PhaseReached(u32),
-    /// Tell whoever listens.
+    /// Notifies people of the event.
     Notify(Event),
 }

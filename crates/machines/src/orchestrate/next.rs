@@ -1,23 +1,23 @@
-//! The answer to "what now?".
+//! The next tasks of a run.
 
 use super::{Id, Run, Status};
 
-/// What can be done now.
+/// The work that a run can do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// These may be started, as many as there are free places.
+    /// These tasks may be started; never more than there are free places.
     Ready(Vec<Id>),
-    /// Nothing until a task in progress ends.
+    /// Tasks are in progress, and no other can start before one ends.
     Wait,
     /// All tasks of this phase are completed; it waits to be finished.
     PhaseDone(u32),
     /// Every phase is finished.
     AllDone,
-    /// Nothing will happen without somebody: the failed tasks, then those blocked by them.
+    /// No task can run until a person acts. Holds the failed tasks, then those blocked by them.
     Stalled(Vec<Id>),
 }
 
-/// What can be done now. Looks only at ready tasks, except in a run that stalled.
+/// Returns the work that can be done now. Looks only at ready tasks, except in a stalled run.
 pub fn next(run: &Run) -> Next {
     let Some(phase) = run.open_phase() else {
         return Next::AllDone;

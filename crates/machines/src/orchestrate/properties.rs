@@ -1,4 +1,5 @@
-//! Random graphs under random commands, against an oracle that works everything out anew; and a run of full size.
+//! Random graphs under random commands, against an oracle that computes everything anew; and a run
+//! of full size.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 const NOON: Timestamp = Timestamp(1_769_000_000);
 
-/// What was done to a task, and nothing that follows from it.
+/// The direct fate of a task, without what follows from other tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Idle,
@@ -16,7 +17,7 @@ enum Fate {
     Failed,
 }
 
-/// A run told the slow way: every question is answered by looking at everything.
+/// A run computed the slow way: every question is answered by looking at all tasks.
 struct Oracle {
     phases: Vec<u32>,
     needs: Vec<Vec<usize>>,
@@ -90,7 +91,8 @@ impl Oracle {
     }
 }
 
-/// A phase for every task, and what each depends on: any of an earlier phase, or one before it in its own.
+/// A phase for every task, and its dependencies: any of an earlier phase, or one before it in its
+/// own.
 #[derive(Debug, Clone)]
 struct Shape {
     phases: Vec<u32>,
@@ -105,8 +107,8 @@ impl Shape {
         self.phases.iter().enumerate().map(id).collect()
     }
 
-    /// What each task waits for: its dependencies, and the earlier sections of its phase, unless one of these needs a later
-    /// one.
+    /// Returns the tasks that each task waits for: its dependencies, and the earlier sections of
+    /// its phase, unless one of these needs a later one.
     fn waits_for(&self) -> Vec<Vec<usize>> {
         let earlier = |one: usize, other: usize| {
             self.phases[one] == self.phases[other] && self.sections[one] < self.sections[other]
@@ -151,7 +153,8 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             let phases: Vec<u32> = nodes.iter().map(|(phase, ..)| phase * 2).collect();
             let count = phases.len();
             let needs = (0..count).map(|node| {
-                // A fixed order of the tasks keeps circles out; turned round it is not always the order of the file.
+                // A fixed order of the tasks keeps cycles out; reversed it is not always the order
+                // of the file.
                 let before = |other: usize| {
                     phases[other] < phases[node]
                         || phases[other] == phases[node]
@@ -199,7 +202,7 @@ fn any_move() -> impl Strategy<Value = (Move, prop::sample::Index)> {
     (kind, any::<prop::sample::Index>())
 }
 
-/// Half of the moves go where they make sense, so that runs get somewhere; the others go anywhere.
+/// Picks a fitting task for half of the moves, so that runs advance; any task for the others.
 fn aim(run: &Run, ids: &[Id], pick: prop::sample::Index, status: Status) -> usize {
     let fitting: Vec<usize> = (0..ids.len())
         .filter(|&node| run.node(&ids[node]).unwrap().status == status)
@@ -211,7 +214,7 @@ fn aim(run: &Run, ids: &[Id], pick: prop::sample::Index, status: Status) -> usiz
     }
 }
 
-/// Applies the move to both, and checks that they agree on whether it is legal.
+/// Applies the move to both, and checks that they agree on its legality.
 fn apply(
     run: &Run,
     oracle: &mut Oracle,
@@ -328,7 +331,7 @@ fn agree_on_effects(
     Ok(())
 }
 
-/// What a state file would hold of a run.
+/// Returns the facts that a state file would hold of a run.
 fn recorded(run: &Run) -> Facts {
     let trace = |node: &Node| Trace {
         attempts: node.attempts,
@@ -424,7 +427,8 @@ proptest! {
     }
 }
 
-/// Ten phases of 10,000 tasks, each behind two of the same phase: this ends quickly only if no command looks at all tasks.
+/// Ten phases of 10,000 tasks, each behind two of the same phase: this ends quickly only if no
+/// command looks at all tasks.
 #[test]
 fn a_run_of_100_000_tasks_is_worked_off() {
     let id = |phase: u32, task: u32| -> Id { format!("T{phase}.{task}").into() };

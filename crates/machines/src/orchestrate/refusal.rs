@@ -1,106 +1,106 @@
-//! Why a run refuses a command.
+//! Reasons why a run refuses a command.
 
 use super::{COMMIT_CHARS, Id, Status};
 use crate::kernel::Refuse;
 use std::sync::Arc;
 
-/// Why a run refuses a command.
+/// The reason why a run refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No task has that id.
     #[error("there is no task '{id}'")]
     NoTask {
-        /// The id.
+        /// The unknown id.
         id: Id,
     },
     /// The task waits for others, or for its phase.
     #[error("task '{id}' is not ready: it waits for {}", reasons(waits_for, phase.as_ref()))]
     NotReady {
-        /// Which.
+        /// Id of the task.
         id: Id,
         /// Dependencies that are not completed.
         waits_for: Vec<Id>,
-        /// Its own phase and the current one, when they differ.
+        /// The task's own phase and the current one, when they differ.
         phase: Option<(u32, u32)>,
     },
     /// The task waits for one that failed.
     #[error("task '{id}' is blocked by {}", by.join(", "))]
     Blocked {
-        /// Which.
+        /// Id of the task.
         id: Id,
         /// Dependencies that failed or are blocked.
         by: Vec<Id>,
     },
-    /// The task is in a state in which this cannot be done.
+    /// The status of the task does not allow the command.
     #[error("task '{id}' is {}; cannot {verb}", status.name())]
     TaskState {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// Where it stands.
+        /// Its current status.
         status: Status,
-        /// What was asked for.
+        /// The refused verb.
         verb: &'static str,
     },
-    /// There is nothing to retry.
+    /// The task has not failed, so that there is nothing to retry.
     #[error("task '{id}' has not failed; it is {}", status.name())]
     NotFailed {
-        /// Which.
+        /// Id of the task.
         id: Id,
-        /// Where it stands.
+        /// Its current status.
         status: Status,
     },
-    /// As many tasks are in progress as may be.
+    /// The limit of tasks in progress is reached.
     #[error("{max} tasks are in progress, as many as may be")]
     NoFreePlace {
-        /// The limit.
+        /// The limit in force.
         max: u32,
     },
-    /// An agent asked for a person's move.
+    /// The command is reserved for a person, but an agent gave it.
     #[error("only a person may force task '{id}' to completed")]
     NeedsPerson {
-        /// Which.
+        /// Id of the task.
         id: Id,
     },
     /// No phase has that number.
     #[error("there is no phase {phase}")]
     NoPhase {
-        /// The number.
+        /// The unknown number.
         phase: u32,
     },
-    /// The phase is over.
+    /// The phase is finished already.
     #[error("phase {phase} is finished already")]
     PhaseFinished {
-        /// Which.
+        /// Number of the phase.
         phase: u32,
     },
-    /// Another phase comes first.
+    /// Another phase is current.
     #[error("phase {phase} is not current; phase {current} is")]
     PhaseNotCurrent {
-        /// Which.
+        /// Number of the phase.
         phase: u32,
-        /// The one that is.
+        /// Number of the current phase.
         current: u32,
     },
     /// The phase has tasks that are not completed.
     #[error("phase {phase} has {} of {total} tasks completed", total - open)]
     PhaseIncomplete {
-        /// Which.
+        /// Number of the phase.
         phase: u32,
-        /// Tasks not completed.
+        /// Number of tasks not completed.
         open: usize,
-        /// All its tasks.
+        /// Number of all its tasks.
         total: usize,
     },
-    /// A commit that is none.
+    /// The text is not the beginning of a commit.
     #[error("'{commit}' is not the first {COMMIT_CHARS} characters of a commit")]
     BadCommit {
-        /// What was given.
+        /// The text given.
         commit: Arc<str>,
     },
-    /// A path that says nothing.
+    /// A required text is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// Which text.
+        /// The name of the text.
         what: &'static str,
     },
 }

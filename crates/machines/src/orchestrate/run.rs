@@ -1,4 +1,4 @@
-//! The state of a run, and the one place where the status of a task changes.
+//! The state of a run, and the one function that changes the status of a task.
 
 use super::{Config, Graph, Id, Landing, Status};
 use crate::kernel::Timestamp;
@@ -9,78 +9,78 @@ use std::sync::Arc;
 /// One task of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Where it stands.
+    /// Current status of the task.
     pub status: Status,
-    /// Runs that failed since it was first started or retried.
+    /// Number of runs that failed since it was first started or retried.
     pub attempts: u32,
     /// Start of the run in progress.
     pub started_at: Option<Timestamp>,
-    /// Why the latest run failed; forgotten when the task is done or retried.
+    /// Error of the latest failed run; removed when the task is completed or retried.
     pub error: Option<Arc<str>>,
-    /// Dependencies that are not completed.
+    /// Number of dependencies that are not completed.
     pub(super) open_needs: u32,
-    /// Dependencies that failed or are blocked.
+    /// Number of dependencies that failed or are blocked.
     pub(super) obstructions: u32,
 }
 
 /// One phase of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
-    /// Its number.
+    /// Number of the phase.
     pub number: u32,
-    /// Its tasks.
+    /// Number of its tasks.
     pub total: usize,
-    /// Those completed.
+    /// Number of its completed tasks.
     pub completed: usize,
-    /// When its first task was started.
+    /// Start of its first task.
     pub started_at: Option<Timestamp>,
-    /// When it landed.
+    /// Time at which the phase landed.
     pub completed_at: Option<Timestamp>,
-    /// How it came to the main line, once that was tried.
+    /// The outcome of its landing, absent until it is tried.
     pub landing: Option<Landing>,
 }
 
 impl Phase {
-    /// All its tasks are completed.
+    /// True if all its tasks are completed.
     pub fn complete(&self) -> bool {
         self.completed == self.total
     }
 
-    /// Complete and landed: the next one may begin.
+    /// True if it is complete and landed, so that the next one may begin.
     pub fn finished(&self) -> bool {
         self.complete() && self.landing.as_ref().is_some_and(Landing::landed)
     }
 }
 
-/// How long completed tasks took, as sum and count, so that the average needs no list.
+/// Total time of completed tasks, as sum and count, so that the average needs no list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskTime {
-    /// Sum of the last runs of the tasks counted.
+    /// Sum over the last runs of the counted tasks.
     pub seconds: i64,
-    /// Tasks counted. One that was ticked or forced has no time to count.
+    /// Number of counted tasks. One that was ticked or forced has no time to count.
     pub tasks: u32,
 }
 
-/// Numbers of a run.
+/// Figures of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// All tasks.
+    /// Number of all tasks.
     pub total_tasks: usize,
-    /// Those completed.
+    /// Number of completed tasks.
     pub completed_count: usize,
-    /// Those failed for good.
+    /// Number of tasks failed for good.
     pub failed_count: usize,
     /// Mean time of a task, rounded to whole seconds; 0 while none was timed.
     pub average_task_time_seconds: i64,
 }
 
-/// A whole run. Cloning it is cheap whatever its size.
+/// The state of a whole run. Cloning it is cheap whatever its size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub(super) graph: Arc<Graph>,
     pub(super) config: Config,
     pub(super) nodes: Vector<Node>,
-    // What follows is told by `nodes`, and kept so that nobody has to look through all of them.
+    // The next fields derive from `nodes`; they are kept so that no command looks at all tasks.
     pub(super) ready: OrdSet<u32>,
     pub(super) running: OrdSet<u32>,
     pub(super) failed: OrdSet<u32>,
@@ -89,7 +89,7 @@ pub struct Run {
     pub(super) sections: Vector<SectionCounts>,
     /// One for every phase of the graph.
     pub(super) phases: Vector<Phase>,
-    /// Place of the first phase that is not finished; the number of phases when all are.
+    /// Index of the first phase that is not finished; the number of phases when all are.
     pub(super) current: usize,
     pub(super) worktree: Option<Arc<str>>,
     pub(super) started_at: Timestamp,
@@ -97,16 +97,16 @@ pub struct Run {
     pub(super) time: TaskTime,
 }
 
-/// Tasks of one section that hold up the later sections of its phase.
+/// Counts of one section's tasks that hold up the later sections of its phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SectionCounts {
-    /// Tasks that are not completed.
+    /// Number of tasks that are not completed.
     pub(super) open: u32,
-    /// Tasks that failed or are blocked.
+    /// Number of tasks that failed or are blocked.
     pub(super) obstructing: u32,
 }
 
-/// Tasks whose status followed from that of others.
+/// Tasks whose status changed because another task's did.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) ready: Vec<u32>,
@@ -114,17 +114,17 @@ pub(super) struct Changes {
 }
 
 impl Run {
-    /// The graph behind the run.
+    /// Returns the graph of the run.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     pub fn config(&self) -> Config {
         self.config
     }
 
-    /// The same run under other limits.
+    /// Returns the same run under other limits.
     #[must_use]
     pub fn with_config(&self, config: Config) -> Run {
         Run {
@@ -133,46 +133,46 @@ impl Run {
         }
     }
 
-    /// Where the current phase is worked on; nothing for the main checkout.
+    /// Returns the path of the current phase's worktree; `None` for the main checkout.
     pub fn worktree(&self) -> Option<&str> {
         self.worktree.as_deref()
     }
 
-    /// When the run was begun.
+    /// Returns the start of the run.
     pub fn started_at(&self) -> Timestamp {
         self.started_at
     }
 
-    /// The latest change.
+    /// Returns the time of the latest change.
     pub fn updated_at(&self) -> Timestamp {
         self.updated_at
     }
 
-    /// How long tasks took so far.
+    /// Returns the total time of the completed tasks.
     pub fn time(&self) -> TaskTime {
         self.time
     }
 
-    /// One task.
+    /// Returns the task with that id.
     pub fn node(&self, id: &str) -> Option<&Node> {
         self.graph
             .find(id)
             .and_then(|node| self.nodes.get(node as usize))
     }
 
-    /// All tasks, in the order of the task file.
+    /// Returns all tasks, in the order of the task file.
     pub fn nodes(&self) -> impl Iterator<Item = (&Id, &Node)> {
         self.graph.ids().iter().zip(self.nodes.iter())
     }
 
-    /// The tasks with that status, in the order of the task file.
+    /// Returns the tasks with that status, in the order of the task file.
     pub fn ids(&self, status: Status) -> Vec<Id> {
         let with = self.nodes().filter(|(_, node)| node.status == status);
         with.map(|(id, _)| id.clone()).collect()
     }
 
-    /// The first ready task, in the order of the task file, or the first behind another. However many there are, only it is
-    /// looked at.
+    /// Returns the first ready task in the order of the task file, or the first one behind `id`,
+    /// without looking at the others.
     pub fn ready_after(&self, id: Option<&Id>) -> Option<Id> {
         let from = match id {
             Some(id) => Bound::Excluded(self.graph.find(id)?),
@@ -182,7 +182,7 @@ impl Run {
         behind.next().map(|&node| self.graph.id(node).clone())
     }
 
-    /// What a task needs that is not completed.
+    /// Returns the dependencies of a task that are not completed.
     pub fn open_needs(&self, id: &str) -> Vec<Id> {
         let Some(node) = self.graph.find(id).filter(|&it| self.at(it).open_needs > 0) else {
             return Vec::new();
@@ -192,15 +192,15 @@ impl Run {
         self.graph.names(&needs)
     }
 
-    /// Returns the tasks that a task waits for: dependencies, and tasks of earlier sections of its phase, that are not
-    /// completed, in the order of the task file.
+    /// Returns the tasks that a task waits for: dependencies, and tasks of earlier sections of its
+    /// phase, that are not completed, in the order of the task file.
     pub fn waits_for(&self, id: &str) -> Vec<Id> {
         let open = |status| status != Status::Completed;
         let node = self.graph.find(id);
         node.map_or_else(Vec::new, |node| self.awaited(node, open))
     }
 
-    /// Returns those of the tasks a task has to wait for, by dependencies and by sections, that have a certain status.
+    /// Returns those of the awaited tasks, by dependencies and by sections, whose status is wanted.
     pub(super) fn awaited(&self, node: u32, wanted: impl Fn(Status) -> bool) -> Vec<Id> {
         let mut awaited = self.graph.needs(node).to_vec();
         awaited.extend(self.graph.earlier_section_tasks(node));
@@ -210,58 +210,60 @@ impl Run {
         self.graph.names(&awaited)
     }
 
-    /// Whether a task needs one that failed, or that waits for one.
+    /// True if a dependency of the task failed or is blocked.
     pub fn obstructed(&self, id: &str) -> bool {
         self.node(id).is_some_and(|node| node.obstructions > 0)
     }
 
-    /// The phase that waits to be finished, if one does.
+    /// Returns the number of the phase that is complete and not finished, if there is one.
     pub fn phase_done(&self) -> Option<u32> {
         let phase = self.open_phase().filter(|phase| phase.complete());
         phase.map(|phase| phase.number)
     }
 
-    /// How many tasks have that status.
+    /// Returns the number of tasks with that status.
     pub fn count(&self, status: Status) -> usize {
         self.counts[status.index()]
     }
 
-    /// All phases, in order.
+    /// Returns all phases, in order.
     pub fn phases(&self) -> impl Iterator<Item = &Phase> {
         self.phases.iter()
     }
 
-    /// One phase.
+    /// Returns the phase with that number.
     pub fn phase(&self, number: u32) -> Option<&Phase> {
         let place = self.graph.phases().binary_search(&number).ok()?;
         self.phases.get(place)
     }
 
-    /// The number of the first phase that is not finished; of the last one when all are; 0 for a run without tasks.
+    /// Returns the number of the first phase that is not finished; of the last one when all are; 0
+    /// for a run without tasks.
     pub fn current_phase(&self) -> u32 {
         let phases = self.graph.phases();
         let current = phases.get(self.current).or(phases.last());
         current.copied().unwrap_or(0)
     }
 
-    /// Every phase is finished.
+    /// True if every phase is finished.
     pub fn all_done(&self) -> bool {
         self.current == self.phases.len()
     }
 
-    /// The phase being worked on; none when all are finished.
+    /// Returns the current phase; `None` when all are finished.
     pub(super) fn open_phase(&self) -> Option<&Phase> {
         self.phases.get(self.current)
     }
 
-    /// Nothing ready, nothing running, and the phase not complete: nothing will happen without somebody.
+    /// True if no task is ready or in progress and the phase is not complete: a person has to act.
     pub fn stalled(&self) -> bool {
         self.ready.is_empty()
             && self.running.is_empty()
             && self.open_phase().is_some_and(|phase| !phase.complete())
     }
 
-    /// Tasks that may be started beside those in progress; `None` when there is no limit.
+    /// Returns the number of tasks that may be started beside those in progress; `None` when there
+    /// is no limit.
     pub fn free_places(&self) -> Option<usize> {
         match self.config.max_parallel {
             0 => None,
@@ -269,7 +271,7 @@ impl Run {
         }
     }
 
-    /// Numbers of the run.
+    /// Returns the figures of the run.
     pub fn metrics(&self) -> Metrics {
         let TaskTime { seconds, tasks } = self.time;
         let tasks = i64::from(tasks);
@@ -292,7 +294,7 @@ impl Run {
         &mut self.nodes[node as usize]
     }
 
-    /// What a task is that nobody has in hand.
+    /// Returns the status of a task that follows from the other tasks.
     pub(super) fn derived(&self, node: u32) -> Status {
         let state = self.at(node);
         let earlier = self.graph.earlier_sections(node);
@@ -309,8 +311,8 @@ impl Run {
         }
     }
 
-    /// Gives a task a status, and every task that depends on it the one that follows. The work is in proportion to the
-    /// dependencies of the tasks that change.
+    /// Sets the status of a task and updates every task that depends on it. The work is in
+    /// proportion to the dependencies of the tasks that change.
     pub(super) fn put(&mut self, node: u32, to: Status, changes: &mut Changes) {
         let mut touched = Vec::new();
         self.change(node, to, &mut touched, changes);
@@ -347,7 +349,7 @@ impl Run {
         }
     }
 
-    /// Gives every task of the current phase that nobody has in hand the status that follows.
+    /// Updates every task of the current phase whose status is derived.
     pub(super) fn enter_phase(&mut self, changes: &mut Changes) {
         let graph = Arc::clone(&self.graph);
         if self.current < graph.phases().len() {
@@ -359,13 +361,13 @@ impl Run {
         }
     }
 
-    /// Moves on to the first phase that is not finished.
+    /// Sets the current phase to the first one that is not finished.
     pub(super) fn find_current(&mut self) {
         let open = self.phases.iter().position(|phase| !phase.finished());
         self.current = open.unwrap_or(self.phases.len());
     }
 
-    /// Writes one status and what is kept beside it; tells the status from before.
+    /// Writes one status and the counts kept beside it; returns the status from before.
     fn mark(&mut self, node: u32, to: Status, changes: &mut Changes) -> Status {
         let place = self.graph.place(node);
         let from = std::mem::replace(&mut self.at_mut(node).status, to);

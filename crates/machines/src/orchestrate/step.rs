@@ -1,4 +1,4 @@
-//! The moves of a run.
+//! The transition rules of orchestrations.
 
 use super::run::Changes;
 use super::{
@@ -8,14 +8,15 @@ use super::{
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
 use std::sync::Arc;
 
-/// The rules of runs.
+/// The state machine of orchestrations.
 #[derive(Debug, Clone, Copy)]
 pub struct OrchestrateMachine;
 
-/// Pieces of advice given at once: a run may have thousands of ready tasks.
+/// Number of pieces of advice given at once: a run may have thousands of ready tasks.
 const ADVICE_MAX: usize = 6;
 
-/// What follows. Every move looks first and changes the run only when it is legal.
+/// The effects, or the refusal. Every rule checks first and changes the run only when the command
+/// is legal.
 type Outcome = Result<Vec<Effect>, Refusal>;
 
 impl Machine for OrchestrateMachine {
@@ -125,7 +126,8 @@ fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
     Ok(draft.done())
 }
 
-/// Of the current phase, and somebody is at work on everything it still needs.
+/// True if the task is of the current phase and everything it still needs is in progress or
+/// completed.
 fn in_hand(run: &Run, node: u32) -> bool {
     let idle = |status| !matches!(status, Status::InProgress | Status::Completed);
     run.graph.place(node) == run.current && run.awaited(node, idle).is_empty()
@@ -211,7 +213,8 @@ fn retry(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     Ok(draft.done())
 }
 
-/// A process that is gone without a word is a run that failed: one that is lost again and again must come to an end.
+/// Ends the run of every task whose process is gone. It counts as a failed run, so that a task that
+/// is lost again and again comes to an end.
 fn lost(run: &mut Run, gone: &[Id], at: Timestamp) -> Outcome {
     let gone = gone.iter().map(|id| find(run, id));
     let gone = gone.collect::<Result<Vec<_>, _>>()?;
@@ -296,7 +299,7 @@ fn set_worktree(run: &mut Run, path: Option<Arc<str>>, at: Timestamp) -> Outcome
     Ok(draft.done())
 }
 
-/// A move being made.
+/// A command being applied.
 struct Draft<'r> {
     run: &'r mut Run,
     was_stalled: bool,
@@ -329,7 +332,8 @@ impl<'r> Draft<'r> {
         self.notify(Event::TaskDone(id));
     }
 
-    /// Counts a run that failed. The task is tried again where that is wanted and the limit allows; otherwise it fails for good.
+    /// Counts a failed run. The task is tried again if `retry` is set and the limit allows;
+    /// otherwise it fails for good.
     fn failed_run(&mut self, node: u32, retry: bool) {
         let (limit, rest) = (self.run.config.retry_limit.max(1), self.run.derived(node));
         let state = self.run.at_mut(node);

@@ -20,7 +20,8 @@ fn spec(id: &str, phase: u32, dependencies: &[&str]) -> NodeSpec {
     }
 }
 
-/// Phase 0 is one task; phase 1 a diamond with a lone task beside it; phase 2 one behind the diamond and one free.
+/// Phase 0 is one task; phase 1 a diamond with a lone task beside it; phase 2 one behind the
+/// diamond and one free.
 fn graph() -> Arc<Graph> {
     let graph = Graph::new(vec![
         spec("T0.1", 0, &[]),
@@ -488,7 +489,7 @@ fn a_task_begins_ahead_only_on_work_that_somebody_has_in_hand() {
     let ahead = |id: &str| Command::StartAhead { id: id.into() };
     let recall = |id: &str| Command::Recall { id: id.into() };
     let run = play(&do_all(&fresh(), &["T0.1"]), [finish(0, merged())]).unwrap();
-    // Nobody is at what it needs, and then somebody is; a task behind two of them still waits.
+    // Its dependency is not in progress, and then it is; a task behind two of them still waits.
     assert_eq!(code(&run, ahead("T1.2")), "not_ready");
     let run = play(&run, [start("T1.1"), ahead("T1.2")]).unwrap();
     assert_eq!(code(&run, ahead("T1.4")), "not_ready");

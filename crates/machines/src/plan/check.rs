@@ -1,14 +1,14 @@
-//! What must hold of plans: of new ones before they are taken, and of every memory at any time.
+//! Invariants of plans: of new ones before they are accepted, and of every memory at any time.
 
 use super::{Memory, PlanStep, Refusal, StepStatus, TRIES_MAX, Task, TaskStatus};
 use crate::dag::{Adjacency, cycle};
 use crate::kernel::Violation;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What no repair can mend: nobody can say which dependency is the wrong one.
+/// The rule that no repair can restore: it is unknown which dependency is the wrong one.
 pub const PLAN_HAS_NO_CYCLE: &str = "plan_has_no_cycle";
 
-/// Refuses ids that are not unique and dependencies that are missing or run in a circle.
+/// Refuses ids that are not unique and dependencies that are missing or form a cycle.
 pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
     let mut places = BTreeMap::new();
     for (place, step) in (0u32..).zip(steps) {
@@ -42,7 +42,8 @@ pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
     }
 }
 
-/// Rules that hold in every memory that commands can reach.
+/// Returns the invariants that do not hold; all of them hold in every memory that commands can
+/// reach.
 pub(super) fn violations(memory: &Memory) -> Vec<Violation> {
     let mut found = Found(Vec::new());
     let mut ids = BTreeSet::new();

@@ -1,33 +1,34 @@
-//! The history of tasks: what is kept of a task that is over, for how long, and what the whole of it says.
+//! The history of finished tasks: its entries, their pruning, and statistics.
 
 use super::Artifact;
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 
-/// Tasks the history keeps, the newest.
+/// Number of tasks that the history keeps, the newest.
 pub const HISTORY_TASKS_MAX: usize = 100;
-/// Days after which only the summary of a task is kept.
+/// Age in days at which an entry is reduced to its summary.
 pub const HISTORY_DAYS_FULL: i64 = 30;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// Shorter words are in every text.
+/// Fewest letters of a search term; shorter words are in every text.
 const TERM_LETTERS_MIN: usize = 4;
 
 named! {
-    /// What a task came to.
+    /// The result of a finished task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum TaskResult {
-        /// Everything was done.
+        /// Every step was completed.
         Success = "success",
-        /// Nothing was done.
+        /// No step was completed.
         Failure = "failure",
-        /// Some was done.
+        /// Some steps were completed.
         Partial = "partial",
     }
 }
 
 impl TaskResult {
-    /// What the steps say: all completed is success, some partial, none failure. A plan without steps left nothing open.
+    /// Derives the result from the steps: all completed is success, some partial, none failure. A
+    /// plan without steps is a success.
     pub const fn of_steps(completed: usize, total: usize) -> TaskResult {
         if completed == total {
             TaskResult::Success
@@ -39,53 +40,53 @@ impl TaskResult {
     }
 }
 
-/// Numbers of one task.
+/// Figures of one task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HistoryMetrics {
-    /// Steps of the plan.
+    /// Number of steps of the plan.
     pub steps_total: usize,
-    /// Those completed.
+    /// Number of completed steps.
     pub steps_completed: usize,
-    /// Failed tries of all steps.
+    /// Number of failed tries of all steps.
     pub retries: u32,
-    /// Tokens spent, where somebody said.
+    /// Tokens used, if they were reported.
     pub tokens_used: Option<u64>,
 }
 
-/// The part of an entry that is dropped with age.
+/// The part of an entry that is removed with age.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryDetails {
-    /// What the task made.
+    /// Files and data that the task made.
     pub artifacts: Vec<Artifact>,
-    /// Its numbers.
+    /// Figures of the task.
     pub metrics: HistoryMetrics,
-    /// What to do better next time.
+    /// Lessons for later tasks.
     pub lessons: Vec<String>,
 }
 
-/// A task that is over.
+/// A finished task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// Its id.
+    /// Id of the task.
     pub id: String,
-    /// What it was called.
+    /// Name of the task.
     pub name: String,
-    /// What it came to.
+    /// Result of the task.
     pub result: TaskResult,
-    /// When it became the current task.
+    /// Time at which it became the current task.
     pub started_at: Timestamp,
-    /// When it was over.
+    /// Time at which the task was finished.
     pub completed_at: Timestamp,
-    /// How long it took.
+    /// Whole seconds from start to finish.
     pub duration_seconds: i64,
-    /// What was done.
+    /// Summary of the work.
     pub summary: String,
-    /// Everything else; gone from old entries.
+    /// Further details; removed from old entries.
     pub details: Option<HistoryDetails>,
 }
 
-/// Finished tasks that have something to teach whoever works on `text`: those that share the most words with it first, the
-/// newest of equals first.
+/// Returns finished tasks with lessons for work on `text`: those that share the most words with it
+/// first, the newest of equals first.
 pub fn similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEntry> {
     let wanted = terms(text);
     let shared = |entry: &HistoryEntry| {
@@ -106,7 +107,8 @@ pub fn similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEn
     found.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Words that say what a text is about: long ones as they are, and pairs of letters where words carry endings, as in Korean.
+/// Returns the search terms of a text: long ASCII words as they are, and pairs of letters of other
+/// words, because those may carry endings, as in Korean.
 fn terms(text: &str) -> BTreeSet<String> {
     let text = text.to_lowercase();
     let mut terms = BTreeSet::new();
@@ -127,18 +129,18 @@ fn terms(text: &str) -> BTreeSet<String> {
     terms
 }
 
-/// What the whole history says. It covers exactly the entries that are kept.
+/// Statistics of the history. They cover exactly the entries that are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Statistics {
-    /// Entries.
+    /// Number of entries.
     pub total_tasks: usize,
-    /// Successes among them, from 0 to 1; 0 without entries.
+    /// Share of successes, from 0 to 1; 0 without entries.
     pub success_rate: f64,
     /// Mean duration, rounded to whole seconds; 0 without entries.
     pub avg_duration_seconds: i64,
 }
 
-/// Numbers of a history.
+/// Computes the statistics of a history.
 pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
     let total = entries.len();
     if total == 0 {
@@ -148,7 +150,7 @@ pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
         .iter()
         .filter(|entry| entry.result == TaskResult::Success)
         .count();
-    // Sums of hand-made durations may not fit 64 bits.
+    // Sums of hand-written durations may not fit 64 bits.
     let seconds: i128 = entries
         .iter()
         .map(|entry| i128::from(entry.duration_seconds.max(0)))
@@ -161,7 +163,8 @@ pub fn statistics(entries: &[HistoryEntry]) -> Statistics {
     }
 }
 
-/// Adds an entry, unless one with its id is there: the effect may come twice. Tells whether it was added.
+/// Adds an entry, unless one with its id exists, because the effect may run twice. Returns true if
+/// it was added.
 pub fn push(entries: &mut Vec<HistoryEntry>, entry: HistoryEntry) -> bool {
     let fresh = entries.iter().all(|known| known.id != entry.id);
     if fresh {
@@ -170,21 +173,21 @@ pub fn push(entries: &mut Vec<HistoryEntry>, entry: HistoryEntry) -> bool {
     fresh
 }
 
-/// What pruning did.
+/// The outcome of pruning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Ids of entries that are gone.
+    /// Ids of removed entries.
     pub removed: Vec<String>,
-    /// Ids of entries of which only the summary is left.
+    /// Ids of entries reduced to their summary.
     pub summarised: Vec<String>,
 }
 
-/// Keeps the newest [`HISTORY_TASKS_MAX`] entries, and of those that ended [`HISTORY_DAYS_FULL`] days ago or earlier
-/// only the summary. The order of the rest does not change.
+/// Keeps the newest [`HISTORY_TASKS_MAX`] entries, and only the summary of those that ended
+/// [`HISTORY_DAYS_FULL`] days ago or earlier. The order of the rest does not change.
 pub fn prune(entries: &mut Vec<HistoryEntry>, at: Timestamp) -> Pruned {
     let mut pruned = Pruned::default();
     let mut newest: Vec<usize> = (0..entries.len()).collect();
-    // Of two that ended together the later in the file is the newer.
+    // Of two that ended at the same time the later one in the file is the newer.
     newest.sort_by_key(|&place| std::cmp::Reverse((entries[place].completed_at, place)));
     let mut kept = vec![false; entries.len()];
     for &place in newest.iter().take(HISTORY_TASKS_MAX) {

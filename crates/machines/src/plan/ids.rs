@@ -1,6 +1,6 @@
-//! Ids that count within a day.
+//! Ids that are numbered within a day.
 
-/// The next `KIND-YYYY-MM-DD-NNN` of a day that none of the known ids has: one more than the highest.
+/// Returns the next `KIND-YYYY-MM-DD-NNN` of a day: one more than the highest known number.
 pub fn next_id<'a>(kind: &str, day: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let prefix = format!("{kind}-{day}-");
     let numbers = known

@@ -1,4 +1,5 @@
-//! Plans: one task at a time with its steps, the tasks that wait behind it, and the history of those that are over.
+//! Plans: one task at a time with its steps, the queue of tasks behind it, and the history of
+//! finished ones.
 
 mod catalogue;
 mod check;
@@ -22,77 +23,79 @@ pub use words::{FailureKind, Resolution, StepStatus, TaskStatus};
 
 use crate::kernel::{Actor, Timestamp};
 
-/// Tries a step has before it is escalated to a person.
+/// Number of tries of a step before it is escalated to a person.
 pub const TRIES_MAX: u32 = 3;
-/// How long a runner waits after the first failure; it doubles with every further one.
+/// Delay before the retry after the first failure; it doubles with every further one.
 pub const RETRY_BASE_SECONDS: u32 = 2;
-/// Steps one plan may have.
+/// Number of steps that one plan may have.
 pub const STEPS_MAX: usize = 1_000;
-/// Tasks that may wait behind the current one.
+/// Number of tasks that may be queued behind the current one.
 pub const QUEUE_MAX: usize = 1_000;
-/// Who leads a task when nobody says.
+/// The orchestrator of a task that names none.
 pub const ORCHESTRATOR_DEFAULT: &str = "orchestrator";
 
-/// Why the latest try of a step failed.
+/// The error of the latest try of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// A sentence for people.
     pub message: String,
-    /// When.
+    /// Time of the failure.
     pub at: Timestamp,
-    /// Failed tries of the step, this one included.
+    /// Number of failed tries of the step, this one included.
     pub retries: u32,
 }
 
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
-    /// Number by which it is known; the first is 1.
+    /// Number of the step, from 1.
     pub id: u32,
-    /// What is to be done.
+    /// Description of the work.
     pub name: String,
-    /// Who does it.
+    /// Name of the agent that does it.
     pub agent: String,
-    /// The group of agents it belongs to, a free word.
+    /// The group of agents it belongs to, as free text.
     pub cluster: String,
-    /// Where it stands.
+    /// Current status of the step.
     pub status: StepStatus,
-    /// Steps that must be completed first.
+    /// Ids of the steps that must be completed first.
     pub dependencies: Vec<u32>,
     /// Start of the latest try.
     pub started_at: Option<Timestamp>,
-    /// When it was completed.
+    /// Time of its completion.
     pub completed_at: Option<Timestamp>,
-    /// What came out, as JSON text that is never looked into here.
+    /// Output of the step, as JSON text that is not parsed here.
     pub output: Option<String>,
-    /// Set while failed.
+    /// The error, set while the step is failed.
     pub error: Option<StepError>,
-    /// Failed tries since it was last reopened.
+    /// Number of failed tries since it was last reopened.
     pub retries: u32,
-    /// Failed tries before a person reopened it; they count in the history, not against the limit.
+    /// Number of failed tries before a person reopened it; they count in the history, not against
+    /// the limit.
     pub earlier_retries: u32,
 }
 
-/// Goal, criteria and steps.
+/// The goal, success criteria and steps of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What is to be reached.
+    /// The goal of the task.
     pub goal: String,
-    /// How to tell that it is.
+    /// Criteria by which success is judged.
     pub success_criteria: Vec<String>,
     /// The steps, in the order of the file.
     pub steps: Vec<PlanStep>,
 }
 
 impl Plan {
-    /// The step with that id.
+    /// Returns the step with that id.
     pub fn step(&self, id: u32) -> Option<&PlanStep> {
         self.steps.iter().find(|step| step.id == id)
     }
 
-    /// The lowest id not completed; the last id when all are; nothing for a plan without steps.
+    /// Returns the lowest id not completed; the last id when all are; `None` for a plan without
+    /// steps.
     pub fn current_step(&self) -> Option<u32> {
         let open = self
             .steps
@@ -103,13 +106,13 @@ impl Plan {
             .or_else(|| self.steps.iter().map(|step| step.id).max())
     }
 
-    /// How many steps are completed.
+    /// Returns the number of completed steps.
     pub fn completed_steps(&self) -> usize {
         let completed = |step: &&PlanStep| step.status == StepStatus::Completed;
         self.steps.iter().filter(completed).count()
     }
 
-    /// Dependencies of a step that are not completed yet.
+    /// Returns the dependencies of a step that are not completed yet.
     pub fn missing_dependencies(&self, step: &PlanStep) -> Vec<u32> {
         let completed = |id: u32| {
             self.step(id)
@@ -120,7 +123,7 @@ impl Plan {
         missing
     }
 
-    /// Steps that could be started now, side by side, lowest id first.
+    /// Returns the steps that could be started now, side by side, lowest id first.
     pub fn ready_steps(&self) -> Vec<u32> {
         let startable = |step: &&PlanStep| match step.status {
             StepStatus::Pending => true,
@@ -135,105 +138,106 @@ impl Plan {
     }
 }
 
-/// What was asked for, and within which bounds.
+/// The request behind a task, with its constraints and resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The request in the words of whoever made it.
+    /// The request in the user's words.
     pub user_request: String,
-    /// What must be kept to.
+    /// Constraints to respect.
     pub constraints: Vec<String>,
-    /// What may be used.
+    /// Resources that may be used.
     pub resources: Vec<String>,
 }
 
-/// Something a task made.
+/// A file or data that a task made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// `file` or `data`.
+    /// The kind: `file` or `data`.
     pub kind: String,
-    /// Where it is.
+    /// Path of the artifact.
     pub path: String,
-    /// What it is.
+    /// Description of its content.
     pub description: String,
 }
 
-/// Trouble with a step that somebody has to deal with.
+/// An issue with a step that needs a resolution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Which step.
+    /// Id of the step.
     pub step_id: u32,
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// A sentence for people.
     pub message: String,
-    /// What is to be done.
+    /// The resolution that is needed.
     pub resolution: Resolution,
-    /// It is over.
+    /// True once the issue is resolved.
     pub resolved: bool,
-    /// Since when.
+    /// Time of the resolution.
     pub resolved_at: Option<Timestamp>,
 }
 
 impl Issue {
-    /// A person has to act, and has not yet.
+    /// True while the issue needs a person who has not acted yet.
     pub fn waits_for_person(&self) -> bool {
         !self.resolved && self.resolution.needs_person()
     }
 }
 
-/// The task being worked on.
+/// The task that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// `task-YYYY-MM-DD-NNN`.
     pub id: String,
-    /// What it is called.
+    /// Name of the task.
     pub name: String,
-    /// Where it stands.
+    /// Current status of the task.
     pub status: TaskStatus,
-    /// When it became the current task.
+    /// Time at which it became the current task.
     pub started_at: Timestamp,
-    /// The latest change.
+    /// Time of the latest change.
     pub updated_at: Timestamp,
-    /// Who leads it.
+    /// Name of the lead agent.
     pub orchestrator: String,
-    /// Goal and steps.
+    /// Goal and steps of the task.
     pub plan: Plan,
     /// The request behind it.
     pub context: Context,
-    /// What it made so far.
+    /// Artifacts made so far.
     pub artifacts: Vec<Artifact>,
-    /// Trouble, past and present.
+    /// Issues, resolved and open.
     pub issues: Vec<Issue>,
 }
 
-/// A task that waits for the current one to be over.
+/// A task in the queue behind the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     /// `task-YYYY-MM-DD-NNN`.
     pub id: String,
-    /// What it is called.
+    /// Name of the task.
     pub name: String,
-    /// Who is to lead it.
+    /// Name of the lead agent.
     pub orchestrator: String,
-    /// Goal and steps.
+    /// Goal and steps of the task.
     pub plan: Plan,
     /// The request behind it.
     pub context: Context,
-    /// When it was asked for.
+    /// Time of the request.
     pub created_at: Timestamp,
 }
 
-/// All tasks that are not over: at most one is being worked on.
+/// All open tasks: at most one current task, and the queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The one being worked on.
+    /// The current task, if there is one.
     pub current: Option<Task>,
-    /// Those behind it, the next first.
+    /// The queued tasks, the next first.
     pub queue: Vec<Queued>,
 }
 
 impl Memory {
-    /// Clears a current task that the history already has, and lets the next one in; `None` when nothing is amiss.
+    /// Removes a current task that the history already has and promotes the next one; `None` if the
+    /// history does not have it.
     pub fn without_finished(&self, history: &[HistoryEntry], at: Timestamp) -> Option<Memory> {
         let current = self.current.as_ref()?;
         history
@@ -243,120 +247,120 @@ impl Memory {
     }
 }
 
-/// A step as somebody asks for it.
+/// A request for a new step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewStep {
-    /// Its number; the next free one when not given.
+    /// Number of the step; the next free one when absent.
     pub id: Option<u32>,
-    /// What is to be done.
+    /// Description of the work.
     pub name: String,
-    /// Who does it.
+    /// Name of the agent that does it.
     pub agent: String,
     /// The group of agents it belongs to.
     pub cluster: String,
-    /// Steps that must be completed first.
+    /// Ids of the steps that must be completed first.
     pub dependencies: Vec<u32>,
 }
 
-/// A task as somebody asks for it.
+/// A request for a new task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewTask {
     /// A fresh id, see [`next_id`].
     pub id: String,
-    /// What it is called.
+    /// Name of the task.
     pub name: String,
-    /// Who leads it; [`ORCHESTRATOR_DEFAULT`] when not given.
+    /// Name of the lead agent; [`ORCHESTRATOR_DEFAULT`] when absent.
     pub orchestrator: Option<String>,
-    /// What is to be reached.
+    /// The goal of the task.
     pub goal: String,
-    /// How to tell that it is.
+    /// Criteria by which success is judged.
     pub success_criteria: Vec<String>,
-    /// The steps.
+    /// Steps of the plan.
     pub steps: Vec<NewStep>,
     /// The request behind it.
     pub context: Context,
 }
 
-/// What somebody wants of the tasks.
+/// A command on the tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Begin a task, or queue it behind the current one.
+    /// Begins a task, or queues it behind the current one.
     NewTask(NewTask),
-    /// Add a step to the current task.
+    /// Adds a step to the current task.
     StepAdd(NewStep),
-    /// Begin a step, or try a failed one again.
+    /// Begins a step, or tries a failed one again.
     StepStart {
-        /// Which.
+        /// Id of the step.
         id: u32,
     },
-    /// End a step well.
+    /// Completes a step in progress.
     StepComplete {
-        /// Which.
+        /// Id of the step.
         id: u32,
-        /// What came out, as JSON text.
+        /// Output of the step, as JSON text.
         output: Option<String>,
-        /// What was made.
+        /// Artifacts made by the step.
         artifacts: Vec<Artifact>,
     },
-    /// End a try of a step badly.
+    /// Ends a try of a step as failed.
     StepFail {
-        /// Which.
+        /// Id of the step.
         id: u32,
-        /// What kind of failure.
+        /// The kind of failure; it decides if the step is tried again.
         kind: FailureKind,
         /// A sentence for people.
         message: String,
     },
-    /// Set the task aside.
+    /// Pauses the current task.
     TaskPause,
-    /// Take it up again.
+    /// Resumes a paused task.
     TaskResume,
-    /// Give it up.
+    /// Cancels the current task.
     TaskCancel,
-    /// End it.
+    /// Finishes the current task.
     TaskFinish {
-        /// What it came to; told from the steps when not given.
+        /// Result of the task; derived from the steps when absent.
         result: Option<TaskResult>,
-        /// What was done, in a sentence or two.
+        /// Summary in a sentence or two; a count of the steps when absent.
         summary: Option<String>,
-        /// What to do better next time.
+        /// Lessons for later tasks.
         lessons: Vec<String>,
-        /// Tokens spent.
+        /// Tokens used, if known.
         tokens: Option<u64>,
     },
-    /// Reopen a failed task: a person's move.
+    /// Reopens a failed task; reserved for a person.
     TaskRecover {
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
-        /// Why it will go better now.
+        /// The person's reason.
         reason: Option<String>,
     },
-    /// Forget a task that waits.
+    /// Removes a task from the queue.
     TaskDrop {
-        /// Which.
+        /// Id of the task.
         id: String,
     },
 }
 
-/// What must follow a transition.
+/// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// An important change: keep the version of the file from before it.
+    /// Keeps the version of the file from before this important change.
     Backup,
-    /// Write the task to the history with [`push`], unless it is there already.
+    /// Writes the task to the history with [`push`], unless it is there already.
     PushHistory(Box<HistoryEntry>),
-    /// Tell a person that a step needs them.
+    /// Notifies a person that a step needs them.
     Escalate {
-        /// Which.
+        /// Id of the step.
         step: u32,
-        /// What they are asked for.
+        /// The resolution that the person is asked for.
         resolution: Resolution,
     },
-    /// A runner tries the step again after this time; a person need not wait.
+    /// Tries the step again after a delay; a person need not wait for it.
     RetryAfter {
-        /// Which.
+        /// Id of the step.
         step: u32,
-        /// How long.
+        /// Delay in seconds.
         seconds: u32,
     },
 }

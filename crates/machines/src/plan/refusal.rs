@@ -1,113 +1,113 @@
-//! Why a command on the tasks is refused.
+//! Reasons why a command on the tasks is refused.
 
 use super::{StepStatus, TRIES_MAX, TaskStatus};
 use crate::kernel::Refuse;
 
-/// Why a command on the tasks is refused.
+/// The reason why a command on the tasks is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing is being worked on.
+    /// There is no current task.
     #[error("there is no current task")]
     NoTask,
-    /// The task is in a state in which this cannot be done.
+    /// The status of the task does not allow the command.
     #[error("task '{id}' is {}; cannot {verb}", status.name())]
     TaskState {
-        /// Which.
+        /// Id of the task.
         id: String,
-        /// Where it stands.
+        /// Its current status.
         status: TaskStatus,
-        /// What was asked for.
+        /// The refused verb.
         verb: &'static str,
     },
-    /// The step is in a state in which this cannot be done.
+    /// The status of the step does not allow the command.
     #[error("step {id} is {}; cannot {verb}", status.name())]
     StepState {
-        /// Which.
+        /// Id of the step.
         id: u32,
-        /// Where it stands.
+        /// Its current status.
         status: StepStatus,
-        /// What was asked for.
+        /// The refused verb.
         verb: &'static str,
     },
     /// No step has that number.
     #[error("task '{task}' has no step {id}")]
     NoStep {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// The number.
+        /// The unknown number.
         id: u32,
     },
     /// Steps before this one are not completed.
     #[error("cannot start step {id}: {} not completed", steps(missing))]
     DependencyNotCompleted {
-        /// The wanted step.
+        /// Id of the step.
         id: u32,
-        /// Those before it.
+        /// Ids of its open dependencies.
         missing: Vec<u32>,
     },
-    /// All tries are used up.
+    /// The step failed as often as it may.
     #[error("step {id} failed {TRIES_MAX} times; a person has to decide")]
     RetriesExhausted {
-        /// Which.
+        /// Id of the step.
         id: u32,
     },
     /// Two steps, or two tasks, would have one id.
     #[error("{what} '{id}' is there already")]
     DuplicateId {
-        /// Step or task.
+        /// The kind, step or task.
         what: &'static str,
-        /// The id.
+        /// The repeated id.
         id: String,
     },
     /// A step depends on one that does not exist.
     #[error("step {id} depends on step {missing}, which does not exist")]
     MissingDependency {
-        /// Which.
+        /// Id of the step.
         id: u32,
-        /// The one that is not there.
+        /// The missing id.
         missing: u32,
     },
-    /// Steps depend on each other in a circle.
+    /// Steps depend on each other in a cycle.
     #[error("steps depend on each other: {}", path.iter().map(u32::to_string).collect::<Vec<_>>().join(" -> "))]
     CircularDependency {
-        /// From a step back to itself; each depends on the next.
+        /// Ids from a step back to itself; each depends on the next.
         path: Vec<u32>,
     },
-    /// A step id that cannot be one.
+    /// The id is 0, but ids start at 1.
     #[error("step ids start at 1")]
     BadStepId,
-    /// More of something than is allowed.
+    /// A limit of the plan is exceeded.
     #[error("a plan holds at most {max} {what}")]
     TooMany {
-        /// Of what.
+        /// Name of the limited items.
         what: &'static str,
-        /// The limit.
+        /// The limit in force.
         max: usize,
     },
-    /// A name, message or reason that says nothing.
+    /// A required text is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// Which text.
+        /// The name of the text.
         what: &'static str,
     },
-    /// A task that waits for a person cannot be called a success.
+    /// A task with an open issue for a person cannot be a success.
     #[error("task '{id}' failed at step {step}; it is no success")]
     UnresolvedIssue {
-        /// Which.
+        /// Id of the task.
         id: String,
-        /// Where.
+        /// Number of the step with the issue.
         step: u32,
     },
-    /// An agent asked for a person's move.
+    /// The command is reserved for a person, but an agent gave it.
     #[error("only a person may recover task '{id}'")]
     NeedsPerson {
-        /// Which.
+        /// Id of the task.
         id: String,
     },
-    /// No such task waits.
+    /// No queued task has that id.
     #[error("task '{id}' does not wait in the queue")]
     NotQueued {
-        /// Which.
+        /// The unknown id.
         id: String,
     },
 }

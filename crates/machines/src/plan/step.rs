@@ -1,4 +1,4 @@
-//! The moves of tasks and their steps.
+//! The transition rules of tasks and their steps.
 
 use super::check;
 use super::{
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
 
-/// The rules of tasks and their steps.
+/// The state machine of tasks and their steps.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanMachine;
 
-/// What the history says of a task that was given up.
+/// The history's summary of a cancelled task.
 const CANCELLED_SUMMARY: &str = "cancelled";
 
 type Outcome = Result<Step<Memory, Effect>, Refusal>;
@@ -226,7 +226,8 @@ fn step_fail(
             resolution,
         });
     } else if task.status == TaskStatus::InProgress {
-        // Another step may have failed the task meanwhile; then nothing is tried again until a person recovers it.
+        // Another step may have failed the task meanwhile; then no step is retried until a person
+        // recovers it.
         effects.push(Effect::RetryAfter {
             step: id,
             seconds: RETRY_BASE_SECONDS << (retries - 1),
@@ -235,7 +236,7 @@ fn step_fail(
     Ok(Step { next, effects })
 }
 
-/// What a person is asked for after a failure, if they are.
+/// Returns the resolution that a person is asked for after a failure, if one is needed.
 fn escalation(kind: FailureKind, retries: u32) -> Option<Resolution> {
     match kind {
         FailureKind::Critical => Some(Resolution::Escalate),
@@ -370,7 +371,7 @@ fn task_drop(memory: &Memory, id: &str) -> Outcome {
     Ok(Step::quiet(next))
 }
 
-/// The memory with its current task gone and the first that waits in its place.
+/// Returns the memory with its current task removed and the first queued one in its place.
 pub(super) fn promoted(memory: &Memory, at: Timestamp) -> Memory {
     let mut next = memory.clone();
     next.current = None;
@@ -470,7 +471,7 @@ fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The current task, if work on it may begin.
+/// Returns the current task if work on it may begin.
 fn startable<'a>(memory: &'a mut Memory, verb: &'static str) -> Result<&'a mut Task, Refusal> {
     let task = current_mut(memory)?;
     match task.status {
@@ -481,8 +482,8 @@ fn startable<'a>(memory: &'a mut Memory, verb: &'static str) -> Result<&'a mut T
     }
 }
 
-/// The current task, if the end of a step that is in progress may be reported. That is so even when another step has
-/// failed the task: work that ran beside it is not lost.
+/// Returns the current task if the end of a step in progress may be reported. That is allowed even
+/// when another step has failed the task: work that ran beside it is not lost.
 fn reportable<'a>(
     memory: &'a mut Memory,
     id: u32,
@@ -499,14 +500,15 @@ fn reportable<'a>(
         StepStatus::InProgress => Ok(task),
         status @ StepStatus::Completed => Err(Refusal::StepState { id, status, verb }),
         status @ (StepStatus::Pending | StepStatus::Failed) => {
-            // Told to start it, nobody shall be refused for another reason.
+            // Checked first, so that the advice to start the step is given only if it can be
+            // started.
             may_start(task, id, verb)?;
             Err(Refusal::StepState { id, status, verb })
         }
     }
 }
 
-/// Whether a step that is not in progress could be started now.
+/// Refuses unless a step that is not in progress could be started now.
 fn may_start(task: &Task, id: u32, verb: &'static str) -> Result<(), Refusal> {
     let step = find(task, id)?;
     if task.status == TaskStatus::Failed {

@@ -1,33 +1,34 @@
-//! The closed sets of words that the state file uses for tasks, steps and trouble.
+//! The statuses, failure kinds and resolutions of the state file.
 
 named! {
-    /// Where a task stands.
+    /// The status of a task.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum TaskStatus {
         /// Planned; no step was started.
         Pending = "pending",
-        /// Being worked on.
+        /// At least one step was started.
         InProgress = "in_progress",
-        /// Over. No command leads here, because a finished task moves to the history; a file may say it.
+        /// The task is finished. No command leads here, because a finished task moves to the
+        /// history; a file may contain it.
         Completed = "completed",
-        /// A step was escalated: waits for a person.
+        /// A step was escalated, and a person has to act.
         Failed = "failed",
-        /// Set aside; steps stay as they are.
+        /// Paused; steps stay as they are.
         Paused = "paused",
-        /// Given up. No command leads here, as with [`TaskStatus::Completed`].
+        /// The task is cancelled. No command leads here, as with [`TaskStatus::Completed`].
         Cancelled = "cancelled",
     }
 }
 
 named! {
-    /// Where a step stands.
+    /// The status of a step.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum StepStatus {
-        /// Not begun.
+        /// Work has not begun.
         Pending = "pending",
-        /// Being worked on.
+        /// A try is in progress.
         InProgress = "in_progress",
-        /// Done.
+        /// The step is completed.
         Completed = "completed",
         /// The latest try failed.
         Failed = "failed",
@@ -35,45 +36,45 @@ named! {
 }
 
 named! {
-    /// What kind of failure a step met; it decides what comes next.
+    /// The kind of failure of a step; it decides the resolution.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum FailureKind {
-        /// May go away by itself.
+        /// The failure may go away by itself.
         Transient = "transient",
         /// The result was not good enough.
         Validation = "validation",
-        /// Something the step builds on was wrong.
+        /// Something that the step builds on was wrong.
         Dependency = "dependency",
-        /// Something the step needs was not there.
+        /// Something that the step needs was missing.
         Resource = "resource",
-        /// The plan itself is wrong: trying again cannot help.
+        /// The plan itself is wrong, so that trying again cannot help.
         Structural = "structural",
-        /// Nothing may go on without a person.
+        /// Work must not continue without a person.
         Critical = "critical",
     }
 }
 
 named! {
-    /// How an issue is to be, or was, dealt with.
+    /// The way in which an issue is, or was, resolved.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Resolution {
         /// Try the same again.
         Retry = "retry",
         /// Ask for a better result.
         Revision = "revision",
-        /// Mend what the step builds on.
+        /// Repair what the step builds on.
         Dependency = "dependency",
-        /// Take another way.
+        /// Try another approach.
         Alternative = "alternative",
-        /// Change the plan; waits for a person.
+        /// Change the plan; a person has to act.
         Replan = "replan",
-        /// Waits for a person.
+        /// A person has to act.
         Escalate = "escalate",
     }
 }
 
 impl Resolution {
-    /// A person has to act.
+    /// True if a person has to act.
     pub const fn needs_person(self) -> bool {
         match self {
             Resolution::Replan | Resolution::Escalate => true,

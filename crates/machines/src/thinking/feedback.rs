@@ -1,63 +1,63 @@
-//! Lessons: from execution into this run, and from this run into the next.
+//! Lessons: from execution into this run, and from this run into later ones.
 
 use super::Stage;
 
-/// What came of the work once it met the world.
+/// A measured outcome of the work, with the lessons from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
     /// Name of the measured metric (`engagement_rate`).
     pub metric: String,
-    /// Its value, percent as a fraction.
+    /// The measured value, percent as a fraction.
     pub actual: f64,
-    /// What was hoped for.
+    /// The target value, above 0.
     pub target: f64,
-    /// What was learnt.
+    /// Lessons from the outcome.
     pub learnings: Vec<String>,
-    /// What to do otherwise.
+    /// Improvements for the next time.
     pub improvements: Vec<String>,
     /// The stages the lesson is for; empty means all.
     pub stages: Vec<Stage>,
 }
 
-/// A lesson this run has for the next tasks.
+/// A lesson of this run for later tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
-    /// What was learnt and should be done otherwise.
+    /// The learnings and improvements.
     pub learnings: Vec<String>,
-    /// Where it applies.
+    /// The stages the lesson is for.
     pub stages: Vec<Stage>,
 }
 
 /// A lesson of an earlier task, carried into this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedLesson {
-    /// The task it comes from.
+    /// Id of that task.
     pub task_id: String,
-    /// What was learnt there.
+    /// Learnings of that task.
     pub learnings: Vec<String>,
-    /// Where it applies.
+    /// The stages the lesson is for.
     pub stages: Vec<Stage>,
 }
 
 /// All feedback of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Feedback {
-    /// Lessons taken over, once per task.
+    /// Lessons of earlier tasks, once per task.
     pub from_previous_tasks: Vec<AppliedLesson>,
-    /// Lessons to hand on.
+    /// Lessons for later tasks.
     pub for_next_tasks: Vec<Lesson>,
     /// Measured metrics by name.
     pub from_execution: Vec<(String, f64)>,
     /// Actual over target of the last measurement, two decimals.
     pub goal_achievement: Option<f64>,
-    /// Everything learnt from execution.
+    /// All learnings from execution.
     pub learnings: Vec<String>,
-    /// Everything to do otherwise.
+    /// All improvements from execution.
     pub improvements: Vec<String>,
 }
 
 impl Feedback {
-    /// What earlier tasks learnt for a stage, each with its task.
+    /// Returns the learnings of earlier tasks for a stage, each with the id of its task.
     pub fn lessons_for(&self, stage: Stage) -> impl Iterator<Item = (&str, &str)> {
         let for_it = move |lesson: &&AppliedLesson| lesson.stages.contains(&stage);
         let lessons = self.from_previous_tasks.iter().filter(for_it);

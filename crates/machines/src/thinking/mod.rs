@@ -1,4 +1,5 @@
-//! Thinking runs: four stages, one after the other, each with outputs, three tries and a person's override.
+//! Thinking runs: four stages, one after the other, each with outputs, three tries and a person's
+//! override.
 
 mod catalogue;
 mod feedback;
@@ -15,7 +16,7 @@ pub use step::ThinkingMachine;
 
 use crate::kernel::{Actor, Timestamp};
 
-/// Tries a stage has before a person must step in.
+/// Number of tries of a stage before a person must act.
 pub const RETRIES_MAX: u32 = 3;
 
 named! {
@@ -34,7 +35,7 @@ named! {
 }
 
 impl Stage {
-    /// The kind of thinking, as the state file calls it.
+    /// Returns the kind of thinking, as the state file names it.
     pub const fn thinking_type(self) -> &'static str {
         match self {
             Stage::Planning => "divergent",
@@ -44,7 +45,7 @@ impl Stage {
         }
     }
 
-    /// The stage that must be completed first.
+    /// Returns the stage that must be completed first.
     pub const fn dependency(self) -> Option<Stage> {
         match self {
             Stage::Planning => None,
@@ -54,7 +55,8 @@ impl Stage {
         }
     }
 
-    /// What must be there before it is complete, where that has a name.
+    /// Returns the file or pattern that must exist before the stage is complete, if it is a fixed
+    /// one.
     pub const fn required(self) -> Option<&'static str> {
         match self {
             Stage::Planning | Stage::Reflection => None,
@@ -63,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// Position in [`Stage::ALL`].
+    /// Returns the position in [`Stage::ALL`].
     pub const fn index(self) -> usize {
         match self {
             Stage::Planning => 0,
@@ -75,35 +77,35 @@ impl Stage {
 }
 
 named! {
-    /// Where a stage, or the whole run, stands.
+    /// The status of a stage, or of a whole run.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Status {
-        /// Not begun.
+        /// Work has not begun.
         Pending = "pending",
-        /// Being worked on.
+        /// A try is in progress.
         InProgress = "in_progress",
-        /// Done, with its outputs.
+        /// The work is done and its outputs exist.
         Completed = "completed",
-        /// Failed; for a run: failed for good until a person steps in.
+        /// The latest try failed; of a run: a stage failed for good until a person acts.
         Failed = "failed",
     }
 }
 
-/// Why a stage failed.
+/// The error of a failed stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageError {
-    /// A word for programs, free (`quality_check_failed`, `draft_too_short`, `timeout`).
+    /// A code for programs, chosen freely (`quality_check_failed`, `draft_too_short`, `timeout`).
     pub code: String,
     /// A sentence for people.
     pub message: String,
-    /// When.
+    /// Time of the failure.
     pub at: Timestamp,
 }
 
-/// One stage of a run.
+/// The state of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageState {
-    /// Where it stands.
+    /// Current status of the stage.
     pub status: Status,
     /// Start of the latest try.
     pub started_at: Option<Timestamp>,
@@ -113,14 +115,14 @@ pub struct StageState {
     pub duration_minutes: Option<i64>,
     /// Files made, relative to the task folder.
     pub outputs: Vec<String>,
-    /// Set while failed.
+    /// The error, set while the stage is failed.
     pub error: Option<StageError>,
-    /// Failed tries so far.
+    /// Number of failed tries since the stage was last reopened.
     pub retry_count: u32,
 }
 
 impl StageState {
-    /// A stage nobody has begun.
+    /// Makes a stage that has not begun.
     pub const fn pending() -> Self {
         StageState {
             status: Status::Pending,
@@ -133,13 +135,13 @@ impl StageState {
         }
     }
 
-    /// Failed as often as it may.
+    /// True if the stage failed as often as it may.
     pub fn exhausted(&self) -> bool {
         self.status == Status::Failed && self.retry_count >= RETRIES_MAX
     }
 }
 
-/// A whole thinking run.
+/// The state of a whole thinking run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The four stages, in the order of [`Stage::ALL`].
@@ -148,7 +150,7 @@ pub struct Run {
     pub current: Stage,
     /// Scores against the core values.
     pub evaluation: Evaluation,
-    /// Quality metrics.
+    /// Quality metrics of the result.
     pub metrics: Metrics,
     /// Lessons from and for other tasks.
     pub feedback: Feedback,
@@ -161,7 +163,7 @@ impl Default for Run {
 }
 
 impl Run {
-    /// A run nobody has begun.
+    /// Makes a run in which no stage has begun.
     pub fn new() -> Self {
         Run {
             stages: std::array::from_fn(|_| StageState::pending()),
@@ -172,7 +174,7 @@ impl Run {
         }
     }
 
-    /// One stage.
+    /// Returns the state of one stage.
     pub fn stage(&self, stage: Stage) -> &StageState {
         &self.stages[stage.index()]
     }
@@ -181,7 +183,7 @@ impl Run {
         &mut self.stages[stage.index()]
     }
 
-    /// Where the whole run stands, derived from its stages.
+    /// Derives the status of the whole run from its stages.
     pub fn overall(&self) -> Status {
         let all = |status| self.stages.iter().all(|stage| stage.status == status);
         if all(Status::Pending) {
@@ -195,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Completed stages in percent.
+    /// Returns the share of completed stages, in percent.
     pub fn progress_percentage(&self) -> u32 {
         let completed = self
             .stages
@@ -205,25 +207,25 @@ impl Run {
     }
 }
 
-/// The output files that were looked for on disk and found, relative to the task folder.
+/// The output files found on disk, relative to the task folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen(pub std::collections::BTreeSet<String>);
 
 impl Seen {
-    /// A set of paths.
+    /// Makes the set from paths.
     pub fn of<I: IntoIterator<Item = S>, S: Into<String>>(paths: I) -> Self {
         Seen(paths.into_iter().map(Into::into).collect())
     }
 }
 
-/// What a threshold is about.
+/// The quantity that a threshold limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Criterion {
-    /// Something the project has a name for.
+    /// A quantity that the project named.
     Named(String),
-    /// How many words a draft has.
+    /// The number of words of a draft.
     Words {
-        /// Its file.
+        /// Path of the draft.
         draft: String,
     },
 }
@@ -237,14 +239,14 @@ impl std::fmt::Display for Criterion {
     }
 }
 
-/// A configured quality threshold and what was measured against it.
+/// A configured quality threshold and the measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// What is measured.
+    /// The measured quantity.
     pub criterion: Criterion,
-    /// What was measured; `None` when nothing was.
+    /// The measured value; `None` if nothing was measured.
     pub value: Option<f64>,
-    /// What is needed.
+    /// The smallest value that is good enough.
     pub threshold: f64,
 }
 
@@ -254,7 +256,7 @@ impl Check {
     }
 }
 
-/// How it falls short.
+/// Writes the value and the threshold it is below.
 impl std::fmt::Display for Check {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Check {
@@ -269,68 +271,68 @@ impl std::fmt::Display for Check {
     }
 }
 
-/// What somebody wants of a thinking run.
+/// A command for a thinking run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Begin a stage, or try a failed one again.
+    /// Begins a stage, or tries a failed one again.
     Start {
-        /// Which.
+        /// The stage to begin.
         stage: Stage,
         /// The reason a person gives for reopening an exhausted stage.
         override_reason: Option<String>,
-        /// Who asks.
+        /// The actor who gives the command.
         by: Actor,
         /// Output files found on disk.
         seen: Seen,
     },
-    /// Record files made so far.
+    /// Records files made so far.
     Output {
-        /// Which.
+        /// The stage that made them.
         stage: Stage,
         /// Paths relative to the task folder.
         paths: Vec<String>,
     },
-    /// End a stage well.
+    /// Completes a stage in progress.
     Complete {
-        /// Which.
+        /// The stage to complete.
         stage: Stage,
-        /// Further outputs.
+        /// Further outputs, relative to the task folder.
         outputs: Vec<String>,
         /// Output files found on disk.
         seen: Seen,
-        /// Configured thresholds for this stage.
+        /// Configured thresholds of this stage.
         checks: Vec<Check>,
     },
-    /// End a stage badly.
+    /// Ends a try of a stage as failed.
     Fail {
-        /// Which.
+        /// The stage that failed.
         stage: Stage,
-        /// A word for programs.
+        /// A code for programs.
         code: String,
         /// A sentence for people.
         message: String,
     },
-    /// Score against the core values.
+    /// Scores the work against the core values.
     Evaluate {
-        /// Name and score.
+        /// Names and scores.
         scores: Vec<(String, f64)>,
-        /// Weights in force.
+        /// The weights in force.
         weights: Weights,
     },
-    /// Record quality metrics.
+    /// Records quality metrics.
     Measure {
-        /// Name and value.
+        /// Names and values.
         metrics: Vec<(String, f64)>,
     },
-    /// Record what came of the work.
+    /// Records a measured outcome of the work.
     RecordFeedback(Execution),
-    /// Take over what an earlier task learnt.
+    /// Takes over the lessons of an earlier task.
     ApplyFeedback(AppliedLesson),
 }
 
-/// What must follow a transition.
+/// An effect to execute once the next state is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The stage used up its tries: tell a person.
+    /// Notifies a person that the stage used up its tries.
     AskPerson(Stage),
 }

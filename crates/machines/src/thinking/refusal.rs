@@ -1,28 +1,28 @@
-//! Why a thinking run refuses a command.
+//! Reasons why a thinking run refuses a command.
 
 use super::{Check, RETRIES_MAX, Stage};
 use crate::kernel::Refuse;
 
-/// How the stage to work on goes on.
+/// The next action on the stage to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It is begun, or tried again.
+    /// Start it, or try it again.
     Start,
-    /// It is under way.
+    /// Complete it, because it is in progress.
     Complete,
-    /// Its tries are used up: a person reopens it.
+    /// Reopen it by a person, because its tries are used up.
     Reopen,
 }
 
-/// Why a thinking run refuses a command.
+/// The reason why a thinking run refuses a command.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The stage before this one is not completed.
     #[error("cannot start '{}': dependency '{}' not completed", stage.name(), dependency.name())]
     DependencyNotCompleted {
-        /// Wanted stage.
+        /// The stage to start.
         stage: Stage,
-        /// The one before.
+        /// The stage that must be completed first.
         dependency: Stage,
     },
     /// Files that must exist do not.
@@ -30,121 +30,121 @@ pub enum Refusal {
     OutputsMissing {
         /// The stage that should have made them.
         stage: Stage,
-        /// What is missing.
+        /// Paths of the missing files.
         missing: Vec<String>,
     },
-    /// A stage that may leave any files left none.
+    /// The stage has no output, but needs at least one.
     #[error("'{}' lacks required outputs: at least one output", stage.name())]
     NoOutput {
-        /// The stage.
+        /// The stage without output.
         stage: Stage,
     },
-    /// The stage is being worked on already.
+    /// The stage is already in progress.
     #[error("stage '{}' is already in progress", stage.name())]
     AlreadyInProgress {
-        /// Which.
+        /// The stage to start.
         stage: Stage,
     },
-    /// The stage is done.
+    /// The stage is already completed.
     #[error("stage '{}' is already completed", stage.name())]
     AlreadyCompleted {
-        /// Which.
+        /// The stage to start.
         stage: Stage,
     },
-    /// The stage is not being worked on.
+    /// The stage is not in progress.
     #[error("stage '{}' is not in progress, it is {status}; current stage is '{}'", stage.name(), current.name())]
     NotInProgress {
-        /// Which.
+        /// The stage of the command.
         stage: Stage,
-        /// Where it stands.
+        /// Its current status.
         status: &'static str,
         /// The stage to work on.
         current: Stage,
-        /// What goes on there.
+        /// The next action on that stage.
         way: Way,
     },
-    /// Every stage is done.
+    /// All stages are completed.
     #[error("stage '{}' is not in progress: all stages are completed", stage.name())]
     AllCompleted {
-        /// Which.
+        /// The stage of the command.
         stage: Stage,
     },
-    /// All tries are used up.
+    /// The stage failed as often as it may.
     #[error("stage '{}' failed {RETRIES_MAX} times; a person has to decide", stage.name())]
     RetriesExhausted {
-        /// Which.
+        /// The stage to start.
         stage: Stage,
     },
-    /// An agent asked for a person's move.
+    /// The command is reserved for a person, but an agent gave it.
     #[error("only a person may override stage '{}'", stage.name())]
     NeedsPerson {
-        /// Which.
+        /// The stage to override.
         stage: Stage,
     },
-    /// An override that nothing calls for.
+    /// The stage needs no override.
     #[error("stage '{}' needs no override; it is {status}", stage.name())]
     OverrideNotNeeded {
-        /// Which.
+        /// The stage to override.
         stage: Stage,
-        /// Where it stands.
+        /// Its current status.
         status: &'static str,
     },
-    /// A reason, code or message that says nothing.
+    /// A required text is empty.
     #[error("{what} must not be empty")]
     Empty {
-        /// Which text.
+        /// The name of the text.
         what: &'static str,
     },
-    /// An output outside the task folder.
+    /// An output is outside the task folder.
     #[error("output '{path}' is not a path inside the task folder")]
     PathEscapes {
-        /// The path.
+        /// Path of the output.
         path: String,
     },
     /// A configured threshold is not met.
     #[error("'{}' is below its quality thresholds: {}", stage.name(), listed(checks))]
     BelowThreshold {
-        /// Which.
+        /// The stage to complete.
         stage: Stage,
-        /// Which, with what was measured.
+        /// The failed checks, with the measured values.
         checks: Vec<Check>,
     },
-    /// A core value or metric nobody knows.
+    /// The core value or metric is unknown.
     #[error("unknown {what} '{name}'; known are {}", known.join(", "))]
     UnknownName {
-        /// Core value or metric.
+        /// The kind, core value or metric.
         what: &'static str,
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// What is known.
+        /// The known names.
         known: Vec<String>,
     },
     /// A number outside its range.
     #[error("{name} is {value}, but must be between 0 and {max}")]
     OutOfRange {
-        /// Of what.
+        /// Name of the number.
         name: String,
-        /// The number.
+        /// The refused number.
         value: f64,
-        /// The largest allowed.
+        /// The largest allowed number.
         max: f64,
     },
-    /// A target that nothing can be measured against.
+    /// The target is not above 0, or so small that the ratio is not finite.
     #[error("target of '{metric}' must be above 0, and not next to nothing")]
     BadTarget {
-        /// Of what.
+        /// Name of the metric.
         metric: String,
     },
-    /// That task's lessons are here already.
+    /// The lessons of that task were applied before.
     #[error("feedback of '{task_id}' was already applied")]
     AlreadyApplied {
-        /// The task.
+        /// Id of the task.
         task_id: String,
     },
-    /// That task has nothing to teach yet.
+    /// The task has recorded no lessons.
     #[error("'{task_id}' has recorded no lessons")]
     NoLessons {
-        /// The task.
+        /// Id of the task.
         task_id: String,
     },
 }

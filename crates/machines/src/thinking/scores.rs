@@ -1,6 +1,6 @@
 //! Scores against the core values, and quality metrics.
 
-/// Weight of each core value. The default is practicality 0.4, trust 0.3, innovation 0.3.
+/// The weight of each core value. The default is practicality 0.4, trust 0.3, innovation 0.3.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights(pub Vec<(String, f64)>);
 
@@ -19,7 +19,7 @@ impl Default for Weights {
 pub struct Score {
     /// Name of the value.
     pub name: String,
-    /// 0 to 10; `None` until scored.
+    /// The score from 0 to 10; `None` until scored.
     pub value: Option<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Default for Evaluation {
 }
 
 impl Evaluation {
-    /// The score of a value, if it has one.
+    /// Returns the score of a value, if it has one.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.scores
             .iter()
@@ -61,7 +61,8 @@ impl Evaluation {
         }
     }
 
-    /// The weighted score, rounded to two decimals; `None` while a weighted value lacks its score.
+    /// Computes the weighted score, rounded to two decimals; `None` while a weighted value lacks
+    /// its score.
     pub fn weighted_score(&self, weights: &Weights) -> Option<f64> {
         let mut sum = 0.0;
         for (name, weight) in &weights.0 {
@@ -75,11 +76,11 @@ named! {
     /// The quality metrics a thinking run knows, each from 0 to 1.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Metric {
-        /// Is everything there?
+        /// Everything that is needed is there.
         Completeness = "completeness",
-        /// Does it contradict itself?
+        /// The result does not contradict itself.
         Consistency = "consistency",
-        /// Does it serve the core values?
+        /// The result serves the core values.
         AlignmentWithValues = "alignment_with_values",
     }
 }
@@ -89,7 +90,7 @@ named! {
 pub struct Metrics(pub [Option<f64>; 3]);
 
 impl Metrics {
-    /// The value of a metric.
+    /// Returns the value of a metric.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0[metric as usize]
     }

@@ -1,4 +1,4 @@
-//! The moves of a thinking run.
+//! The transition rules of thinking runs.
 
 use super::{
     AppliedLesson, Check, Command, Effect, Execution, Lesson, Metric, RETRIES_MAX, Refusal, Run,
@@ -6,13 +6,13 @@ use super::{
 };
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
 
-/// The rules of thinking runs.
+/// The state machine of thinking runs.
 #[derive(Debug, Clone, Copy)]
 pub struct ThinkingMachine;
 
 /// The highest score of a core value.
 const SCORE_MAX: f64 = 10.0;
-/// What the selection must leave.
+/// The file that the selection must leave.
 const SELECTED: &str = "thinking/selection/selected.json";
 /// The highest value of a metric.
 const METRIC_MAX: f64 = 1.0;
@@ -79,7 +79,7 @@ impl Machine for ThinkingMachine {
                 Status::Failed => return vec![Advice::on("start", stage.name())],
             }
         }
-        // The stages are done; what is left is to judge the work, each way once.
+        // All stages are completed; the work is left to be judged, in each way once.
         let judged = [
             ("evaluate", run.evaluation.weighted.is_some()),
             ("quality", run.metrics.0.iter().all(Option::is_some)),
@@ -246,12 +246,12 @@ fn record(run: &Run, execution: Execution) -> Outcome {
     if metric.trim().is_empty() {
         return Err(Refusal::Empty { what: "metric" });
     }
-    // NaN is neither above nor below: it has to be refused by name.
+    // NaN is neither above nor below, so it is refused explicitly.
     if !target.is_finite() || target <= 0.0 {
         return Err(Refusal::BadTarget { metric });
     }
     in_range(&metric, actual, f64::MAX)?;
-    // Two numbers that are fine may have no quotient.
+    // The quotient of two finite numbers may be infinite.
     let achieved = (actual / target * 100.0).round() / 100.0;
     if !achieved.is_finite() {
         return Err(Refusal::BadTarget { metric });
@@ -271,7 +271,7 @@ fn record(run: &Run, execution: Execution) -> Outcome {
     lessons.extend(improvements.iter().cloned());
     feedback.learnings.extend(learnings);
     feedback.improvements.extend(improvements);
-    // A measurement that taught nothing is no lesson, and says nothing about where lessons apply.
+    // A measurement without learnings is no lesson, and its stages apply to nothing.
     if !lessons.is_empty() {
         feedback.for_next_tasks.push(Lesson {
             learnings: lessons,
@@ -292,7 +292,7 @@ fn apply(run: &Run, lesson: AppliedLesson) -> Outcome {
             task_id: lesson.task_id,
         });
     }
-    // Taken over once per task: nothing must not take the place of what is learnt later.
+    // Lessons are applied once per task: an empty set now would block those recorded later.
     if lesson.learnings.is_empty() {
         return Err(Refusal::NoLessons {
             task_id: lesson.task_id,
@@ -331,7 +331,7 @@ fn in_progress(run: &Run, stage: Stage) -> Result<(), Refusal> {
 fn end_try(state: &mut super::StageState, at: Timestamp) {
     // A clock that was set back must not make a try end before it began.
     state.completed_at = Some(state.started_at.map_or(at, |started| at.max(started)));
-    // A hand-made file may lack the start; then there is no duration to tell.
+    // A hand-written file may lack the start; then the duration is unknown.
     state.duration_minutes = state
         .started_at
         .map(|started| at.seconds_since(started) / 60);
@@ -349,7 +349,7 @@ fn merge_outputs(outputs: &mut Vec<String>, more: &[String]) -> Result<(), Refus
     Ok(())
 }
 
-/// A relative path that stays inside the folder whatever the folder is.
+/// True for a relative path that stays inside any folder.
 fn inside(path: &str) -> bool {
     !path.trim().is_empty()
         && !path.starts_with('/')
@@ -357,7 +357,7 @@ fn inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
-/// Records the required files that are there and that nobody named.
+/// Adds required files that exist but were not recorded.
 fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
     match stage {
         Stage::Planning | Stage::Reflection => {}
@@ -374,7 +374,7 @@ fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
     }
 }
 
-/// Refuses unless every recorded output, and what the stage requires, was seen on disk.
+/// Refuses unless every recorded output, and what the stage requires, exists on disk.
 fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal> {
     let mut missing: Vec<String> = outputs
         .iter()
@@ -407,7 +407,7 @@ fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal>
     }
 }
 
-/// A draft: `drafts/draft_v` and anything, ending in `.md`.
+/// True for a draft: `drafts/draft_v` and anything, ending in `.md`.
 pub(super) fn is_draft(path: &str) -> bool {
     path.strip_prefix("drafts/draft_v").is_some_and(|rest| {
         rest.len() > ".md".len() && rest.ends_with(".md") && !rest.contains('/')

@@ -45,7 +45,8 @@ fn fail(stage: Stage) -> Command {
     }
 }
 
-/// Runs commands ten minutes apart; the outcome of the last one is returned with the state before it.
+/// Runs commands ten minutes apart; the outcome of the last one is returned with the state before
+/// it.
 fn play(commands: Vec<Command>) -> Result<Run, Refusal> {
     let mut run = Run::new();
     for (tick, command) in commands.into_iter().enumerate() {
