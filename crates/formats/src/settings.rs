@@ -181,7 +181,7 @@ pub struct Notify {
     pub slack: Option<String>,
     /// Full address of an ntfy topic.
     pub ntfy: Option<String>,
-    /// Address of the server that ntfy buttons call to answer. The ntfy relay sees them.
+    /// Address of the server that ntfy buttons call to answer. The ntfy relay sees these buttons.
     pub ntfy_actions: Option<String>,
     /// True for desktop notifications on the machine that serves.
     pub desktop: bool,
