@@ -1,6 +1,8 @@
-//! `.checkpoints/checkpoint_TIME.json` in a task's workspace: everything needed to take the work up again elsewhere.
+//! Format of `.checkpoints/checkpoint_TIME.json` in a task's workspace: everything needed to resume
+//! the work elsewhere.
 //!
-//! Of environment variables it holds names only. Values stay in the store; one found in a file is never kept, nor told.
+//! It holds only the names of environment variables. Values stay in the store; a value found in a
+//! file is neither kept nor shown.
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
@@ -12,16 +14,16 @@ use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
 use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
-/// The folder of the files, in the workspace.
+/// Name of the checkpoint folder in the workspace.
 pub const FOLDER_NAME: &str = ".checkpoints";
-/// Checkpoints a workspace keeps, the newest.
+/// Checkpoints kept per workspace; older ones are removed.
 pub const KEPT_MAX: usize = 10;
-/// Size of one file.
+/// Size limit of one file in bytes.
 pub const FILE_BYTES_MAX: usize = 50 * 1024 * 1024;
 
-/// Who asks for a checkpoint.
+/// Values of `createdBy`: the requesters of a checkpoint.
 pub const CREATORS: [&str; 3] = ["auto", "user", "system"];
-/// Why one is saved.
+/// Values of `reason`: the occasions for saving a checkpoint.
 pub const REASONS: [&str; 10] = [
     "interval",
     "rate_limit",
@@ -34,101 +36,101 @@ pub const REASONS: [&str; 10] = [
     "failed",
     "manual",
 ];
-/// Who speaks in a conversation.
+/// Values of `role`: the speakers of a conversation.
 pub const ROLES: [&str; 3] = ["user", "assistant", "system"];
 
-/// The format of a checkpoint.
+/// The state format of checkpoint files.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointFile;
 
-/// A checkpoint.
+/// A saved state of a task, its agent and their conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// Its id, `cp_…`.
+    /// The checkpoint's id, `cp_…`.
     pub id: String,
-    /// The task it belongs to.
+    /// Id of the task it belongs to.
     pub task_id: String,
-    /// When it was saved.
+    /// Time at which it was saved.
     pub created_at: Timestamp,
-    /// Who asked, one of [`CREATORS`].
+    /// The requester, one of [`CREATORS`].
     pub created_by: &'static str,
-    /// Why, one of [`REASONS`].
+    /// The occasion, one of [`REASONS`].
     pub reason: &'static str,
-    /// Where the task stood.
+    /// Status of the task at that time.
     pub task_status: TaskStatus,
-    /// The task's type.
+    /// Type of the task.
     pub task_type: String,
-    /// The task's phase.
+    /// Current phase of the task.
     pub task_phase: Option<u32>,
-    /// How far the task had come, 0 to 100.
+    /// Progress of the task in percent, 0 to 100.
     pub progress: u32,
-    /// Where the agent stood.
+    /// Status of the agent at that time.
     pub agent_status: AgentStatus,
-    /// Its process.
+    /// Process id of the agent.
     pub pid: Option<u32>,
-    /// Its phase.
+    /// Current phase of the agent.
     pub agent_phase: Option<u32>,
-    /// Its step.
+    /// Current step of the agent.
     pub current_step: Option<String>,
-    /// Tokens spent.
+    /// Tokens spent so far.
     pub tokens_used: u64,
-    /// What it waited for.
+    /// The kind of input that the agent waited for.
     pub blocked_by: Option<BlockedBy>,
-    /// What was said, the oldest first.
+    /// The conversation, oldest message first.
     pub messages: Vec<Message>,
-    /// Names of environment variables that were set.
+    /// Names of the environment variables that were set.
     pub variables: Vec<String>,
     /// Dependencies that were provided.
     pub dependencies: Vec<Provided>,
-    /// The workspace folder.
+    /// Path of the workspace folder.
     pub workspace: String,
-    /// Files made, relative to it.
+    /// Files that were made, relative to the workspace.
     pub deliverables: Vec<String>,
-    /// When a file in it last changed.
+    /// Time of the last change to a file in the workspace.
     pub last_modified: Option<Timestamp>,
-    /// Dependencies still asked for, as the agent asked.
+    /// Unanswered dependency requests, as the agent wrote them.
     pub pending_dependencies: Vec<Value>,
-    /// Questions still open, as the agent asked.
+    /// Unanswered questions, as the agent wrote them.
     pub pending_questions: Vec<Value>,
-    /// Phases that were completed.
+    /// Numbers of the completed phases.
     pub completed_phases: Vec<u32>,
-    /// The client's own session, to be resumed.
+    /// The client's own session id, for resuming.
     pub session_id: Option<String>,
     /// The hidden git ref that holds the code.
     pub code_ref: Option<String>,
 }
 
-/// Something said.
+/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// By whom, one of [`ROLES`].
+    /// The speaker, one of [`ROLES`].
     pub role: &'static str,
-    /// What.
+    /// Text of the message.
     pub content: String,
-    /// When.
+    /// Time of the message.
     pub at: Timestamp,
-    /// Phase, step and sort of the message, where known.
+    /// Phase, step and kind of the message, if known.
     pub metadata: Option<Value>,
 }
 
 /// A dependency that was provided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provided {
-    /// What sort of thing.
+    /// Kind of the dependency.
     pub kind: String,
-    /// Its name.
+    /// Name of the dependency.
     pub name: String,
-    /// When.
+    /// Time at which it was provided.
     pub at: Timestamp,
 }
 
-/// The name of the file of a checkpoint saved at that time.
+/// Returns the file name of a checkpoint saved at that time.
 pub fn file_name(created_at: Timestamp) -> String {
     let stamp = utc(created_at).replace([':', '.'], "-");
     format!("checkpoint_{stamp}.json")
 }
 
-/// A new file.
+/// Returns the document of a new checkpoint file.
 pub fn new_document(checkpoint: &Checkpoint) -> JsonDocument {
     let mut value = json!({});
     CheckpointFile::write(checkpoint, &mut value, checkpoint.created_at);
@@ -151,7 +153,7 @@ impl StateFormat for CheckpointFile {
         Ok(reading.end(checkpoint))
     }
 
-    /// A checkpoint is written once and has only the time it was saved; `_at` is not used.
+    /// Writes the checkpoint. `_at` is unused: the file has only the time at which it was saved.
     fn write(checkpoint: &Checkpoint, value: &mut Value, _at: Timestamp) {
         write_checkpoint(checkpoint, value);
     }
@@ -296,7 +298,7 @@ fn read_variables(reading: &mut Reading<'_>) -> Vec<String> {
     map.keys().cloned().collect()
 }
 
-/// Another writer may put the sealed value here; nobody can read it, and it need not go.
+/// True for a sealed value of another writer. It is unreadable, so it need not be removed.
 fn is_sealed(value: &Value) -> bool {
     value
         .as_str()

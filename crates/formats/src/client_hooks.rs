@@ -1,33 +1,38 @@
-//! The hooks in an agent client's settings: ours put in and taken out, everything else left alone.
+//! Installs our hooks into an agent client's settings and removes them; everything else is left
+//! alone.
 //!
-//! Claude Code (`.claude/settings.json`), Codex (`.codex/hooks.json`) and Gemini (`.gemini/settings.json`) share one layout:
-//! events, each with a list of groups, each with a matcher and a list of handlers. Gemini has names of its own for the events.
-//! OpenCode has no such settings but plugins, of which we write a whole one.
+//! Claude Code (`.claude/settings.json`), Codex (`.codex/hooks.json`) and Gemini
+//! (`.gemini/settings.json`) share one layout: events, each with a list of groups, each with a
+//! matcher and a list of handlers. Gemini has its own names for the events. OpenCode has plugins
+//! instead, of which we write a whole one.
 //!
-//! Files that a project commits work wherever they are checked out: they find the program in the clone's own launcher or by
-//! its name, and where there is none they say so and let the call go on. A path of this machine stands only in settings that
-//! a client keeps for one person, and there a gate that cannot be asked holds the tool.
+//! Files committed to a project work wherever they are checked out: they find the program by the
+//! clone's own launcher or on `PATH`. Without the program they print a notice and let the call
+//! continue. Only settings that a client keeps for one person contain a path of this machine; there
+//! a gate that cannot be asked blocks the tool.
 
 use serde_json::{Map, Value, json};
 
-/// The program behind our handlers.
+/// Name of the program that our handlers call.
 pub const PROGRAM: &str = "bowline-shim";
-/// A small script in git's own folder of a clone: there a committed hook finds the program of this machine.
+/// Name of a small script in a clone's `.git` folder, by which a committed hook finds the program
+/// of this machine.
 pub const LAUNCHER: &str = "bowline-shim";
-/// Says that a hook was registered by a file of the project; the client's name follows. Older files name none.
+/// Option that marks a hook registered by a file of the project; the client's name follows. Older
+/// files name none.
 pub const SHARED: &str = "--shared";
-/// Says that a hook was registered by our plugin.
+/// Option that marks a hook registered by our plugin.
 pub const PLUGIN: &str = "--plugin";
-/// What is said where there is no Bowline.
+/// Notice that is printed where Bowline is not installed.
 const ABSENT: &str =
     "bowline-shim is not on PATH: no gate is asked. Install Bowline, or go on without it.";
-/// Seconds a client waits for the gate before it goes on without it.
+/// Seconds a client waits for the gate before it continues without it.
 const TIMEOUT_SECONDS: u32 = 10;
 
-/// Where Claude Code keeps what is one person's.
+/// Claude Code's settings file for one person.
 pub const PERSONAL: &str = ".claude/settings.local.json";
 
-/// Files of a workspace by which a client asks our hooks, or can be told not to.
+/// Files of a workspace that enable or disable our hooks in a client.
 pub const GUARDS: &[&str] = &[
     ".claude/settings.json",
     PERSONAL,
@@ -37,7 +42,7 @@ pub const GUARDS: &[&str] = &[
     ".opencode/plugins/bowline.js",
 ];
 
-/// Files of a project in which the client of a name finds hooks.
+/// Returns the project files in which the named client finds hooks.
 pub fn settings_of(client: &str) -> &'static [&'static str] {
     match client {
         "claude" => &[PERSONAL, ".claude/settings.json"],
@@ -46,12 +51,12 @@ pub fn settings_of(client: &str) -> &'static [&'static str] {
     }
 }
 
-/// How a hook reaches the program.
+/// The way in which a hook finds the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach<'p> {
-    /// By its path on this machine.
+    /// By its absolute path on this machine.
     Path(&'p str),
-    /// Wherever the file is checked out, by the client of this name.
+    /// By launcher or `PATH`, wherever the file is checked out; holds the client's name.
     Anywhere(&'p str),
 }
 
@@ -61,7 +66,7 @@ impl Reach<'_> {
             Reach::Path(program) => return format!("{} hook", quoted(program)),
             Reach::Anywhere(client) => client,
         };
-        // One client shows a person nothing of it, so the model is told as well.
+        // Some clients show a person nothing of it, so the model gets the notice as well.
         let script = if event == "SessionStart" {
             let told = json!({"hookEventName": event, "additionalContext": ABSENT});
             let told = json!({"systemMessage": ABSENT, "hookSpecificOutput": told});
@@ -77,7 +82,7 @@ impl Reach<'_> {
     }
 }
 
-/// The launcher of a clone.
+/// Returns the launcher script of a clone.
 pub fn launcher(program: &str) -> String {
     format!(
         "#!/bin/sh\n# Put in by 'bowline init', taken out by 'bowline init --uninstall'.\nexec {} \"$@\"\n",
@@ -85,17 +90,18 @@ pub fn launcher(program: &str) -> String {
     )
 }
 
-/// A client's names for things in the shared layout.
+/// The two variants of the shared layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Claude Code and Codex.
+    /// Names used by Claude Code and Codex.
     Claude,
-    /// Gemini.
+    /// Names used by Gemini.
     Gemini,
 }
 
 impl Dialect {
-    /// The events we listen to, and which tools for those that are about tools. The first is the one that can deny.
+    /// Returns the events we subscribe to, with a tool matcher for tool events. The first one can
+    /// deny.
     const fn events(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
             Dialect::Claude => &[
@@ -127,12 +133,12 @@ impl Dialect {
                 let mut handler =
                     json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
                 if event == "PreToolUse" && matches!(reach, Reach::Path(_)) {
-                    // A client new enough to know this word holds the tool when the gate cannot be asked.
+                    // Clients that know this key block the tool when the gate cannot be asked.
                     handler["onFailure"] = json!("block");
                 }
                 handler
             }
-            // This one counts in milliseconds.
+            // Gemini counts in milliseconds.
             Dialect::Gemini => {
                 let timeout = TIMEOUT_SECONDS * 1000;
                 json!({"name": "bowline", "type": "command", "command": command, "timeout": timeout})
@@ -141,17 +147,17 @@ impl Dialect {
     }
 }
 
-/// Why our hooks cannot be put into a settings file.
+/// Error for a settings file of unexpected shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place} should be {wanted}")]
 pub struct Unexpected {
-    /// Where.
+    /// The offending place in the file.
     pub place: String,
-    /// What was expected there.
+    /// The shape that was expected there.
     pub wanted: &'static str,
 }
 
-/// The settings with our hooks in them. Older ones of ours are replaced.
+/// Returns the settings with our hooks. Older entries of ours are replaced.
 pub fn installed(
     settings: &Value,
     reach: Reach<'_>,
@@ -174,7 +180,7 @@ pub fn installed(
     Ok(settings)
 }
 
-/// The settings without our hooks, and without the empty lists they would leave.
+/// Returns the settings without our hooks and without the empty lists they would leave.
 pub fn removed(settings: &Value) -> Result<Value, Unexpected> {
     let mut settings = settings.clone();
     let root = object(&mut settings, "the file")?;
@@ -208,7 +214,7 @@ pub fn removed(settings: &Value) -> Result<Value, Unexpected> {
     Ok(settings)
 }
 
-/// Whether settings ask our program before every tool.
+/// True if the settings call our program before every tool.
 pub fn asks(settings: &str) -> bool {
     let Ok(settings) = serde_json::from_str::<Value>(settings) else {
         return false;
@@ -221,7 +227,7 @@ pub fn asks(settings: &str) -> bool {
     handlers.flatten().any(is_ours)
 }
 
-/// A handler that calls our program, wherever it is.
+/// True for a handler that calls our program, by any path.
 fn is_ours(handler: &Value) -> bool {
     let command = handler.get("command").and_then(Value::as_str);
     let shared = format!(" hook {SHARED}");
@@ -235,11 +241,11 @@ fn is_ours(handler: &Value) -> bool {
     program == PROGRAM || program.ends_with(&format!("/{PROGRAM}"))
 }
 
-/// How a plugin of ours begins.
+/// First line of our OpenCode plugin, by which it is recognised.
 const PLUGIN_BEGIN: &str = "// bowline: asks the gate of a develop run before every tool";
 
-/// A plugin for OpenCode. Where there is no program it says so once and lets calls go on; what cannot be asked otherwise is
-/// denied.
+/// Returns our plugin for OpenCode. Without the program it prints one notice and lets calls
+/// continue; any other failure to ask denies the call.
 pub fn plugin() -> String {
     let timeout = TIMEOUT_SECONDS * 1000;
     format!(
@@ -281,12 +287,12 @@ export const Bowline = async ({{ directory }}) => ({{
     )
 }
 
-/// Whether a plugin is ours.
+/// True if the plugin file is ours.
 pub fn is_our_plugin(text: &[u8]) -> bool {
     text.starts_with(PLUGIN_BEGIN.as_bytes())
 }
 
-/// One word as a shell reads it. Letters of every script stand as they are, for people read it, too.
+/// Quotes one word for a shell. Letters of every script stay readable.
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {

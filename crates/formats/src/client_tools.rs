@@ -1,21 +1,22 @@
-//! The entry by which an agent client starts our tools (MCP): put into its settings and taken out, everything else left alone.
+//! Installs our MCP server into an agent client's settings and removes it; everything else is left
+//! alone.
 //!
-//! The program is named, not its path: these files are shared by those who work on a project, and it is elsewhere on each
-//! machine. Where it is missing a client says so and goes on without.
+//! The entry names the program, not its path: these files are shared by all who work on a project,
+//! and paths differ between machines. A client without the program reports that and continues.
 
 use serde_json::{Map, Value, json};
 
-/// The name of our entry.
+/// Name of our entry and of the program it starts.
 pub const NAME: &str = "bowline";
 
-/// How a client writes it.
+/// The layouts of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// Claude Code (`.mcp.json`).
+    /// Layout of Claude Code (`.mcp.json`).
     Servers,
-    /// Gemini (`.gemini/settings.json`).
+    /// Layout of Gemini (`.gemini/settings.json`).
     Gemini,
-    /// OpenCode (`opencode.json`).
+    /// Layout of OpenCode (`opencode.json`).
     Opencode,
 }
 
@@ -43,17 +44,17 @@ impl Entry {
         }
     }
 
-    /// Whether we wrote this, now or in an earlier version.
+    /// True if this version or an earlier one wrote the entry.
     fn is_ours(self, found: &Value) -> bool {
         *found == self.value() || self == Entry::Gemini && *found == Entry::Servers.value()
     }
 }
 
-/// Gemini keeps from servers what is named like a secret, unless it is told to hand it on. These are paths.
+/// Gemini withholds variables with names like a secret's unless they are listed. These hold paths.
 const GEMINI_VARIABLES: [&str; 2] = ["BOWLINE_TOKEN_FILE", "BOWLINE_AGENT_TOKEN_FILE"];
 
-/// The settings with our entry, as it is now. One of that name that we did not write is somebody's own, and stays; so do
-/// settings that are no object, or whose list of servers is none.
+/// Returns the settings with our current entry. An entry of that name that we did not write stays;
+/// so do settings, or a list of servers, that are not an object.
 pub fn installed(settings: &Value, entry: Entry) -> Value {
     let mut settings = settings.clone();
     if let Some(root) = settings.as_object_mut() {
@@ -67,7 +68,8 @@ pub fn installed(settings: &Value, entry: Entry) -> Value {
     settings
 }
 
-/// The settings without our entry, and without the empty list it would leave. One that somebody changed is theirs.
+/// Returns the settings without our entry and without the empty list it would leave. An entry that
+/// was edited by hand stays.
 pub fn removed(settings: &Value, entry: Entry) -> Value {
     let mut settings = settings.clone();
     let Some(root) = settings.as_object_mut() else {
@@ -86,33 +88,34 @@ pub fn removed(settings: &Value, entry: Entry) -> Value {
     settings
 }
 
-/// Whether settings have an entry of our name that we did not write.
+/// True if the settings have an entry of our name that we did not write.
 pub fn is_theirs(settings: &Value, entry: Entry) -> bool {
     let found = settings.get(entry.key()).and_then(|it| it.get(NAME));
     found.is_some_and(|found| !entry.is_ours(found))
 }
 
-/// Codex keeps its servers in TOML (`.codex/config.toml`). A table of its own can stand behind whatever there is.
+/// Codex keeps its servers in TOML (`.codex/config.toml`). A separate table can be appended to any
+/// file.
 const CODEX: &str = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\n";
-/// It starts them with few variables: those by which state and the task in hand are found have to be named. The table of an
-/// earlier version ends before this.
+/// Codex passes few variables to servers: those that locate the state and the current task must be
+/// listed. The table of an earlier version ends before this.
 const CODEX_VARIABLES: &str = "env_vars = [\"XDG_STATE_HOME\", \"XDG_CONFIG_HOME\", \"BOWLINE_WORKSPACE\", \"BOWLINE_URL\", \
                                \"BOWLINE_TOKEN_FILE\", \"BOWLINE_TASK_ID\", \"BOWLINE_AGENT_TOKEN_FILE\", \
                                \"BOWLINE_RELAY\"]\n";
 
-/// It has a person approve tools that change something, and its `exec`, which asks nobody, refuses them. Ours are held by the
-/// rules of the run. A mode that a person has set stays.
+/// Codex asks a person to approve tools that change something, and `codex exec` refuses them. Ours
+/// are guarded by the rules of the run. A mode that a person has set stays.
 const CODEX_APPROVAL: &str = "default_tools_approval_mode = \"approve\"\n";
 
-/// What stands under our name in the settings of Codex.
+/// Our entry as it is found in the settings of Codex.
 enum Found {
     Nothing,
-    /// It starts our program as we do; a person may have set more.
+    /// It starts our program as we do; a person may have added options.
     Ours {
         /// Lines that earlier versions did not write.
         missing: String,
     },
-    /// Another command, or no TOML.
+    /// It has another command, or the file is not TOML.
     Theirs,
 }
 
@@ -139,8 +142,8 @@ fn found(text: &str) -> Found {
     }
 }
 
-/// The text with our table: at its end where there is none, and completed where an earlier version wrote it. `None` where
-/// that cannot be done without changing what is somebody's own.
+/// Returns the text with our table: appended if absent, completed if an earlier version wrote it.
+/// `None` if that would change a person's own entry.
 pub fn codex_installed(text: &str) -> Option<String> {
     let after = match found(text) {
         Found::Theirs => return None,
@@ -157,8 +160,8 @@ pub fn codex_installed(text: &str) -> Option<String> {
     matches!(found(&after), Found::Ours { missing } if missing.is_empty()).then_some(after)
 }
 
-/// The text without our table, as it was before; what a person has set in it goes with it. `None` where an entry of our name
-/// is left.
+/// Returns the text without our table and the options added to it. `None` if an entry of our name
+/// would remain.
 pub fn codex_removed(text: &str) -> Option<String> {
     match found(text) {
         Found::Theirs => return None,
@@ -172,21 +175,21 @@ pub fn codex_removed(text: &str) -> Option<String> {
         .take_while(|it| !it.starts_with('['))
     {
         at += line.len();
-        // What is said before the next table belongs to that one.
+        // Comments before the next table belong to that table.
         if !line.trim().is_empty() && !line.starts_with('#') {
             end = at;
         }
     }
     let after = &rest[end..];
     let after = match before.strip_suffix("\n\n") {
-        // Whether the line before had an end of its own cannot be told; text files do.
+        // The missing newline of the line before cannot be restored; text files end with one.
         Some(kept) => format!("{kept}\n{after}"),
         None => format!("{before}{after}"),
     };
     matches!(found(&after), Found::Nothing).then_some(after)
 }
 
-/// Whether settings have nothing but an empty object.
+/// True if the settings are an empty object.
 pub fn is_empty(settings: &Value) -> bool {
     settings.as_object().is_some_and(Map::is_empty)
 }

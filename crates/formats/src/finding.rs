@@ -1,4 +1,4 @@
-//! What a tolerant reader has to say about a file: where, how bad, and how it would be repaired.
+//! Findings of a tolerant reader: place, severity, message and repair.
 
 use crate::json::JsonDocument;
 use bowline_machines::named;
@@ -7,12 +7,12 @@ use bowline_words::message::{Found, Repair};
 use serde_json::Value;
 
 named! {
-    /// How bad a finding is.
+    /// Severity of a finding, in rising order.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Severity {
         /// Worth knowing; nothing is wrong.
         Note = "note",
-        /// Tolerated: the meaning is clear.
+        /// Tolerated, because the meaning is clear.
         Warning = "warning",
         /// Wrong: a value had to be replaced or guessed.
         Error = "error",
@@ -23,23 +23,23 @@ named! {
     }
 }
 
-/// One thing found in a file.
+/// One problem found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// Stable, `snake_case`, documented by `bowline explain`.
+    /// Stable code in `snake_case`, documented by `bowline explain`.
     pub code: &'static str,
     /// JSON pointer to the place; empty for the whole file.
     pub pointer: String,
-    /// What is the matter, a sentence fragment.
+    /// Description of the problem, a sentence fragment.
     pub message: Found,
-    /// What a repair does about it; `None` where only a person can.
+    /// Description of the automatic repair; `None` if only a person can repair it.
     pub repair: Option<Repair>,
 }
 
 impl Finding {
-    /// The finding as JSON, with line and column where the document is at hand.
+    /// Returns the finding as JSON, with line and column if the document is given.
     pub fn to_json(&self, document: Option<&JsonDocument>) -> Value {
         let mut value = serde_json::json!({
             "severity": self.severity.name(),
@@ -57,19 +57,19 @@ impl Finding {
     }
 }
 
-/// A file read as some kind: what it says, what is odd about it, and what it would say repaired.
+/// The result of reading a file: its state, its findings, and its repaired value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read<S> {
-    /// The typed state.
+    /// The typed state of the file.
     pub state: S,
-    /// Everything found, in the order of the file.
+    /// All findings, in the order of the file.
     pub findings: Vec<Finding>,
-    /// The document's value with every repairable finding repaired.
+    /// The document's value with every automatic repair applied.
     pub fixed: Value,
 }
 
 impl<S> Read<S> {
-    /// The worst of the findings.
+    /// Returns the highest severity among the findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }

@@ -1,22 +1,22 @@
-//! Patterns of paths: `*` and `?` within a name, `**` across folders.
+//! Path patterns: `*` and `?` within a name, `**` across folders.
 //!
-//! A pattern is matched against the whole path from the root, with `/` between names. One that names a folder means
-//! everything in it.
+//! A pattern is matched against the whole path from the root, with `/` between names. A pattern
+//! that names a folder matches everything in it.
 
-/// Whether a path matches a pattern.
+/// True if the path matches the pattern.
 pub fn matches(pattern: &str, path: &str) -> bool {
     let pattern = names(pattern);
     let path: Vec<&str> = names(path);
-    // A pattern that ends at a folder above the path means all that is in the folder.
+    // A pattern that ends at a parent folder matches everything in it.
     !pattern.is_empty() && (1..=path.len()).any(|end| whole(&pattern, &path[..end]))
 }
 
-/// Whether something below a folder can match a pattern. Says yes where only a look can tell.
+/// True if something below the folder may match the pattern; false only if that is impossible.
 pub fn may_match_below(pattern: &str, folder: &str) -> bool {
     let pattern = names(pattern);
     for (index, name) in names(folder).into_iter().enumerate() {
         match pattern.get(index) {
-            // The pattern names a folder above.
+            // The pattern names a parent folder.
             None => return true,
             Some(&"**") => return true,
             Some(one) if within(one.as_bytes(), name.as_bytes()) => {}
@@ -42,7 +42,8 @@ fn whole(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// One name against one part of a pattern, going back to the last star only: linear in practice, never exponential.
+/// Matches one name against one part of a pattern. It backtracks to the last star only: linear in
+/// practice, never exponential.
 fn within(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -72,7 +73,7 @@ fn within(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
-/// The bytes of the letter that begins with this one.
+/// Returns the length in bytes of the UTF-8 character that begins with this byte.
 fn width(first: u8) -> usize {
     match first {
         0xf0.. => 4,

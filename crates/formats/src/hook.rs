@@ -1,22 +1,23 @@
-//! Messages of agent clients to a hook, and what a hook answers.
+//! Messages of agent clients to a hook, and the hook's responses.
 //!
-//! Claude Code and codex send the same message; gemini, opencode and cursor differ in names. Everything that is not
-//! needed is ignored, and what is missing has a default: clients add fields with every version.
+//! Claude Code and Codex send the same message; Gemini, OpenCode and Cursor differ in names.
+//! Unknown fields are ignored and missing ones have a default: clients add fields with every
+//! version.
 
 use serde_json::{Map, Value, json};
 
-/// What happens in a client.
+/// Hook events of agent clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A tool is about to be used.
     PreToolUse,
     /// A tool was used.
     PostToolUse,
-    /// A conversation begins, goes on, or was cleared or compacted.
+    /// A session starts, is resumed, or was cleared or compacted.
     SessionStart,
-    /// An agent starts another one for a part of its work.
+    /// An agent starts a subagent.
     SubagentStart,
-    /// The conversation is about to be compacted.
+    /// The session is about to be compacted.
     PreCompact,
     /// The agent wants to stop.
     Stop,
@@ -25,7 +26,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// All events.
+    /// All events, in order of declaration.
     pub const ALL: [Event; 7] = [
         Event::PreToolUse,
         Event::PostToolUse,
@@ -36,7 +37,7 @@ impl Event {
         Event::UserPromptSubmit,
     ];
 
-    /// The name on the command line.
+    /// Returns the name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Event::PreToolUse => "pre-tool-use",
@@ -49,7 +50,7 @@ impl Event {
         }
     }
 
-    /// The name in a client's answer.
+    /// Returns the name used in a response to the client.
     pub const fn outward(self) -> &'static str {
         match self {
             Event::PreToolUse => "PreToolUse",
@@ -62,7 +63,7 @@ impl Event {
         }
     }
 
-    /// The event with that name, as any client spells it.
+    /// Parses the event's name in the spelling of any client.
     pub fn from_name(name: &str) -> Option<Event> {
         let plain: String = name
             .chars()
@@ -88,38 +89,38 @@ impl Event {
     }
 }
 
-/// One message.
+/// One message of a client to a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookMessage {
-    /// What happens; `None` when the message names an event that is not known.
+    /// The event; `None` if its name is unknown.
     pub event: Option<Event>,
-    /// The folder of the session.
+    /// Working folder of the session.
     pub cwd: Option<String>,
-    /// The tool's name.
+    /// Name of the tool; empty if there is none.
     pub tool: String,
-    /// What it is given; nothing where that cannot be read.
+    /// Input of the tool; empty if it cannot be read.
     pub input: Map<String, Value>,
-    /// Why a session starts: startup, resume, clear, compact.
+    /// Trigger of a session start: startup, resume, clear, compact.
     pub source: String,
-    /// The agent goes on because a hook told it to.
+    /// True if the agent continues because a hook kept it from stopping.
     pub stop_hook_active: bool,
-    /// The session, for a count that ends with it.
+    /// Id of the session, for counters that reset with it.
     pub session_id: String,
 }
 
-/// Why a message cannot be used.
+/// Reasons why a message cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// It is not JSON.
+    /// The message is not JSON.
     #[error("the client's message is not JSON")]
     NotJson(#[source] serde_json::Error),
-    /// It is JSON, but no object.
+    /// The message is JSON but not an object.
     #[error("the client's message is no object")]
     NotAnObject,
 }
 
 impl HookMessage {
-    /// Reads a message.
+    /// Parses the JSON message of any supported client.
     pub fn read(bytes: &[u8]) -> Result<HookMessage, HookError> {
         let value: Value = serde_json::from_slice(bytes).map_err(HookError::NotJson)?;
         let Value::Object(map) = value else {
@@ -133,7 +134,7 @@ impl HookMessage {
             .find_map(|key| map.get(*key)?.as_object());
         let (tool, input) = match input {
             Some(input) => (tool, input.clone()),
-            // A client with an event per tool has the fields at the top.
+            // Clients with an event per tool have the fields at the top level.
             None if tool.is_empty() && map.contains_key("command") => ("shell".into(), map.clone()),
             None => (tool, Map::new()),
         };
@@ -152,7 +153,7 @@ impl HookMessage {
     }
 }
 
-/// The first of some fields that is a text with anything in it.
+/// Returns the first of the given fields that is a non-empty text.
 pub fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     keys.iter()
         .find_map(|key| map.get(*key)?.as_str())
@@ -160,24 +161,24 @@ pub fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// What a hook says to its client.
+/// The response of a hook to its client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// For the client; JSON or nothing.
+    /// Output for the client: JSON or nothing.
     pub stdout: String,
-    /// For the agent, when it is denied.
+    /// Message for the agent if the call is denied.
     pub stderr: String,
-    /// 0 goes on, 2 denies.
+    /// Exit code: 0 continues, 2 denies.
     pub code: u8,
 }
 
 impl Answer {
-    /// Goes on without a word.
+    /// Returns an empty response: the call continues.
     pub fn silent() -> Self {
         Answer::default()
     }
 
-    /// Denies with a reason.
+    /// Returns a denial with its reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Answer {
             stderr: reason.into(),
@@ -186,7 +187,7 @@ impl Answer {
         }
     }
 
-    /// Puts words into the agent's context.
+    /// Returns a response that adds text to the agent's context.
     pub fn context(event: Event, words: &str) -> Self {
         let value = json!({
             "hookSpecificOutput": {"hookEventName": event.outward(), "additionalContext": words}
@@ -197,7 +198,7 @@ impl Answer {
         }
     }
 
-    /// Keeps an agent from stopping, and says why.
+    /// Returns a response that keeps the agent from stopping, with the reason.
     pub fn go_on(reason: &str) -> Self {
         let value = json!({"decision": "block", "reason": reason});
         Answer {

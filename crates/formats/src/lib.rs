@@ -1,4 +1,4 @@
-//! Every shape another program can see. Pure: bytes in, bytes out, never a path.
+//! Every format that another program can see. Pure: bytes in, bytes out, never a path.
 
 pub mod agents;
 pub mod checkpoint;
@@ -40,16 +40,16 @@ use finding::{Finding, Read};
 use json::JsonDocument;
 use serde_json::Value;
 
-/// A kind of state file: how its document is read as a state, and a state written into its document.
+/// A kind of state file: reads its document as a typed state and writes a state into its document.
 pub trait StateFormat {
-    /// The typed state.
+    /// The typed state of the file.
     type State;
-    /// The kind's name, as `bowline schema KIND` has it.
+    /// Name of the kind, as `bowline schema KIND` has it.
     const KIND: &'static str;
 
-    /// Reads a document; fails with every finding when it cannot be read as this kind.
+    /// Reads a document; fails with all findings if it cannot be read as this kind.
     fn read(document: &JsonDocument) -> Result<Read<Self::State>, Vec<Finding>>;
 
-    /// Writes a state into the value of its document. Fields the state does not know are left alone.
+    /// Writes a state into the value of its document. Fields unknown to the state are left alone.
     fn write(state: &Self::State, value: &mut Value, at: Timestamp);
 }

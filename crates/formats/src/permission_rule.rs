@@ -1,36 +1,37 @@
-//! Rules that answer a client which asks leave for a tool, so that a person need not each time.
+//! Rules that answer permission requests of agent clients, so that a person need not answer each
+//! one.
 //!
-//! A rule names a tool and, field by field, what it would be used with. `*` in a field stands for any letters but those with
-//! which a shell goes on to something else, and never for a way up: `cargo test *` does not permit `cargo test; rm -r ~`, and
-//! `/shop/*` does not permit `/shop/../etc/passwd`.
+//! A rule names a tool and a pattern per input field. `*` stands for any characters except those by
+//! which a shell continues with something else, and never for `..`: `cargo test *` does not permit
+//! `cargo test; rm -r ~`, and `/shop/*` does not permit `/shop/../etc/passwd`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Letters `*` never stands for: with them a shell goes on to another command, another file or another value.
+/// Characters that `*` never matches: a shell uses them to start another command, file or value.
 const SHELL: [char; 12] = [
     '\n', '\r', '\0', ';', '&', '|', '`', '$', '<', '>', '(', ')',
 ];
 
-/// A rule.
+/// A rule that permits or denies the use of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PermissionRule {
-    /// The tool, as its client names it.
+    /// Name of the tool, as its client spells it.
     pub tool: String,
-    /// What its input must have, by the name of the field; everything else of it is free.
+    /// Patterns of input fields by name; other fields are free.
     pub input: BTreeMap<String, String>,
-    /// It may not. Otherwise it may.
+    /// True if the rule denies, false if it permits.
     pub denies: bool,
-    /// What the agent is told when it may not.
+    /// Reason given to the agent on a denial.
     pub reason: String,
-    /// Only in this task; in all of them where none is named.
+    /// Id of the task it is limited to; `None` for all tasks.
     pub task: Option<String>,
 }
 
 impl PermissionRule {
-    /// Whether it has something to say about a tool that is to be used with this input, which is JSON.
+    /// True if the rule applies to this use of a tool; `input` is JSON.
     pub fn fits(&self, task: &str, tool: &str, input: &str) -> bool {
         if self.tool != tool || self.task.as_ref().is_some_and(|it| it != task) {
             return false;
@@ -44,7 +45,7 @@ impl PermissionRule {
     }
 }
 
-/// The rule that decides: one that denies comes before all that permit; else the first.
+/// Returns the rule that decides: the first one that denies, else the first one that permits.
 pub fn deciding<'a, T>(
     rules: impl Iterator<Item = (T, &'a PermissionRule)>,
     (task, tool, input): (&str, &str, &str),
@@ -59,7 +60,7 @@ pub fn deciding<'a, T>(
     permits
 }
 
-/// Whether a pattern stands for a text. Without `*` it is the text itself.
+/// True if the text matches the pattern. Without `*` both must be equal.
 fn stands_for(pattern: &str, text: &str) -> bool {
     let parts: Vec<&str> = pattern.split('*').collect();
     let [first, middle @ .., last] = parts.as_slice() else {
@@ -73,7 +74,7 @@ fn stands_for(pattern: &str, text: &str) -> bool {
     let Some(mut rest) = text.strip_prefix(first) else {
         return false;
     };
-    // The nearest place of each part leaves the most for those behind it.
+    // The earliest match of each part leaves the most text for the parts behind it.
     for part in middle {
         let Some(at) = rest.find(part).filter(|at| free(&rest[..*at])) else {
             return false;

@@ -1,4 +1,5 @@
-//! The tables of `bowline.toml` that are about runs of agents on state files. [`crate::settings`] reads them with all others.
+//! The tables of `bowline.toml` about runs of agents on state files. [`crate::settings`] parses
+//! them with all others.
 
 use crate::settings::{Seconds, from_zero};
 use serde::Deserialize;
@@ -7,53 +8,53 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Orchestrate {
-    /// Commands that must end with 0 before a phase is merged.
+    /// Commands that must exit with 0 before a phase is merged.
     pub checks: Vec<Vec<String>>,
-    /// A command that must end with 0 before a task counts as done.
+    /// Command that must exit with 0 before a task counts as completed.
     pub evidence: Vec<String>,
-    /// `normal`, `ultra-thin` or `ralph`.
+    /// Execution mode: `normal`, `ultra-thin` or `ralph`.
     pub mode: Option<String>,
-    /// Tasks at once; 0 sets no limit.
+    /// Limit on concurrent tasks; 0 means unlimited.
     pub max_parallel: Option<u32>,
-    /// Runs of one task in all.
+    /// Limit on the attempts of one task.
     pub retry_limit: Option<u32>,
-    /// What an agent prints in mode ralph when it is done.
+    /// Text that an agent prints in mode ralph when it is finished.
     pub completion_promise: Option<String>,
-    /// Repetitions of one task in mode ralph.
+    /// Limit on the iterations of one task in mode ralph.
     pub max_iterations: Option<u32>,
-    /// Wait before a failed task is tried again; doubled each time.
+    /// Delay before a failed task is retried; doubled each time.
     #[serde(deserialize_with = "from_zero")]
     pub backoff: Option<Seconds>,
-    /// Ignored files and folders that every worktree gets as links.
+    /// Ignored files and folders that are linked into every worktree.
     pub link: Vec<String>,
-    /// The same as copies.
+    /// Ignored files and folders that are copied into every worktree.
     pub copy: Vec<String>,
-    /// A command run in every new worktree.
+    /// Command run in every new worktree.
     pub setup: Vec<String>,
-    /// Files that a command makes anew wherever two sides changed them.
+    /// Files that a command regenerates if two sides changed them.
     pub regenerate: Vec<Regenerate>,
-    /// Ports of every worktree.
+    /// Number of ports leased to every worktree.
     pub ports: Option<u16>,
-    /// The first port that may be leased.
+    /// Lowest port that may be leased.
     pub first_port: Option<u16>,
-    /// What must be free before an agent is begun.
+    /// Free resources required before an agent is started.
     pub free: Free,
-    /// How work lands.
+    /// The way in which finished work is merged.
     pub land: Landing,
-    /// Tasks begin on work that has not landed yet.
+    /// True if tasks may start on top of work that is not merged yet.
     pub stack: bool,
-    /// How pull requests are made and looked at.
+    /// Commands for pull requests.
     pub pull_request: PullRequest,
 }
 
-/// How work lands.
+/// The way in which finished work is merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Landing {
-    /// Onto the branch of its phase.
+    /// Merged onto the branch of its phase.
     #[default]
     Branch,
-    /// By pull request: those who host the repository decide.
+    /// Merged by pull request on the hosting service.
     #[serde(rename = "pr")]
     PullRequest,
 }
@@ -62,39 +63,40 @@ pub enum Landing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regenerate {
-    /// The files, from the root of the project.
+    /// Paths of the files, relative to the root of the project.
     pub files: Vec<String>,
-    /// The command.
+    /// The command that makes them.
     pub command: Vec<String>,
 }
 
-/// What must be free before an agent is begun; nothing said is the usual.
+/// Free resources required before an agent is started; absent values have a default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Free {
-    /// Memory, in megabytes.
+    /// Free memory in megabytes.
     pub memory_mb: Option<u64>,
-    /// Disk, in megabytes.
+    /// Free disk space in megabytes.
     pub disk_mb: Option<u64>,
-    /// Files that can still be made.
+    /// Number of free inodes.
     pub inodes: Option<u64>,
 }
 
-/// The table `[orchestrate.pull_request]`: the commands of whoever hosts the repository. Those of GitHub where nothing is said.
+/// The table `[orchestrate.pull_request]`: commands of the hosting service. The defaults are those
+/// for GitHub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PullRequest {
-    /// Where branches are pushed to.
+    /// Name of the git remote that branches are pushed to.
     pub remote: Option<String>,
-    /// Makes one.
+    /// Command that opens a pull request.
     pub create: Vec<String>,
-    /// Prints how one is doing, as `gh pr view --json` does.
+    /// Command that prints the state of a pull request, as `gh pr view --json` does.
     pub view: Vec<String>,
-    /// Prints what reviewers say of single lines, as the list of GitHub's interface does.
+    /// Command that prints review comments on single lines, in the list format of GitHub's API.
     pub remarks: Vec<String>,
-    /// Prints what a check that failed said.
+    /// Command that prints the log of a failed check.
     pub logs: Vec<String>,
-    /// Between two looks.
+    /// Interval between two polls.
     pub every: Option<Seconds>,
 }
 
@@ -102,7 +104,7 @@ pub struct PullRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thinking {
-    /// A stage that runs longer fails.
+    /// Time limit of a stage; a stage that runs longer fails.
     pub stage_timeout: Option<Seconds>,
 }
 

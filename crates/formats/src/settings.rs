@@ -1,5 +1,5 @@
-//! What `bowline.toml` says: agents, types of work, limits, whom to tell, and how runs go. The table `[develop]` has a reader
-//! of its own, because it is sealed.
+//! Parser for `bowline.toml`: agents, types of work, limits, notifications, and how runs behave.
+//! The table `[develop]` has a parser of its own, because it is sealed.
 
 use crate::agents::Protocol;
 use crate::agents::launch::BuiltInClient;
@@ -9,63 +9,63 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// All of it; everything may be absent.
+/// The whole file; every table may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// What counts when nothing else is said.
+    /// Defaults for tasks and agents.
     pub defaults: Defaults,
-    /// Agents by name.
+    /// Agents by their name.
     pub agent: BTreeMap<String, Agent>,
-    /// Types of work by name.
+    /// Types of work by their name.
     #[serde(rename = "type")]
     pub types: BTreeMap<String, Type>,
-    /// How much, how often, how long.
+    /// Limits on runs, time and money.
     pub limits: Limits,
-    /// Whom to tell.
+    /// Receivers of notifications.
     pub notify: Notify,
-    /// Of the task server.
+    /// Settings of the task server.
     pub server: ServerSettings,
-    /// Of orchestrations.
+    /// Settings of orchestrations.
     pub orchestrate: Orchestrate,
-    /// Of thinking runs.
+    /// Settings of thinking runs.
     pub thinking: Thinking,
 }
 
-/// What counts when nothing else is said.
+/// Defaults for tasks and agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Defaults {
-    /// The agent of tasks that name none.
+    /// Agent of tasks that name none.
     pub agent: Option<String>,
-    /// Variables handed to every agent, by name.
+    /// Names of variables passed to every agent.
     pub env: Vec<String>,
 }
 
-/// An agent.
+/// An agent: either a command or a built-in client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     /// Program and arguments; empty for a built-in client.
     #[serde(default)]
     pub command: Vec<String>,
-    /// The built-in client that it is.
+    /// The built-in client to start.
     pub client: Option<BuiltInClient>,
-    /// The model of a built-in client.
+    /// Model of a built-in client.
     pub model: Option<String>,
-    /// Further arguments of a built-in client.
+    /// Additional arguments of a built-in client.
     #[serde(default)]
     pub args: Vec<String>,
-    /// How the output of its command is read.
+    /// Protocol that the command speaks.
     pub protocol: Option<Protocol>,
-    /// Further variables handed to it, by name.
+    /// Names of additional variables passed to it.
     #[serde(default)]
     pub env: Vec<String>,
 }
 
 impl Agent {
-    /// Refuses an agent that is neither a command nor a built-in client, and arguments that the protocol of the client needs
-    /// to be as they are.
+    /// Rejects an agent that is neither a command nor a built-in client, and arguments that would
+    /// break the client's protocol.
     fn check(&self, name: &str) -> Result<(), BadSetting> {
         let agent = name.to_owned();
         let Some(client) = self.client else {
@@ -106,45 +106,45 @@ impl Agent {
     }
 }
 
-/// A type of work.
+/// A type of work with its phases.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Type {
-    /// A process that ends with 0 has completed its phase.
+    /// True if a process that exits with 0 has completed its phase.
     pub complete_on_exit: bool,
-    /// Program and arguments that a reviewer may start to look at what was made; `{port}` is filled in.
+    /// Program and arguments by which a reviewer can start the result; `{port}` is filled in.
     pub app: Vec<String>,
-    /// In order.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
 }
 
-/// A phase of a type.
+/// A phase of a type of work.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// Its steps.
+    /// Names of its steps.
     #[serde(default)]
     pub steps: Vec<String>,
-    /// Patterns of files; each must match one.
+    /// File patterns; each must match a file.
     #[serde(default)]
     pub deliverables: Vec<String>,
-    /// Letters each of them has at least.
+    /// Minimum length of each deliverable in characters.
     #[serde(default)]
     pub min_chars: usize,
-    /// Whether placeholders are looked for.
+    /// True if deliverables are searched for placeholders.
     #[serde(default = "yes")]
     pub placeholders: bool,
-    /// A command that must end with 0.
+    /// Command that must exit with 0.
     #[serde(default)]
     pub check: Vec<String>,
-    /// The agent that verifies; none when absent.
+    /// Agent that verifies the phase; `None` for no verification.
     pub verifier: Option<String>,
-    /// Whether a person approves it.
+    /// True if a person must approve the phase.
     #[serde(default = "yes")]
     pub review: bool,
-    /// A file with its prompt.
+    /// Path of a file with its prompt.
     pub prompt: Option<String>,
 }
 
@@ -152,7 +152,7 @@ fn yes() -> bool {
     true
 }
 
-/// How much, how often, how long.
+/// Limits on runs, time and money.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "docs/formats/config.md says what each means")]
@@ -171,19 +171,19 @@ pub struct Limits {
     pub pause_max: Option<Seconds>,
 }
 
-/// Whom to tell. Addresses are secrets: they are shown by their host alone.
+/// Receivers of notifications. Addresses are secrets: only their host is shown.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
-    /// Gets every event as JSON.
+    /// Address that gets every event as JSON.
     pub webhook: Option<String>,
-    /// A Slack webhook.
+    /// Address of a Slack webhook.
     pub slack: Option<String>,
-    /// A topic of ntfy, as its whole address.
+    /// Full address of an ntfy topic.
     pub ntfy: Option<String>,
-    /// Buttons with what ntfy shows, which answer through the server at this address. The relay sees them.
+    /// Address of the server that ntfy buttons call to answer. The ntfy relay sees these buttons.
     pub ntfy_actions: Option<String>,
-    /// Messages on the desktop of whoever serves.
+    /// True for desktop notifications on the machine that serves.
     pub desktop: bool,
 }
 
@@ -199,16 +199,16 @@ impl std::fmt::Debug for Notify {
     }
 }
 
-/// The task server.
+/// Settings of the task server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
-    /// Where browsers reach it, through a proxy for instance: scheme, name and port.
+    /// Origin at which browsers reach it, for instance through a proxy: scheme, name and port.
     #[serde(deserialize_with = "origin")]
     pub public_url: Option<String>,
 }
 
-/// An address of a server without a path; a slash at its end is left away.
+/// Parses the origin of a server; a trailing slash is removed.
 fn origin<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let schemes = ["https://", "http://"];
@@ -225,12 +225,12 @@ fn origin<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<St
     }
 }
 
-/// Seconds, written as a number or with a unit: `90s`, `15m`, `2h`.
+/// A number of seconds, written as an integer or with a unit: `90s`, `15m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub i64);
 
 impl Seconds {
-    /// In milliseconds, as clocks tell.
+    /// Returns the duration in milliseconds.
     pub fn ms(self) -> i64 {
         self.0.saturating_mul(1_000)
     }
@@ -267,7 +267,7 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// A time that may be none at all.
+/// Parses a duration that may be zero.
 pub(crate) fn from_zero<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Seconds>, D::Error> {
@@ -277,7 +277,7 @@ pub(crate) fn from_zero<'de, D: serde::Deserializer<'de>>(
 }
 
 impl Settings {
-    /// Reads `bowline.toml`, or says what is wrong with it.
+    /// Parses `bowline.toml` and checks its agents and types.
     pub fn read(text: &str) -> Result<Settings, BadSetting> {
         let settings: Settings = toml::from_str(text).map_err(|error| fault(text, &error))?;
         for (name, agent) in &settings.agent {
@@ -292,7 +292,7 @@ impl Settings {
     }
 }
 
-/// What the parser found, with the line and the key it is about.
+/// Converts a parser error to one with line and key.
 fn fault(text: &str, error: &toml::de::Error) -> BadSetting {
     let said = error.message().lines().collect::<Vec<_>>().join(" ");
     let at = error.span().map_or(0, |span| span.start);
@@ -302,13 +302,13 @@ fn fault(text: &str, error: &toml::de::Error) -> BadSetting {
     };
     let key = key_at(table.get_ref(), at).unwrap_or_default();
     match key.split('.').next() {
-        // What the parser says may hold the value, and addresses are secrets.
+        // The parser's message may contain the value, and addresses are secrets.
         Some("notify") => BadSetting::Notify { line, key },
         Some(_) | None => BadSetting::Key { line, key, said },
     }
 }
 
-/// The innermost key whose name or value is at a place of the text.
+/// Returns the innermost key whose name or value covers an offset of the text.
 fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
     table.iter().find_map(|(key, value)| {
         let name = key.get_ref();

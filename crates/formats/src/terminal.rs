@@ -1,33 +1,33 @@
-//! Output of agents on a terminal: colours stay, and nothing else that a terminal would obey. The page does the same in
-//! `web/src/lib/ansi.ts`.
+//! Filter for agents' output on a terminal: keeps colours and drops everything else that a terminal
+//! would obey. The page does the same in `web/src/lib/ansi.ts`.
 
 use crate::visible;
 
-/// The longest escape sequence that is waited for over several pieces.
+/// Longest escape sequence that may span several chunks.
 const ESCAPE_BYTES_MAX: usize = 4096;
 const ESCAPE: char = '\u{1b}';
-/// Back to normal colours.
+/// Sequence that resets all colours.
 const RESET: &str = "\u{1b}[0m";
 
-/// Makes output harmless that comes in pieces: cursor moves, titles, links and the clipboard are dropped, what is invisible is
-/// named, and a carriage return begins a line of its own.
+/// Makes chunked output harmless: cursor moves, titles, links and clipboard access are dropped,
+/// invisible characters are named, and a carriage return starts a new line.
 #[derive(Debug, Default)]
 pub struct TerminalFilter {
-    /// The beginning of a letter, a line end or an escape sequence that goes on in the next piece.
+    /// Incomplete character, line end or escape sequence that continues in the next chunk.
     rest: Vec<u8>,
     coloured: bool,
 }
 
-/// What an escape sequence comes to.
+/// Result of parsing an escape sequence.
 enum Sequence {
-    /// So many bytes, and what stays of them.
+    /// Its length in bytes, and the part that is kept.
     Whole(usize, String),
-    /// It goes on behind the end.
+    /// It continues in the next chunk.
     Unfinished,
 }
 
 impl TerminalFilter {
-    /// The next piece.
+    /// Filters the next chunk and returns the text that is safe to show.
     pub fn filter(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.rest);
         all.extend_from_slice(bytes);
@@ -40,7 +40,7 @@ impl TerminalFilter {
         shown
     }
 
-    /// What is left at the end; colours end here.
+    /// Returns the rest at the end of the output and resets colours.
     pub fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.rest);
         let (mut shown, _) = self.shown(&String::from_utf8_lossy(&rest), true);
@@ -50,7 +50,7 @@ impl TerminalFilter {
         shown
     }
 
-    /// The text made harmless, and how much of it was used up.
+    /// Returns the harmless text and the number of bytes consumed.
     fn shown(&mut self, text: &str, last: bool) -> (String, usize) {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
@@ -69,7 +69,7 @@ impl TerminalFilter {
             }
             match sequence(tail) {
                 Sequence::Unfinished if unfinished => return (out, at),
-                // An escape that never ends: what follows it is shown.
+                // An unterminated escape is dropped; the text behind it is shown.
                 Sequence::Unfinished => at += 1,
                 Sequence::Whole(length, kept) => {
                     self.coloured |= !kept.is_empty();
@@ -83,7 +83,7 @@ impl TerminalFilter {
     }
 }
 
-/// How much of some bytes is whole letters; what is no letter at all counts too.
+/// Returns the length of the prefix that consists of whole characters; invalid bytes count too.
 fn whole_letters(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     for start in tail..bytes.len() {
@@ -96,7 +96,7 @@ fn whole_letters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// The escape sequence that a text begins with.
+/// Parses the escape sequence at the beginning of a text.
 fn sequence(text: &str) -> Sequence {
     let bytes = text.as_bytes();
     let is_final = |byte: &u8| (b'@'..=b'~').contains(byte);
@@ -110,7 +110,7 @@ fn sequence(text: &str) -> Sequence {
                 None => Sequence::Unfinished,
                 Some(b'm') => Sequence::Whole(length + 3, colour(&text[2..2 + length])),
                 Some(byte) if is_final(byte) => Sequence::Whole(length + 3, String::new()),
-                // Broken off: what breaks it is shown.
+                // Broken off: the character that breaks it is shown.
                 Some(_) => Sequence::Whole(length + 2, String::new()),
             }
         }
@@ -139,12 +139,12 @@ fn sequence(text: &str) -> Sequence {
     }
 }
 
-/// The colours of a sequence that hide nothing: none of the background, none that is black or concealed.
+/// Returns the colours that hide nothing: no background, no black, no concealed text.
 fn colour(parameters: &str) -> String {
     let mut kept = Vec::new();
     for parameter in parameters.split(';') {
         match parameter.parse::<u8>() {
-            // The numbers of further colours follow.
+            // The numbers of an extended colour follow.
             Ok(38 | 48 | 58) => break,
             Ok(number @ (0..=4 | 22..=24 | 31..=37 | 39 | 91..=97)) => {
                 kept.push(number.to_string());

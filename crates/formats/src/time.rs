@@ -1,34 +1,36 @@
-//! Times as state files write them: UTC, whole seconds, `Z`. Read tolerantly.
+//! Timestamps in state files: written as UTC in whole seconds with `Z`, parsed tolerantly.
 
 use bowline_machines::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::ops::RangeInclusive;
 
-/// `2026-01-21T09:00:00Z`.
+/// Formats a time as `2026-01-21T09:00:00Z`.
 pub fn utc(at: Timestamp) -> String {
     format!("{}Z", civil(at))
 }
 
-/// `2026-01-21T09:00:00`, for the one format that writes no zone. The caller decides which clock the seconds are of.
+/// Formats a time as `2026-01-21T09:00:00`, for the one format without a zone. The caller chooses
+/// the time zone of the seconds.
 pub fn civil(at: Timestamp) -> String {
     match jiff::Timestamp::from_second(at.0) {
         Ok(time) => time
             .to_zoned(TimeZone::UTC)
             .strftime("%Y-%m-%dT%H:%M:%S")
             .to_string(),
-        // Out of the calendar: no clock says this, but a reader must never panic.
+        // Out of range: no clock gives this time, but a reader must never panic.
         Err(_) => "1970-01-01T00:00:00".to_owned(),
     }
 }
 
-/// The years whose numbers have four digits and no sign: from 0000 to the last days of 9999, where the calendar ends.
+/// Times whose year has four digits and no sign: from 0000 to the last days of 9999, where the
+/// calendar ends.
 const FOUR_DIGIT_YEARS: RangeInclusive<i64> = -62_167_219_200..=253_402_207_200;
 
-/// Reads a time with or without zone, fraction, `T` or seconds. Without a zone it is taken as UTC.
+/// Parses a time with or without zone, fraction, `T` or seconds. Without a zone it is UTC.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let at = read(text.trim())?;
-    // Others could not be written back.
+    // Other years could not be written back.
     FOUR_DIGIT_YEARS.contains(&at.0).then_some(at)
 }
 

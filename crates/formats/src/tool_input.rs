@@ -1,9 +1,10 @@
-//! The input of a tool call, as a person reads it before permitting the call.
+//! Renders the input of a tool call for the person who permits it.
 
 use crate::visible;
 use serde_json::Value;
 
-/// Renders every field of a tool's input as lines, invisible characters named. A command comes first.
+/// Renders every field of a tool's input as lines, invisible characters named. A command comes
+/// first.
 pub fn input_lines(input: &Value) -> Vec<String> {
     let mut fields = Vec::new();
     collect_fields(String::new(), input, &mut fields);

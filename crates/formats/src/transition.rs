@@ -1,37 +1,38 @@
-//! The transition line: one move of one piece of work, as logs, `history --json` and events show it.
+//! The transition line: one transition of one piece of work, in logs, `history --json` and events.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One move.
+/// One transition of one piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct Transition {
-    /// When, UTC.
+    /// Time of the transition in UTC.
     pub timestamp: String,
     /// The task's id, or the path of the file for kinds without one.
     pub task_id: String,
     /// Always `state_transition`.
     #[serde(rename = "type")]
     pub line_type: String,
-    /// What moved: `task`, `agent`, or the kind's own word (`stage`, `step`, `gate`, …).
+    /// The entity that changed: `task`, `agent`, or the kind's own word (`stage`, `step`, `gate`,
+    /// …).
     #[serde(default = "task")]
     pub entity: String,
-    /// Where it stood; `null` when it is new.
+    /// The status before; `null` for a new entity.
     pub from: Option<String>,
-    /// Where it stands now.
+    /// The status after the transition.
     pub to: String,
-    /// The command that moved it, upper case.
+    /// The command that caused it, in upper case.
     pub trigger: String,
-    /// Facts of the move.
+    /// Further facts of the transition.
     pub metadata: Value,
-    /// Rising within the file or the server. A journal line carries it as its own number and leaves it out here.
+    /// Rises within the file or the server; a journal line carries it as its own number.
     #[serde(default, skip_serializing_if = "is_unnumbered")]
     pub sequence: u64,
 }
 
-/// Logs from before agents had lines of their own name no entity.
+/// Default of `entity`: older logs lack it, and all their lines are about tasks.
 fn task() -> String {
     "task".into()
 }
@@ -40,5 +41,5 @@ fn is_unnumbered(sequence: &u64) -> bool {
     *sequence == 0
 }
 
-/// The `type` of every transition line.
+/// Value of `type` in every transition line.
 pub const LINE_TYPE: &str = "state_transition";

@@ -1,11 +1,11 @@
-//! Texts of agents as they are shown to people: every character that shows nothing, or reorders what stands around it, is named
-//! by its number, so that what is read is what is there. The page has the same functions in `web/src/lib/text.ts`; both are held to
-//! `tests/visible.json`.
+//! Makes agents' text safe to show to people: every character that is invisible or reorders its
+//! surroundings is replaced by its number, so that the reader sees what is there. The page has the
+//! same functions in `web/src/lib/text.ts`; both are held to `tests/visible.json`.
 
 use std::fmt::Write as _;
 
-/// Format characters and those that Unicode calls ignorable (fillers, variation selectors, tags), separators of lines and
-/// paragraphs, and the empty Braille pattern. Controls come besides.
+/// Format characters, those that Unicode calls ignorable (fillers, variation selectors, tags), line
+/// and paragraph separators, and the empty Braille pattern. Control characters are added in code.
 const INVISIBLE: &[(u32, u32)] = &[
     (0x00AD, 0x00AD),
     (0x034F, 0x034F),
@@ -35,22 +35,22 @@ const INVISIBLE: &[(u32, u32)] = &[
     (0xE0000, 0xE0FFF),
 ];
 
-/// Text of several lines, code for instance. Lines and tabs stay.
+/// Escapes text of several lines such as code. Line ends and tabs stay.
 pub fn code(text: &str) -> String {
     named(text, &['\n', '\t'], false)
 }
 
-/// A name, a path or anything else on one line.
+/// Escapes a name, a path or other text on one line.
 pub fn name(text: &str) -> String {
     named(text, &[], false)
 }
 
-/// Words that people read. Lines may end as on Windows, and emoji are left whole.
+/// Escapes text for people. Line ends (also of Windows), tabs and emoji stay.
 pub fn prose(text: &str) -> String {
     named(&text.replace("\r\n", "\n"), &['\n', '\t'], true)
 }
 
-/// Words on one line.
+/// Escapes text for people on one line. Emoji stay.
 pub fn title(text: &str) -> String {
     named(text, &[], true)
 }
@@ -79,7 +79,7 @@ fn is_emoji(letter: char) -> bool {
         | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Whether the character there is the invisible part of an emoji: chooses its colours, or joins it to the next.
+/// True for the invisible part of an emoji: it selects the colours or joins the next one.
 fn joins_emoji(text: &str, at: usize) -> bool {
     let mut before = text[..at].chars().rev();
     let mut after = text[at..].chars();

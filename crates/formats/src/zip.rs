@@ -1,19 +1,19 @@
-//! ZIP files, written entry by entry as they are: agents' deliverables are small texts, and whoever opens the file should
-//! need nothing else. Only what every reader knows: stored entries, UTF-8 names, no folders, no links.
+//! Writes ZIP files entry by entry. Agents' deliverables are small texts, and every tool should be
+//! able to open the file: stored entries, UTF-8 names, no folders, no links.
 
 use std::borrow::Cow;
 
-/// Entries of one file.
+/// Limit on the entries of one file.
 pub const ENTRIES_MAX: usize = 65_000;
 
-/// 1980-01-01, the first day a ZIP file knows: the same content gives the same bytes.
+/// 1980-01-01, the first date of the format. A fixed date makes the bytes reproducible.
 const DATE: u16 = 0x21;
-/// Names are UTF-8.
+/// General purpose flag: names are UTF-8.
 const FLAGS: u16 = 1 << 11;
-/// The version of the format a reader needs.
+/// Version of the format that a reader needs.
 const VERSION: u16 = 20;
 
-/// A ZIP file in the making. What its methods give is to be written one after the other.
+/// Writer of a ZIP file. Write out the bytes that its methods return, in order.
 #[derive(Debug, Default)]
 pub struct Zip {
     directory: Vec<u8>,
@@ -22,13 +22,13 @@ pub struct Zip {
 }
 
 impl Zip {
-    /// Nothing yet.
+    /// Creates a writer without entries.
     pub fn new() -> Self {
         Zip::default()
     }
 
-    /// One entry: what is written before its content. Nothing when the file would be too big, or the name is one that
-    /// could lead out of the folder it is unpacked in.
+    /// Adds an entry and returns the bytes that precede its content. `None` if the file would be
+    /// too large, or if the name could lead out of the folder it is unpacked in.
     #[must_use]
     pub fn entry(&mut self, name: &str, content: &[u8]) -> Option<Vec<u8>> {
         let name = &*safe_name(name)?;
@@ -45,7 +45,7 @@ impl Zip {
             described.extend(value.to_le_bytes());
         }
         described.extend(name_bytes.to_le_bytes());
-        // No extra field.
+        // Length of the extra field: none.
         described.extend(0u16.to_le_bytes());
         head.extend(&described);
         head.extend(name.as_bytes());
@@ -53,12 +53,12 @@ impl Zip {
         let offset = self.offset.checked_add(behind)?;
         let entries = self.entries.checked_add(1)?;
         self.directory.extend(b"PK\x01\x02");
-        // Made on Unix, so that the rights below are understood.
+        // Made on Unix, so that the permissions below are understood.
         self.directory.extend((VERSION | 3 << 8).to_le_bytes());
         self.directory.extend(&described);
-        // No comment, first disk, no inner attributes.
+        // No comment, first disk, no internal attributes.
         self.directory.extend([0; 6]);
-        // A plain file, rw-r--r--.
+        // A regular file, rw-r--r--.
         self.directory.extend((0o100_644u32 << 16).to_le_bytes());
         self.directory.extend(self.offset.to_le_bytes());
         self.directory.extend(name.as_bytes());
@@ -66,7 +66,7 @@ impl Zip {
         Some(head)
     }
 
-    /// What comes behind the last entry.
+    /// Returns the central directory, which follows the last entry.
     pub fn end(self) -> Vec<u8> {
         let size = u32::try_from(self.directory.len()).unwrap_or(u32::MAX);
         let mut end = self.directory;
@@ -80,8 +80,9 @@ impl Zip {
     }
 }
 
-/// A name as it is written: unchanged, but for one that leads elsewhere where `\` separates folders and `X:` is a disk. Its `\` and
-/// `:` are written as `%5C` and `%3A`. Nothing for a name that leads elsewhere everywhere.
+/// Returns the name as it is written. Where `\` separates folders and `X:` is a drive, a plain name
+/// may lead elsewhere; then `\` and `:` are written as `%5C` and `%3A`. `None` for a name that
+/// leads elsewhere on every system.
 fn safe_name(name: &str) -> Option<Cow<'_, str>> {
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if name.contains('\0') || !name.split('/').all(is_plain) {
@@ -99,7 +100,7 @@ fn safe_name(name: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The checksum of the format, by a table of all bytes.
+/// Computes the CRC-32 checksum by a table of all bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     static TABLE: [u32; 256] = {
         let mut table = [0u32; 256];

@@ -1,24 +1,24 @@
-//! The language of what is told.
+//! Selection of the language of messages.
 
-/// Names the language outright: `ko` or `en`.
+/// Environment variable that selects the language: `ko` or `en`.
 pub const LANG_VARIABLE: &str = "BOWLINE_LANG";
 
-/// A language of texts.
+/// A supported language of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lang {
-    /// English.
+    /// English, the default language.
     #[default]
     En,
-    /// 한국어.
+    /// Korean, 한국어 in its own script.
     Ko,
 }
 impl Lang {
-    /// The language that the environment asks for: [`LANG_VARIABLE`], then the locale as every program reads it.
+    /// Returns the language that the environment asks for: [`LANG_VARIABLE`], else the locale.
     pub fn of_environment() -> Lang {
         Lang::of(|name| std::env::var(name).ok())
     }
 
-    /// The same with given variables. An empty one is as good as none.
+    /// Returns the language for the given variables. An empty variable counts as unset.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Lang {
         let names = [LANG_VARIABLE, "LC_ALL", "LC_MESSAGES", "LANG"];
         let mut set = names.iter().filter_map(|name| variable(name));
@@ -28,7 +28,7 @@ impl Lang {
         }
     }
 
-    /// The word for it, as in [`LANG_VARIABLE`].
+    /// Returns its code, as in [`LANG_VARIABLE`].
     pub const fn name(self) -> &'static str {
         match self {
             Lang::En => "en",
@@ -36,7 +36,7 @@ impl Lang {
         }
     }
 
-    /// One of two texts.
+    /// Chooses one of two texts by language.
     pub fn say<'t>(self, english: &'t str, korean: &'t str) -> &'t str {
         match self {
             Lang::En => english,

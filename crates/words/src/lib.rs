@@ -1,4 +1,4 @@
-//! Every sentence that Bowline says, in every language it speaks.
+//! Every message that Bowline shows to people, in every supported language.
 
 #[macro_use]
 mod table;

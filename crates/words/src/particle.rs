@@ -1,33 +1,34 @@
-//! Korean particles that fit the word before them.
+//! Chooses Korean particles that fit the preceding word.
 //!
-//! A sentence holds marks where a particle depends on its word; [`fitted`] puts the particle there once all values stand in
-//! the sentence. A mark is a Unicode noncharacter, which no text that is exchanged contains.
+//! A text contains placeholders where a particle depends on a parameter; [`fitted`] replaces them
+//! once all values are filled in. A placeholder is a Unicode noncharacter, which exchanged text
+//! never contains.
 
-/// The topic: 은 or 는.
+/// Topic particle: 은 or 는.
 pub(crate) const 은: char = '\u{fdd0}';
-/// The subject: 이 or 가.
+/// Subject particle: 이 or 가.
 pub(crate) const 이: char = '\u{fdd1}';
-/// The object: 을 or 를.
+/// Object particle: 을 or 를.
 pub(crate) const 을: char = '\u{fdd2}';
-/// Together with: 과 or 와.
+/// Comitative particle ("with"): 과 or 와.
 pub(crate) const 과: char = '\u{fdd3}';
-/// By, to: 으로 or 로.
+/// Instrumental particle ("by", "to"): 으로 or 로.
 pub(crate) const 으로: char = '\u{fdd4}';
-/// The stem of "to be", before 라서, 라는, 지만: 이 or nothing.
+/// Stem of "to be" before 라서, 라는, 지만: 이 or nothing.
 pub(crate) const 이다: char = '\u{fdd5}';
-/// Has to be: 이어야 or 여야.
+/// Particle for "has to be": 이어야 or 여야.
 pub(crate) const 이어야: char = '\u{fdd6}';
 
-/// How a word ends, as far as particles care.
+/// Final sound of a word, as far as it decides about particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sound {
     Vowel,
-    /// The one consonant that 로 follows as it follows a vowel.
+    /// The consonant ㄹ, which takes 로 as a vowel does.
     Rieul,
     Consonant,
 }
 
-/// The sentence with a particle for every mark.
+/// Replaces every placeholder with the particle that fits.
 pub(crate) fn fitted(sentence: &str) -> String {
     let mut text = String::with_capacity(sentence.len());
     for letter in sentence.chars() {
@@ -54,7 +55,7 @@ pub(crate) fn fitted(sentence: &str) -> String {
     text
 }
 
-/// Quotes, brackets and full stops are not spoken.
+/// Returns the final sound; quotes, brackets and full stops are not spoken.
 fn last_sound(text: &str) -> Sound {
     let spoken = text.trim_end_matches(|letter: char| !letter.is_alphanumeric());
     let Some(last) = spoken.chars().next_back() else {
@@ -81,7 +82,8 @@ fn last_sound(text: &str) -> Sound {
     }
 }
 
-/// How Koreans read a Latin word: letter by letter where it has no vowel, otherwise as a borrowed word.
+/// Returns the final sound of a Latin word as Koreans read it: spelled out if it has no vowel,
+/// otherwise as a loanword.
 fn latin(word: &str) -> Sound {
     let vowel = |letter: Option<char>| letter.is_some_and(|letter| "aeiouy".contains(letter));
     let mut back = word.chars().rev();

@@ -1,6 +1,6 @@
-//! How message enums and the tables of their sentences are written: one line each.
+//! Macros that declare message enums and the tables of their texts, one line each.
 
-/// Enums of messages. `=> text` is told as one sentence, `=> told` as a message with a hint.
+/// Declares message enums. `=> text` is a single text, `=> told` a message with a hint.
 macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident, $table:ident => $sort:ident { $($variants:tt)* })+) => { $(
         $(#[$doc])*
@@ -11,7 +11,7 @@ macro_rules! messages {
         messages!(@say $name, $table, $sort);
     )+ };
     (@say $name:ident, $table:ident, text) => {
-        /// Debug text: the English sentence.
+        /// Debug text: the English message.
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&crate::english::$table(self))
@@ -19,7 +19,7 @@ macro_rules! messages {
         }
 
         impl $name {
-            /// The sentence in a language.
+            /// Returns the text in a language.
             pub fn say(&self, lang: crate::Lang) -> String {
                 match lang {
                     crate::Lang::En => crate::english::$table(self),
@@ -30,7 +30,7 @@ macro_rules! messages {
     };
     (@say $name:ident, $table:ident, told) => {
         impl $name {
-            /// Message and hint in a language.
+            /// Returns message and hint in a language.
             pub fn say(&self, lang: crate::Lang) -> (String, String) {
                 match lang {
                     crate::Lang::En => crate::english::$table(self),
@@ -45,7 +45,8 @@ macro_rules! messages {
     };
 }
 
-/// The sentences of enums in one language. A value that is not a parameter as it stands follows in brackets.
+/// Declares the texts of enums in one language. A value other than a plain parameter follows in
+/// brackets.
 macro_rules! table {
     ($($function:ident: $name:ident => text { $($pattern:pat => $text:literal $([$($value:tt)*])?;)+ })+) => { $(
         pub(crate) fn $function(message: &crate::message::$name) -> String {
@@ -65,14 +66,14 @@ macro_rules! table {
     )+ };
 }
 
-/// An enum of messages without parameters, with the list of all its members, declared by its English table: there is nothing to
-/// say of a member besides its sentence.
+/// Declares an enum of messages without parameters, together with its English table and the list of
+/// its members: a member has no more to it than its text.
 macro_rules! declared {
     ($(#[$doc:meta])* $name:ident, $table:ident { $($member:ident => $text:literal;)+ }) => {
         messages! { $(#[$doc])* $name, $table => text { $($member,)+ } }
 
         impl $name {
-            /// Every one with its name.
+            /// All members with their names.
             pub const ALL: &[(&str, $name)] = &[$((stringify!($member), $name::$member)),+];
         }
 

@@ -1,6 +1,8 @@
-//! What an agent says in the Agent Client Protocol, version 1: JSON-RPC, one message per line.
+//! Parser for agents that speak the Agent Client Protocol, version 1: JSON-RPC, one message per
+//! line.
 //!
-//! Our own requests have ids that say what they are (see [`id`]), so that a response can be read without remembering them.
+//! The ids of our own requests say what they are (see [`id`]), so a response can be read without
+//! remembering its request.
 
 use std::borrow::Cow;
 
@@ -11,29 +13,30 @@ use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
 use super::stream::{Failure, Text, broke_off, or_empty, raw};
 use super::words::Words;
 
-/// How the ids of our requests begin.
+/// Ids of our requests, or their prefixes.
 pub(super) mod id {
-    /// The handshake.
+    /// Id of the protocol handshake.
     pub(in super::super) const INITIALIZE: &str = "initialize";
-    /// A new conversation.
+    /// Id of the request for a new session.
     pub(in super::super) const NEW: &str = "session-new";
-    /// An old conversation. The id of the conversation follows, because the response does not have it.
+    /// Prefix for loading an earlier session. The session id follows, because the response lacks
+    /// it.
     pub(in super::super) const LOAD: &str = "session-load:";
-    /// A prompt. A number follows.
+    /// Prefix for a prompt. A number follows.
     pub(in super::super) const PROMPT: &str = "prompt:";
 }
 
-/// Bytes of calls that are held back together. More are reported as they come.
+/// Limit on the bytes of tool calls held back together. Further calls are reported as they come.
 const CALLS_BYTES_MAX: usize = 64 << 10;
 
-/// What has to be remembered from line to line.
+/// State of the connection that is kept from line to line.
 #[derive(Debug)]
 pub(super) struct Talk {
-    /// The conversation is ours to follow. Before that an agent that loads one repeats all that was said in it.
+    /// True once the session is open. An agent that loads a session first repeats its history.
     begun: bool,
-    /// Calls of tools that were announced; agents tell the whole input a little later.
+    /// Announced tool calls. Agents send the complete input in a later message.
     calls: Vec<Call>,
-    /// The message whose words came last.
+    /// Id of the message whose text came last.
     message: Option<String>,
 }
 
@@ -41,14 +44,15 @@ pub(super) struct Talk {
 struct Call {
     id: String,
     name: String,
-    /// Its input as it was announced, as JSON.
+    /// The input as it was announced, as JSON.
     input: String,
-    /// The differences that it shows an editor, as JSON. Some agents do not repeat them when they ask for permission.
+    /// The diffs shown in an editor, as JSON. Some agents do not repeat them when they ask for
+    /// permission.
     differences: Option<String>,
 }
 
 impl Talk {
-    /// At the beginning of the output, or somewhere behind it.
+    /// Creates the state. `begun` is true when reading starts inside an open session.
     pub(super) fn new(begun: bool) -> Self {
         Self {
             begun,
@@ -57,7 +61,7 @@ impl Talk {
         }
     }
 
-    /// What was read so far is needed to understand what comes.
+    /// True if earlier lines are needed to understand the next ones.
     pub(super) fn is_open(&self) -> bool {
         !self.begun || !self.calls.is_empty()
     }
@@ -67,7 +71,7 @@ impl Talk {
         calls.sum::<usize>() + self.message.as_ref().map_or(0, String::len)
     }
 
-    /// A call that is announced.
+    /// Holds back an announced call, or reports it at once when the limit is reached.
     fn announced(&mut self, call: Call, emit: &mut impl FnMut(What<'_>)) {
         if self.buffered_bytes() + call.bytes() > CALLS_BYTES_MAX {
             call.report(None, emit);
@@ -76,20 +80,20 @@ impl Talk {
         }
     }
 
-    /// Reports a call that was announced, with the input it has by now.
+    /// Reports an announced call with the input known by now.
     fn used(&mut self, id: &str, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
         if let Some(at) = self.calls.iter().position(|call| call.id == id) {
             self.calls.remove(at).report(input, emit);
         }
     }
 
-    /// The differences that an announced call shows.
+    /// Returns the diffs that an announced call shows.
     fn differences(&mut self, id: &str) -> Option<&mut String> {
         let call = self.calls.iter_mut().find(|call| call.id == id)?;
         call.differences.as_mut()
     }
 
-    /// Reports every call that is left.
+    /// Reports every call that is still held back.
     pub(super) fn over(&mut self, emit: &mut impl FnMut(What<'_>)) {
         for call in self.calls.drain(..) {
             call.report(None, emit);
@@ -177,10 +181,10 @@ struct Params<'a> {
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Update<'a> {
     session_update: Text<'a>,
-    /// A chunk's block, or the list of blocks of a tool call.
+    /// The block of a chunk, or the list of blocks of a tool call.
     content: Option<&'a RawValue>,
     tool_call_id: Option<Text<'a>>,
-    /// What the tool is called; older agents only have a title, which is for people.
+    /// Name of the tool. Older agents send only `title`, which is meant for people.
     name: Option<Text<'a>>,
     title: Option<Text<'a>>,
     status: Option<Text<'a>>,
@@ -218,7 +222,7 @@ fn updated(
                 talk.message = message;
             }
             let chunk = update.content.map(|content| content.get());
-            // A picture or a link is no words.
+            // An image or a link is not text.
             if let Some(Chunk { text: Some(text) }) =
                 chunk.and_then(|chunk| serde_json::from_str(chunk).ok())
             {
@@ -286,7 +290,7 @@ struct ToolCall<'a> {
     locations: Option<&'a RawValue>,
 }
 
-/// The content of a call, as JSON, where differences are among it.
+/// Returns the content of a call as JSON if it contains diffs.
 fn differences_in(content: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -299,7 +303,8 @@ fn differences_in(content: Option<&RawValue>) -> Option<String> {
     kinds.iter().any(differs).then(|| content.to_owned())
 }
 
-/// What the tool would be used with, as JSON. Some agents tell it only by what they show an editor: differences and places.
+/// Returns the input of the tool call as JSON. Some agents send only what an editor would show:
+/// diffs and locations.
 fn input_of(call: &ToolCall<'_>, announced: Option<&str>) -> String {
     if let Some(input) = call.raw_input {
         return input.get().to_owned();

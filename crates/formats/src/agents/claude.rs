@@ -1,7 +1,7 @@
-//! What `claude` prints with `--output-format stream-json --verbose`.
+//! Parser for the output of `claude --output-format stream-json --verbose`.
 //!
-//! Fields we do not use and messages we do not know are passed over: new versions bring both. The order of keys is not
-//! relied upon, except to find the `type` without reading the line twice.
+//! Unused fields and unknown messages are ignored: new versions bring both. The order of keys does
+//! not matter; a leading `type` only saves reading the line twice.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use super::stream::{Text, or_empty, raw};
 use super::words::Words;
 use crate::markers::{Category, UserQuestion};
 
-/// The tool by which the model asks a person.
+/// Name of the tool by which the model asks a person.
 const QUESTION_TOOL: &str = "AskUserQuestion";
 
-/// The answer of a model service that has had too many requests.
+/// HTTP status of a model service that has had too many requests.
 const TOO_MANY_REQUESTS: u16 = 429;
 
 pub(super) fn read(
@@ -46,7 +46,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The type, if it is the first thing in the line and has nothing escaped in it.
+/// Returns the type if it is the first key of the line and contains no escape.
 fn leading_type(line: &[u8]) -> Option<&str> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let word = &rest[..memchr::memchr(b'"', rest)?];
@@ -88,7 +88,8 @@ struct Block<'a> {
 }
 
 fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
-    // A subagent's words are its parent's tool output, and an error's words are the client's; the result repeats them.
+    // A subagent's text is its parent's tool output. The text of an error is the client's own, and
+    // the result repeats it.
     if line.parent_tool_use_id.is_some() || line.error.is_some() {
         return;
     }
@@ -160,7 +161,7 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
     if let Some(tokens) = line.usage {
         emit(What::Usage(Usage {
             since: Since::Turn,
-            // What is written to the cache was read for the first time.
+            // Tokens written to the cache were read for the first time.
             input: tokens
                 .input_tokens
                 .saturating_add(tokens.cache_creation_input_tokens),
@@ -177,7 +178,7 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
     let aborted = line
         .terminal_reason
         .is_some_and(|reason| reason.0.starts_with("aborted"));
-    // The subtype of a run into a limit is `success`.
+    // A turn that ran into a limit has the subtype `success`.
     let end = if line.api_error_status == Some(TOO_MANY_REQUESTS) {
         emit(What::Limit {
             until: None,
@@ -341,7 +342,7 @@ struct Cancel<'a> {
     request_id: &'a RawValue,
 }
 
-/// The text of a value that usually is a string.
+/// Returns the text of a value that usually is a string.
 fn plain(value: Option<&RawValue>) -> Cow<'_, str> {
     let Some(value) = value else {
         return Cow::default();
@@ -349,7 +350,7 @@ fn plain(value: Option<&RawValue>) -> Cow<'_, str> {
     serde_json::from_str::<Text<'_>>(value.get()).map_or(value.get().into(), |text| text.0)
 }
 
-/// A number of seconds or milliseconds without its fraction.
+/// Drops the fraction of a number of seconds or milliseconds; `None` out of range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What `codex exec --json` prints.
+//! Parser for the output of `codex exec --json`.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ pub(super) fn read(
             }
             emit(What::TurnEnded(TurnEnd::Completed));
         }
-        // There is no machine-readable reason, and no time: the words decide.
+        // There is no machine-readable reason and no time, so the message text decides.
         "turn.failed" => broke_off(or_empty(line.error.and_then(|error| error.message)), emit),
         "error" => trouble(or_empty(line.message), emit),
         _ => {}
@@ -94,7 +94,7 @@ struct Tokens {
     output_tokens: u64,
 }
 
-/// What takes time is reported when it begins.
+/// Reports items that take time when they start.
 fn started(item: Item<'_>, emit: &mut impl FnMut(What<'_>)) {
     let (name, input) = match &*item.kind.0 {
         "command_execution" => (item.kind.0, item.command),
@@ -108,7 +108,7 @@ fn started(item: Item<'_>, emit: &mut impl FnMut(What<'_>)) {
     used(item.id, name, input, emit);
 }
 
-/// What takes no time is not always announced, and so reported when it is done.
+/// Reports items that take no time when they end, because they are not always announced.
 fn completed(item: Item<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
     match &*item.kind.0 {
         "agent_message" => words.text(or_empty(item.text), emit),
@@ -135,7 +135,7 @@ fn used<'a>(
     });
 }
 
-/// An `error` is not the end: either the client tries again, or `turn.failed` follows.
+/// Reports an `error` line. It does not end the turn: the client retries, or `turn.failed` follows.
 fn trouble(message: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
     if message.starts_with("Reconnecting") {
         emit(What::Retrying {

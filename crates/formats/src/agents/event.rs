@@ -1,4 +1,4 @@
-//! What an agent's client reports, whatever its protocol: one closed set.
+//! Events that an agent's client reports, the same closed set for every protocol.
 
 use std::borrow::Cow;
 
@@ -9,174 +9,176 @@ use crate::markers::{
     self, Criterion, DependencyRequest, IgnoredReason, Malformed, Marker, UserQuestion,
 };
 
-/// One thing that happened, and where in the output.
+/// One event and its position in the output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event<'a> {
-    /// Absolute offset of the line, or of the marker, that says so.
+    /// Absolute offset of the line or marker that reports it.
     pub start: u64,
-    /// Where a new adapter goes on after this event has been acted upon.
+    /// Position at which a new adapter continues after this event has been handled.
     pub resume: Resume,
-    /// What happened.
+    /// The event itself.
     pub what: What<'a>,
 }
 
-/// A place in the output and the little that must be remembered there.
+/// A position in the output and the little state needed to continue there.
 ///
-/// An adapter made with [`Adapter::resume_at`](super::Adapter::resume_at) and fed the bytes from the offset on reports exactly
-/// the events the first one had still to report.
+/// An adapter made with [`Adapter::resume_at`](super::Adapter::resume_at) and fed the bytes from
+/// the offset on reports exactly the events that the first one had not reported yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// The offset, and what the marker parser knew there.
+    /// The offset and the state of the marker parser there.
     pub at: markers::Resume,
-    /// Events behind the offset that were reported before. One line can hold several.
+    /// Events behind the offset that were already reported. One line can hold several.
     pub skip: u32,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What<'a> {
-    /// The client has answered the greeting of its protocol: a conversation can be opened now.
+    /// The client answered the handshake: a session can be opened now.
     Initialized,
-    /// The client has a conversation, by whose id it can be resumed.
+    /// The client has opened a session, which can be resumed by its id.
     Session {
-        /// The id.
+        /// The client's id of the session.
         id: Cow<'a, str>,
-        /// The model, where the client says it.
+        /// The model, if the client names it.
         model: Option<Cow<'a, str>>,
     },
-    /// The agent's own words, or a piece of them.
+    /// Text of the agent, or a chunk of it.
     ///
     /// Not reported for the protocol `markers`, whose output is nothing else.
     Said(Cow<'a, str>),
     /// The agent uses a tool.
     ToolUsed {
-        /// The client's id of the use.
+        /// The client's id of the tool call.
         id: Cow<'a, str>,
-        /// The tool.
+        /// Name of the tool.
         name: Cow<'a, str>,
-        /// What it is used with, as JSON.
+        /// Input of the tool as JSON.
         input: Cow<'a, str>,
     },
     /// The agent asks a person.
     Asks {
-        /// What an answer must name, where the client waits for one in its own way. Without it, the answer is a prompt.
+        /// The request to reply to, if the client waits for one in its own way. Without it, the
+        /// answer is sent as a prompt.
         request: Option<Request<'a>>,
-        /// The questions; mostly one.
+        /// The questions, in most cases one.
         questions: Vec<UserQuestion>,
     },
-    /// The client asks whether a tool may be used, and waits.
+    /// The client asks whether a tool may be used, and waits for the reply.
     WantsPermission {
-        /// What the reply must name.
+        /// The request to reply to.
         request: Request<'a>,
-        /// The tool.
+        /// Name of the tool.
         tool: Cow<'a, str>,
-        /// What it would be used with, as JSON.
+        /// Intended input of the tool as JSON.
         input: Cow<'a, str>,
     },
-    /// A request of the client needs no reply any more.
+    /// The client withdraws a request: it needs no reply any more.
     Withdrawn {
-        /// The [`Request::id`].
+        /// The [`Request::id`] of the request.
         request: Cow<'a, str>,
     },
     /// The agent needs something from a person.
     Needs(DependencyRequest),
-    /// A phase is complete, says the agent.
+    /// The agent reports that a phase is complete.
     PhaseComplete {
-        /// The phase, from 1.
+        /// Number of the phase, from 1.
         phase: u32,
-        /// The name given, else `Phase N`.
+        /// The reported name, else `Phase N`.
         name: String,
-        /// The files listed, as written.
+        /// The reported files, as written.
         deliverables: Vec<String>,
     },
-    /// A task without phases is complete, says the agent.
+    /// The agent reports that a task without phases is complete.
     TaskComplete {
-        /// Its name.
+        /// Name of the task.
         task: Option<String>,
-        /// What was done.
+        /// Summary of the work.
         summary: Option<String>,
     },
-    /// A verifying agent's findings.
+    /// The findings of a verifying agent.
     Verified {
-        /// What was looked at.
+        /// The criteria and their results.
         criteria: Vec<Criterion>,
     },
-    /// The agent begins a step.
+    /// The agent starts a step.
     Step {
-        /// Which.
+        /// Number of the step.
         step: u32,
-        /// Of how many.
+        /// Total number of steps.
         of: u32,
-        /// Its name.
+        /// Name of the step.
         name: String,
     },
-    /// The agent begins a phase.
+    /// The agent starts a phase.
     PhaseStarting {
-        /// Which.
+        /// Number of the phase.
         phase: u32,
-        /// Its name.
+        /// Name of the phase.
         name: String,
     },
-    /// A limit is reached: nothing goes on before it is lifted.
+    /// A rate limit was reached: nothing continues before it is lifted.
     ///
-    /// The same limit may be reported twice. One without a time never shortens one with a time.
+    /// The same limit may be reported twice. A report without a time never shortens one with a
+    /// time.
     Limit {
-        /// When it is lifted.
+        /// Time at which the limit is lifted.
         until: Option<jiff::Timestamp>,
-        /// After how many seconds it is lifted.
+        /// Seconds after which the limit is lifted.
         retry_after_s: Option<u64>,
-        /// The client's words.
+        /// Message of the client.
         message: Cow<'a, str>,
     },
-    /// The client could not reach its model and tries again by itself.
+    /// The client could not reach its model and retries by itself.
     Retrying {
-        /// Milliseconds until it does, where the client says it.
+        /// Milliseconds until the retry, if the client says so.
         delay_ms: Option<u64>,
-        /// Why.
+        /// The cause given by the client.
         message: Cow<'a, str>,
     },
-    /// What was used.
+    /// Tokens and money that were used.
     Usage(Usage),
-    /// The client has done what it was told, or given up; it waits for the next prompt or ends.
+    /// The turn ended: the client waits for the next prompt or exits.
     TurnEnded(TurnEnd),
-    /// It cannot go on.
+    /// The agent cannot continue.
     Failed {
-        /// Why.
+        /// The cause of the failure.
         message: Cow<'a, str>,
-        /// More about it.
+        /// Details of the failure.
         details: Option<Cow<'a, str>>,
     },
-    /// Something a person should know; it goes on.
+    /// Information for a person; the agent continues.
     Noticed {
-        /// What.
+        /// The information itself.
         message: Cow<'a, str>,
-        /// More about it.
+        /// Details of the information.
         details: Option<Cow<'a, str>>,
     },
-    /// A marker that breaks the grammar. It changes no state and is answered.
+    /// A marker that breaks the grammar. It changes no state and is answered with an error.
     Malformed(Malformed),
-    /// A well-spelled marker that does not count.
+    /// A well-formed marker that is not honoured.
     Ignored {
-        /// Which.
+        /// The marker that was ignored.
         marker: Marker,
-        /// Why.
+        /// The reason for ignoring it.
         reason: IgnoredReason,
     },
-    /// The output is not what the protocol says. It changes no state.
+    /// The output violates the protocol. It changes no state.
     ProtocolError(ProtocolError<'a>),
 }
 
 /// A request of the client that waits for a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The client's id of it, as JSON.
+    /// The client's id of the request, as JSON.
     pub id: Cow<'a, str>,
-    /// What the reply has to repeat or to choose from, as JSON.
+    /// The part that the reply must repeat or choose from, as JSON.
     pub body: Cow<'a, str>,
 }
 
 impl Request<'_> {
-    /// The same, for keeping.
+    /// Copies the borrowed text so that the value outlives the line.
     pub fn into_owned(self) -> Request<'static> {
         Request {
             id: self.id.into_owned().into(),
@@ -185,85 +187,87 @@ impl Request<'_> {
     }
 }
 
-/// Tokens and money.
+/// Token and cost figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
-    /// Since when the tokens are counted.
+    /// Start of the period in which the tokens are counted.
     pub since: Since,
-    /// Tokens read, those from a cache not included.
+    /// Tokens read, without those from a cache.
     pub input: u64,
     /// Tokens read from a cache.
     pub cached: u64,
-    /// Tokens written.
+    /// Tokens written by the model.
     pub output: u64,
-    /// Dollars so far, where the client says it: since the process began, in `acp` since the conversation did.
+    /// Total cost in dollars, if the client reports it: since the process started, for `acp` since
+    /// the session was opened.
     pub cost_usd: Option<f64>,
 }
 
-/// Since when tokens are counted. Only those of [`Since::Turn`] may be added up.
+/// Start of the period in which tokens are counted. Only figures of [`Since::Turn`] may be added
+/// up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Since {
-    /// Since the turn before ended.
+    /// Since the previous turn ended.
     #[default]
     Turn,
-    /// Since the conversation began, earlier processes included.
+    /// Since the session was opened, earlier processes included.
     Session,
 }
 
-/// How a turn ended.
+/// Outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// The agent had no more to do or to say.
+    /// The agent finished by itself.
     Completed,
-    /// We interrupted it.
+    /// The turn was interrupted by us.
     Interrupted,
-    /// A limit was reached; a [`What::Limit`] came before.
+    /// A limit was reached; [`What::Limit`] was reported before.
     Limited,
     /// The tokens, turns or money allowed for one turn are used up.
     OutOfBudget,
-    /// The model refused.
+    /// The model refused to answer.
     Refused,
-    /// It broke off; a [`What::Failed`] came before.
+    /// The turn broke off; [`What::Failed`] was reported before.
     Failed,
 }
 
-/// How the output differs from what the protocol says.
+/// Violations of the protocol in the output.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError<'a> {
-    /// A line is longer than any that can be read. It was passed over.
+    /// A line exceeds the size limit and was skipped.
     #[error("a line of the client exceeds {LINE_BYTES_MAX} bytes", LINE_BYTES_MAX = super::LINE_BYTES_MAX)]
     LineTooLong,
-    /// A line is no JSON object, or one of another shape.
+    /// A line is not a JSON object, or has an unexpected shape.
     #[error("a line of the client cannot be read: {problem}: {line}")]
     Unreadable {
-        /// What is wrong.
+        /// Message of the JSON parser.
         problem: String,
-        /// How the line begins.
+        /// Beginning of the line.
         line: String,
     },
     /// The output ends inside a line.
     #[error("the output of the client ends inside a line")]
     Cut,
-    /// The client refused something we sent.
+    /// The client refused one of our requests.
     #[error("the client refused a request: {message}")]
     Refused {
-        /// Its words.
+        /// Message of the client.
         message: Cow<'a, str>,
     },
-    /// The client asks for something we do not offer, and waits. Answer it with
+    /// The client requests something that is not offered, and waits. Answer it with
     /// [`ToAgent::Unsupported`](super::ToAgent::Unsupported).
     #[error("the client asks for {method}, which is not offered")]
     Unsupported {
-        /// What the reply must name.
+        /// The request to reply to.
         request: Request<'a>,
-        /// What it asks for.
+        /// Name of the requested method.
         method: Cow<'a, str>,
     },
 }
 
 impl ProtocolError<'_> {
-    /// A stable word for this kind of error.
+    /// Returns the stable code of this error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::LineTooLong => "agent_line_too_long",

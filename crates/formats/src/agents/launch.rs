@@ -1,24 +1,25 @@
-//! The command lines of the clients we know, as far as their protocol needs them. What an agent may do is the user's to add.
+//! Command lines of the supported agent clients, as far as their protocol needs them. Permissions
+//! are options that the user adds.
 
-/// A client whose command line is known.
+/// An agent client whose command line is built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 pub enum BuiltInClient {
-    /// Claude Code.
+    /// Anthropic's Claude Code, `claude`.
     #[serde(rename = "claude")]
     Claude,
-    /// Codex.
+    /// OpenAI's Codex, `codex`.
     #[serde(rename = "codex")]
     Codex,
-    /// Gemini.
+    /// Google's Gemini CLI, `gemini`.
     #[serde(rename = "gemini")]
     Gemini,
-    /// OpenCode.
+    /// OpenCode, started as `opencode`.
     #[serde(rename = "opencode")]
     OpenCode,
 }
 
 impl BuiltInClient {
-    /// Its name, which is also its program.
+    /// Returns its name, which is also its program.
     pub const fn name(self) -> &'static str {
         match self {
             BuiltInClient::Claude => "claude",
@@ -28,7 +29,7 @@ impl BuiltInClient {
         }
     }
 
-    /// The argument that names its model, where it has one.
+    /// Returns the option that selects its model, if it has one.
     pub const fn model_flag(self) -> Option<&'static str> {
         match self {
             BuiltInClient::Claude | BuiltInClient::Codex | BuiltInClient::Gemini => Some("--model"),
@@ -37,7 +38,7 @@ impl BuiltInClient {
         }
     }
 
-    /// Whether an argument is part of its protocol, so that no user may set it.
+    /// True if an argument is part of its protocol, so that users must not set it.
     pub fn reserves(self, argument: &str) -> bool {
         let reserved: &[&str] = match self {
             BuiltInClient::Claude => &[
@@ -76,22 +77,24 @@ impl BuiltInClient {
     }
 }
 
-/// Which conversation a run belongs to.
+/// The session that a run of a client belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conversation<'a> {
-    /// A new one.
+    /// A new session.
     New {
-        /// Its id, a UUID, for clients that let us choose. Written down before the start, it survives any crash.
+        /// A UUID, for clients that let us choose the id. Written down before the start, it
+        /// survives any crash.
         id: Option<&'a str>,
     },
-    /// That of an earlier run.
+    /// The session of an earlier run.
     Resume {
-        /// Its id, from the event [`What::Session`](super::What::Session).
+        /// The id from the event [`What::Session`](super::What::Session).
         id: &'a str,
     },
 }
 
-/// The arguments of `claude`. Prompts come on its standard input, which stays open; `options` are the user's own.
+/// Returns the arguments of `claude`. Prompts are written to its standard input, which stays open;
+/// `options` are the user's own.
 pub fn claude(conversation: Conversation<'_>, options: &[String]) -> Vec<String> {
     let mut arguments = words(&[
         "-p",
@@ -112,7 +115,8 @@ pub fn claude(conversation: Conversation<'_>, options: &[String]) -> Vec<String>
     arguments
 }
 
-/// The arguments of `codex` for one prompt; `options` are the user's own. Its standard input must be empty.
+/// Returns the arguments of `codex` for one prompt; `options` are the user's own. Its standard
+/// input must be empty.
 pub fn codex(conversation: Conversation<'_>, options: &[String], prompt: &str) -> Vec<String> {
     let mut arguments = words(&["exec"]);
     // Options of `exec` come before its subcommand, so that they mean the same with and without it.
@@ -121,7 +125,7 @@ pub fn codex(conversation: Conversation<'_>, options: &[String], prompt: &str) -
         arguments.extend(words(&["resume"]));
     }
     arguments.extend(words(&["--json", "--skip-git-repo-check"]));
-    // Behind the dashes nothing is an option, whatever the prompt begins with.
+    // After `--` nothing is parsed as an option, however the prompt begins.
     arguments.extend(words(&["--"]));
     if let Conversation::Resume { id } = conversation {
         arguments.extend(words(&[id]));

@@ -1,37 +1,39 @@
-//! Cuts the output of a client into lines, without a copy where a line lies in one piece, and with bounded memory.
+//! Splits the output of a client into lines with bounded memory, and without a copy if a line
+//! arrives in one piece.
 
 use super::LINE_BYTES_MAX;
 
 /// Bytes of a buffer kept for the next line; hundreds of adapters may be alive, mostly idle.
 const BUFFER_KEPT_BYTES: usize = 16_384;
 
-/// Bytes that tell whether a line is dull.
+/// Bytes that are enough to decide whether a line can be skipped.
 const DULL_BYTES_MAX: usize = 64;
 
-/// A line, as far as it could be read.
+/// A line of output, or the notice that it was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Whole(&'a [u8]),
-    /// Reported once, as soon as it is known.
+    /// Reported once, as soon as the limit is exceeded.
     TooLong,
 }
 
-/// The place in the output.
+/// Line splitter with its position in the output.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Bytes by which some lines can be told to say nothing.
+    /// Prefixes of lines that carry no event.
     dull: &'static [&'static [u8]],
     /// Absolute offset of the next byte to come.
     offset: u64,
     line_start: u64,
-    /// The beginning of the line being read, unless `skip`.
+    /// Beginning of the current line; empty while `skip` is set.
     line: Vec<u8>,
-    /// The rest of this line does not matter.
+    /// True if the rest of the current line is skipped.
     skip: bool,
 }
 
 impl Lines {
-    /// At a line's beginning. Lines that begin with one of `dull` may be passed over.
+    /// Creates a splitter at the beginning of a line. Lines that begin with one of `dull` are
+    /// skipped.
     pub(super) fn at(offset: u64, dull: &'static [&'static [u8]]) -> Self {
         Self {
             dull,
@@ -54,8 +56,8 @@ impl Lines {
         self.line.capacity()
     }
 
-    /// Takes bytes from the front of `bytes` and hands out at most one line, with the offset at which it begins. `false` when
-    /// nothing is left.
+    /// Consumes bytes from the front of `bytes` and hands out at most one line, with the offset at
+    /// which it begins. Returns false when `bytes` is empty.
     pub(super) fn next(&mut self, bytes: &mut &[u8], take: impl FnOnce(u64, Line<'_>)) -> bool {
         if bytes.is_empty() {
             return false;
@@ -72,7 +74,7 @@ impl Lines {
         if self.skip {
             self.skip = end.is_none();
         } else if self.line.len() + part.len() > LINE_BYTES_MAX {
-            // However the line was cut: what is dull is so whatever its length.
+            // Lines with such a prefix are skipped at any length, however the output was cut.
             let room = DULL_BYTES_MAX.saturating_sub(self.line.len());
             self.line.extend_from_slice(&part[..part.len().min(room)]);
             let dull = is_dull(self.dull, &self.line);
@@ -101,7 +103,7 @@ impl Lines {
         true
     }
 
-    /// The line that the end of the output leaves, with the offset at which it begins.
+    /// Returns the unterminated last line of the output and the offset at which it begins.
     pub(super) fn last(&mut self) -> Option<(u64, Vec<u8>)> {
         self.skip = false;
         let line = std::mem::take(&mut self.line);

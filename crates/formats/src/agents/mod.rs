@@ -1,9 +1,11 @@
-//! Agent adapters: the output of an agent's client becomes one closed set of events, our messages become its input.
+//! Agent adapters: they parse the output of an agent's client into one closed set of events and
+//! encode our messages as its input.
 //!
-//! An [`Adapter`] is a push parser over raw bytes: however the bytes are cut into pushes, the same [`Event`]s come out. Tool
-//! output is passed over, and what is held back is bounded by [`LINE_BYTES_MAX`] whatever the client prints. Each event carries
-//! the [`Resume`] point right behind it. [`Writer`] is the other direction, [`launch`] has the command lines. Which message
-//! of which protocol becomes which event is written down in `docs/formats/agent-events.md`.
+//! An [`Adapter`] is a push parser over raw bytes: the same [`Event`]s come out however the bytes
+//! are cut. Tool output is skipped, and the buffer is bounded by [`LINE_BYTES_MAX`] whatever the
+//! client prints. Each event carries the [`Resume`] point right behind it. [`Writer`] encodes the
+//! input; [`launch`] has the command lines. `docs/formats/agent-events.md` lists which message of
+//! which protocol becomes which event.
 
 mod acp;
 mod claude;
@@ -24,30 +26,30 @@ use bowline_machines::named;
 use serde::Deserialize;
 use stream::Stream;
 
-/// Bytes in one line of a structured protocol. A longer one is reported and passed over unbuffered.
+/// Limit on the bytes of one line of a structured protocol. A longer one is reported and skipped.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 named! {
-    /// How a client speaks.
+    /// Protocols of agent clients.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Protocol {
-        /// Plain text with markers.
+        /// Plain text with embedded markers.
         #[default]
         Markers = "markers",
-        /// `claude -p --input-format stream-json --output-format stream-json`.
+        /// Output of `claude -p --input-format stream-json --output-format stream-json`.
         ClaudeStreamJson = "claude-stream-json",
-        /// `codex exec --json`.
+        /// Output of `codex exec --json`.
         CodexJson = "codex-json",
         /// The Agent Client Protocol, version 1.
         Acp = "acp",
     }
 }
 
-/// Reads the output of one client.
+/// Parser for the output of one client.
 ///
 /// The events depend on the bytes alone, not on how they were cut into pushes. Only
-/// [`flush_pending`](Self::flush_pending) brings time into it, and the caller decides when that is called.
+/// [`flush_pending`](Self::flush_pending) depends on time, and the caller decides when to call it.
 #[derive(Debug)]
 pub struct Adapter(Inner);
 
@@ -58,12 +60,13 @@ enum Inner {
 }
 
 impl Adapter {
-    /// An adapter at the beginning of a client's output. `nonce` is the one given to the agent.
+    /// Creates an adapter at the beginning of a client's output. `nonce` is the one given to the
+    /// agent.
     pub fn new(protocol: Protocol, nonce: Option<String>) -> Self {
         Self::resume_at(protocol, nonce, Resume::default())
     }
 
-    /// An adapter that goes on where another one was.
+    /// Creates an adapter that continues where another one stopped.
     pub fn resume_at(protocol: Protocol, nonce: Option<String>, resume: Resume) -> Self {
         let dialect = match protocol {
             Protocol::Markers => {
@@ -79,7 +82,8 @@ impl Adapter {
         Self(Inner::Structured(Stream::new(dialect, nonce, resume)))
     }
 
-    /// The latest point from which a new adapter finds everything this one has not reported yet.
+    /// Returns the latest position from which a new adapter reports everything this one has not
+    /// reported yet.
     pub fn resume(&self) -> Resume {
         match &self.0 {
             Inner::Markers(parser) => Resume {
@@ -90,7 +94,7 @@ impl Adapter {
         }
     }
 
-    /// Absolute offset of the next byte to push.
+    /// Returns the absolute offset of the next byte to push.
     pub fn offset(&self) -> u64 {
         match &self.0 {
             Inner::Markers(parser) => parser.offset(),
@@ -98,7 +102,7 @@ impl Adapter {
         }
     }
 
-    /// Bytes of memory held for what is being read.
+    /// Returns the bytes of memory held by buffers.
     pub fn buffered_bytes(&self) -> usize {
         match &self.0 {
             Inner::Markers(parser) => parser.buffered_bytes(),
@@ -106,7 +110,7 @@ impl Adapter {
         }
     }
 
-    /// Reads the next bytes of the output.
+    /// Parses the next bytes of the output and hands every event to `sink`.
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) {
         match &mut self.0 {
             Inner::Markers(parser) => parser.push(bytes, &mut |event| sink(event.into())),
@@ -114,8 +118,8 @@ impl Adapter {
         }
     }
 
-    /// Reports what is complete although its last line may not have ended: call it when the output has been silent for
-    /// [`IDLE_FLUSH_MS`](markers::IDLE_FLUSH_MS). Only plain text has such endings.
+    /// Reports what is complete although its last line has not ended. Call it when the output has
+    /// been silent for [`IDLE_FLUSH_MS`](markers::IDLE_FLUSH_MS). Only plain text has such endings.
     pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event<'_>)) {
         match &mut self.0 {
             Inner::Markers(parser) => parser.flush_pending(&mut |event| sink(event.into())),
@@ -123,7 +127,7 @@ impl Adapter {
         }
     }
 
-    /// Reports what the end of the output leaves.
+    /// Reports the events left at the end of the output.
     pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) {
         match &mut self.0 {
             Inner::Markers(parser) => parser.finish(&mut |event| sink(event.into())),

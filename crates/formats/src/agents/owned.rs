@@ -1,10 +1,10 @@
-//! Events that are kept longer than the bytes they were read from.
+//! Conversions of events to ones that outlive the bytes they were parsed from.
 
 use super::event::{Event, ProtocolError, What};
 use std::borrow::Cow;
 
 impl Event<'_> {
-    /// The same, for keeping.
+    /// Copies the borrowed text so that the event outlives the output.
     pub fn into_owned(self) -> Event<'static> {
         Event {
             start: self.start,
@@ -15,7 +15,7 @@ impl Event<'_> {
 }
 
 impl What<'_> {
-    /// The same, for keeping.
+    /// Copies the borrowed text so that the event outlives the output.
     pub fn into_owned(self) -> What<'static> {
         match self {
             What::Initialized => What::Initialized,
@@ -90,7 +90,7 @@ impl What<'_> {
 }
 
 impl ProtocolError<'_> {
-    /// The same, for keeping.
+    /// Copies the borrowed text so that the error outlives the output.
     pub fn into_owned(self) -> ProtocolError<'static> {
         match self {
             ProtocolError::LineTooLong => ProtocolError::LineTooLong,

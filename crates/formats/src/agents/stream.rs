@@ -1,4 +1,4 @@
-//! A structured protocol: one JSON object per line, whatever the client calls things.
+//! Parser for the structured protocols: one JSON object per line.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::lines::{Line, Lines};
 use super::words::Words;
 use super::{acp, claude, codex};
 
-/// Characters of an unreadable line that are repeated in the report about it.
+/// Characters of an unreadable line that its error report repeats.
 const SHOWN_CHARS_MAX: usize = 120;
 
-/// Which client's words for things.
+/// The structured protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Claude,
@@ -22,7 +22,8 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// How lines begin that say nothing we report. They are the long ones: tool output, and pieces of what comes whole later.
+    /// Returns the prefixes of lines that carry no event. These are the long ones: tool output, and
+    /// chunks of text that is sent whole later.
     fn dull(self) -> &'static [&'static [u8]] {
         match self {
             Self::Claude => &[br#"{"type":"user","#, br#"{"type":"stream_event","#],
@@ -32,7 +33,7 @@ impl Dialect {
     }
 }
 
-/// Reads one client's output.
+/// Parser for the output of one client.
 #[derive(Debug)]
 pub(super) struct Stream {
     dialect: Dialect,
@@ -42,12 +43,12 @@ pub(super) struct Stream {
     position: Position,
 }
 
-/// Which event comes next.
+/// Position of the next event.
 #[derive(Debug)]
 struct Position {
-    /// Where reading can begin again, and how many events behind it have been reported.
+    /// Position at which parsing can restart, with the number of events reported since.
     resume: Resume,
-    /// Events still to be passed over, because an earlier adapter reported them.
+    /// Events still to be suppressed, because an earlier adapter reported them.
     skip: u32,
 }
 
@@ -72,7 +73,7 @@ impl Stream {
             dialect,
             lines: Lines::at(resume.at.offset, dialect.dull()),
             words: Words::new(nonce, resume.at.nonce_used),
-            // Nothing is resumed within what comes before a conversation, see `is_open`.
+            // No resume position lies before the session is open, see `is_open`.
             talk: acp::Talk::new(dialect != Dialect::Acp || resume.at.offset > 0),
             position: Position {
                 resume: Resume { skip: 0, ..resume },
@@ -82,7 +83,8 @@ impl Stream {
     }
 
     pub(super) fn resume(&self) -> Resume {
-        // Between two texts nothing before the line being read matters any more, unless that line was reported itself.
+        // Between two texts, lines before the current one are not needed any more, unless the
+        // current line was already reported.
         let reported = self.position.resume.at.offset == self.lines.line_start();
         if !is_open(&self.words, &self.talk) && self.position.skip == 0 && !reported {
             return self.between_texts();
@@ -157,12 +159,12 @@ impl Stream {
     }
 }
 
-/// What was read already is needed to understand what comes.
+/// True if earlier lines are needed to understand the next ones.
 fn is_open(words: &Words, talk: &acp::Talk) -> bool {
     words.is_open() || talk.is_open()
 }
 
-/// Where reading can begin again moves to this line, unless something is open that began before it.
+/// Moves the resume position to this line, unless state from an earlier line is still open.
 fn begin_line(words: &Words, talk: &acp::Talk, position: &mut Position, before: Resume) {
     if !is_open(words, talk) && position.skip == 0 {
         position.resume = before;
@@ -205,10 +207,10 @@ fn read(
     }
 }
 
-/// A JSON string, borrowed if nothing in it is escaped.
+/// A JSON string, borrowed if it contains no escape.
 ///
-/// A plain `Cow` inside an `Option` or a list would always be copied. A struct of such texts has to say, once, that it lives as
-/// long as the line it is read from.
+/// A plain `Cow` inside an `Option` or a list would always be copied. A struct of such texts has to
+/// declare once that it lives as long as its line.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
@@ -218,24 +220,25 @@ impl Text<'_> {
     }
 }
 
-/// The words in `text`, or nothing.
+/// Returns the text, or an empty one.
 pub(super) fn or_empty(text: Option<Text<'_>>) -> Cow<'_, str> {
     text.map(|text| text.0).unwrap_or_default()
 }
 
-/// A value as JSON; one that is not there is `null`.
+/// Returns a value as JSON; `null` for an absent one.
 pub(super) fn raw(value: Option<&RawValue>) -> &str {
     value.map_or("null", RawValue::get)
 }
 
-/// What a client says of something that went wrong.
+/// The error object of a client.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Failure<'a> {
     pub(super) message: Option<Text<'a>>,
 }
 
-/// Whether a client's words are about a limit that is lifted by itself. They are all some clients give.
+/// True if the message describes a limit that is lifted by itself. Some clients give nothing but
+/// text.
 fn speaks_of_a_limit(message: &str) -> bool {
     let message = message.to_lowercase();
     ["usage limit", "rate limit", "429", "too many requests"]
@@ -243,7 +246,7 @@ fn speaks_of_a_limit(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
-/// The end of a turn that broke off with these words.
+/// Reports the end of a turn that broke off with this message.
 pub(super) fn broke_off(message: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
     let end = if speaks_of_a_limit(&message) {
         emit(What::Limit {

@@ -1,20 +1,20 @@
-//! The agent's own words inside a structured protocol: reported as they are, and searched for markers.
+//! The agent's text inside a structured protocol: reported as it is, and searched for markers.
 
 use std::borrow::Cow;
 
 use super::event::What;
 use crate::markers::{ErrorReport, Kind, Options, Parser, Recovery, Resume, Severity};
 
-/// Follows what the agent says.
+/// Follows the text of an agent.
 #[derive(Debug)]
 pub(super) struct Words {
     parser: Parser,
-    /// A text has begun and not ended.
+    /// True while a text is incomplete.
     open: bool,
 }
 
 impl Words {
-    /// Between two texts of an agent.
+    /// Creates a parser between two texts.
     pub(super) fn new(nonce: Option<String>, nonce_used: bool) -> Self {
         let resume = Resume {
             nonce_used,
@@ -38,25 +38,25 @@ impl Words {
         self.parser.buffered_bytes()
     }
 
-    /// A whole text.
+    /// Parses a complete text.
     pub(super) fn text(&mut self, text: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
         self.piece(text, emit);
         self.end(emit);
     }
 
-    /// A piece of a text. The next one goes on where it ends, also within a line.
+    /// Parses a chunk of a text. The next chunk continues where it ends, also within a line.
     pub(super) fn piece(&mut self, text: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
         if text.is_empty() {
             return;
         }
         self.open = true;
-        // The words are reported before what they mean, and need not be copied for that.
+        // The text is reported before its markers, so it need not be copied.
         emit(What::Said(Cow::Borrowed(&text)));
         self.parser
             .push(text.as_bytes(), &mut |event| emit(event.kind.into()));
     }
 
-    /// The text is over: what it left open is closed.
+    /// Ends the text and closes what it left open.
     pub(super) fn end(&mut self, emit: &mut impl FnMut(What<'_>)) {
         if std::mem::take(&mut self.open) {
             self.parser.finish(&mut |event| emit(event.kind.into()));
@@ -92,7 +92,8 @@ impl From<Kind> for What<'_> {
     }
 }
 
-/// What an agent's own error report comes to: what it calls fatal is, otherwise what it wants done decides.
+/// Maps an agent's error report to an event: fatal reports fail, for others the requested recovery
+/// decides.
 fn reported(report: ErrorReport) -> What<'static> {
     let message = report.message.into();
     let details = report.details.map(Cow::Owned);

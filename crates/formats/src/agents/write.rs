@@ -1,4 +1,4 @@
-//! Our messages as the input of a client.
+//! Encodes our messages as the input of an agent's client.
 
 use std::fmt::Write as _;
 
@@ -9,80 +9,83 @@ use super::acp::id;
 use super::event::Request;
 use crate::markers::write::Message;
 
-/// The version of the Agent Client Protocol that is spoken.
+/// Supported version of the Agent Client Protocol.
 const ACP_VERSION: u32 = 1;
 
-/// Something to tell an agent.
+/// A message to an agent.
 ///
 /// It has no `Debug`, because a [`Message`] may hold a secret.
 #[derive(Clone, Copy)]
 pub enum ToAgent<'a> {
-    /// What to do next.
+    /// A prompt for the next turn.
     Prompt(&'a str),
-    /// A word from the platform: a phase begins, a review is over, a value is given, a question is answered.
+    /// A notice from the platform: a phase begins, a review is over, a value is provided, a
+    /// question is answered.
     Told(Message<'a>),
-    /// The answers to the questions of a request, as pairs of question and answer.
+    /// Answers to the questions of a request.
     Answers {
-        /// The request.
+        /// The request of the client.
         request: &'a Request<'a>,
-        /// Each question as it was asked, and its answer.
+        /// Pairs of the question as it was asked and its answer.
         answers: &'a [(&'a str, &'a str)],
     },
-    /// The tool may be used, this once.
+    /// Permits the tool for this one use.
     Permit {
-        /// The request.
+        /// The request of the client.
         request: &'a Request<'a>,
     },
-    /// The tool may not be used.
+    /// Denies the use of the tool.
     Deny {
-        /// The request.
+        /// The request of the client.
         request: &'a Request<'a>,
-        /// Why.
+        /// The reason given to the agent.
         reason: &'a str,
     },
-    /// What the client asks for is not offered.
+    /// Rejects a request for something that is not offered.
     Unsupported {
-        /// The request.
+        /// The request of the client.
         request: &'a Request<'a>,
     },
-    /// Stop what you are doing; the conversation goes on.
+    /// Interrupts the current turn; the session stays open.
     Interrupt,
 }
 
-/// How something reaches the client.
+/// Instruction on how to deliver a message to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// Write this to its standard input.
+    /// Write this text to its standard input.
     Input(String),
-    /// The client takes no input while it runs: this is the prompt of the next run in the same conversation.
+    /// Start another run of the same session with this prompt: the client takes no input while it
+    /// runs.
     NextRun(String),
-    /// The client cannot be interrupted: end the run. What it should hear next is the prompt of another run.
+    /// End the run, because the client cannot be interrupted. A following message is the prompt of
+    /// another run.
     EndRun,
-    /// The client is not ready for it yet: send it again after [`What::Initialized`](super::What::Initialized) or
-    /// [`What::Session`](super::What::Session).
+    /// Send it again after [`What::Initialized`](super::What::Initialized) or
+    /// [`What::Session`](super::What::Session): the client is not ready yet.
     Later,
-    /// The protocol has no such thing, so nothing waits for it.
+    /// Deliver nothing: the protocol has no such message, and the client does not wait for one.
     Nothing,
 }
 
-/// How a conversation begins.
+/// The session to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start<'a> {
-    /// A new one, in this folder.
+    /// A new session in this folder.
     New {
-        /// The folder.
+        /// The working folder of the session.
         cwd: &'a str,
     },
-    /// One from an earlier run.
+    /// The session of an earlier run.
     Resume {
-        /// The folder.
+        /// The working folder of the session.
         cwd: &'a str,
-        /// Its id.
+        /// The client's id of the session.
         session: &'a str,
     },
 }
 
-/// Writes the input of one client.
+/// Encoder for the input of one client.
 #[derive(Debug, Clone)]
 pub struct Writer {
     protocol: Protocol,
@@ -92,7 +95,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer for a client that was just started.
+    /// Creates an encoder for a client that was just started.
     pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
@@ -102,17 +105,18 @@ impl Writer {
         }
     }
 
-    /// Takes note of the conversation, from the event [`What::Session`](super::What::Session).
+    /// Remembers the session id from the event [`What::Session`](super::What::Session).
     pub fn session(&mut self, id: &str) {
         self.session = Some(id.to_owned());
     }
 
-    /// Takes note that the client is ready for a conversation, from the event [`What::Initialized`](super::What::Initialized).
+    /// Remembers that the client is ready for a session, from the event
+    /// [`What::Initialized`](super::What::Initialized).
     pub fn initialized(&mut self) {
         self.initialized = true;
     }
 
-    /// The greeting that a client must be sent before anything else; often nothing.
+    /// Returns the handshake that must be sent before anything else; empty for most protocols.
     pub fn greeting(&self) -> String {
         if self.protocol != Protocol::Acp {
             return String::new();
@@ -122,7 +126,8 @@ impl Writer {
         request(id::INITIALIZE, "initialize", &hello)
     }
 
-    /// Opens the conversation once the client has answered the greeting; often nothing.
+    /// Returns the message that opens the session once the handshake is answered;
+    /// [`Delivery::Nothing`] for most protocols.
     pub fn open(&self, start: Start<'_>) -> Delivery {
         if self.protocol != Protocol::Acp {
             return Delivery::Nothing;
@@ -142,7 +147,7 @@ impl Writer {
         })
     }
 
-    /// How `message` reaches the client.
+    /// Encodes `message` and returns how it is delivered.
     pub fn write(&mut self, message: ToAgent<'_>) -> Delivery {
         match self.protocol {
             Protocol::Markers => match message {
@@ -256,7 +261,7 @@ fn claude_response(request: &Request<'_>, response: &str) -> String {
     ))
 }
 
-/// Chooses the first option of the kinds wanted; none of them is as good as no choice.
+/// Chooses the first option of the wanted kinds; cancels if there is none.
 fn acp_choice(request: &Request<'_>, kinds: &[&str]) -> String {
     let options: Vec<Value> = serde_json::from_str(&request.body).unwrap_or_default();
     let chosen = kinds

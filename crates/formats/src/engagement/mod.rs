@@ -1,56 +1,56 @@
-//! `feedback/engagement.json`: what was measured once a piece of work met the world.
+//! Reader for `feedback/engagement.json`: values measured after a piece of work was published.
 //!
-//! The file is somebody else's: an object of measured values by name, each a number or a text such as `"6.8%"`. A
-//! `target`, `learnings` and `improvements` may stand beside them.
+//! Other programs write the file: an object of measured values by name, each a number or a text
+//! such as `"6.8%"`. It may also have `target`, `learnings` and `improvements`.
 
 use serde_json::{Map, Value};
 
-/// Members that are no measured value.
+/// Members that are not measured values.
 const NOT_MEASURED: [&str; 3] = ["target", "targets", "metric"];
-/// The value meant when several were measured and nobody says which.
+/// The metric that is meant if several were measured and none is named.
 pub const METRIC_DEFAULT: &str = "engagement_rate";
 
-/// What the file says of one measured value.
+/// One measured value with its target and notes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engagement {
-    /// Name of the value.
+    /// Name of the metric.
     pub metric: String,
-    /// The value, percent as a fraction.
+    /// The measured value; a percentage is given as a fraction.
     pub actual: f64,
-    /// What was hoped for, where the file says.
+    /// The target, if the file has one.
     pub target: Option<f64>,
-    /// What was learnt.
+    /// Lessons learned from the result.
     pub learnings: Vec<String>,
-    /// What to do otherwise.
+    /// Suggestions for the next time.
     pub improvements: Vec<String>,
 }
 
-/// Why a file tells nothing about an engagement.
+/// Reasons why the file has no usable value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngagementError {
-    /// It is no JSON object.
+    /// The file is not a JSON object.
     #[error("is not a JSON object: {0}")]
     NotAnObject(String),
-    /// The wanted value is not in it, or is no number.
+    /// The wanted metric is absent or not a number.
     #[error("has no number '{name}'; it has {}", if known.is_empty() { "none at all".to_owned() } else { known.join(", ") })]
     NoMetric {
-        /// The wanted name.
+        /// Name of the wanted metric.
         name: String,
-        /// The names it has.
+        /// Names of the metrics in the file.
         known: Vec<String>,
     },
-    /// Several values, and nothing says which is meant.
+    /// There are several metrics and none is selected.
     #[error("has several numbers and does not say which is meant: {}", known.join(", "))]
     Ambiguous {
-        /// The names it has.
+        /// Names of the metrics in the file.
         known: Vec<String>,
     },
-    /// A target that is no number.
+    /// The target is not a number.
     #[error("has a target that is no number: {0}")]
     BadTarget(String),
 }
 
-/// A number as people write it; percent becomes a fraction. `None` where it is no finite number.
+/// Parses a number as people write it; a percentage becomes a fraction. `None` if it is not finite.
 pub fn number(text: &str) -> Option<f64> {
     let trimmed = text.trim();
     let (digits, percent) = match trimmed.strip_suffix('%') {
@@ -70,8 +70,8 @@ pub fn number(text: &str) -> Option<f64> {
     Some(value)
 }
 
-/// Reads the file. `wanted` names the value that is meant; without it the file's `metric`, the only value, or
-/// [`METRIC_DEFAULT`].
+/// Reads the file. `wanted` selects the metric; the default is the file's `metric`, else the only
+/// value, else [`METRIC_DEFAULT`].
 pub fn read(text: &str, wanted: Option<&str>) -> Result<Engagement, EngagementError> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| EngagementError::NotAnObject(error.to_string()))?;

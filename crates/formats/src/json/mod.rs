@@ -1,8 +1,9 @@
-//! JSON documents that are edited without touching a byte outside the changed value.
+//! JSON documents that can be edited without touching a byte outside the changed values.
 //!
-//! A document keeps its text. To change it, build the value it should have and call [`JsonDocument::reconcile`]: whatever
-//! is the same stays as it was written (key order, unknown keys, `0.90`, layout, line ends, a byte order mark), and what
-//! differs is replaced, inserted in the style of its neighbours, or taken out.
+//! A document keeps its text. To change it, build the target value and call
+//! [`JsonDocument::reconcile`]. Equal parts keep their spelling (key order, unknown keys, `0.90`,
+//! layout, line ends, a byte order mark); different parts are replaced, inserted in the style of
+//! their neighbours, or removed.
 
 mod reconcile;
 mod render;
@@ -15,60 +16,60 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Deeper documents are refused: nobody writes them by hand or by program, but somebody may to crash a reader.
+/// Limit on nesting. Deeper documents are refused: they only occur in attempts to crash a reader.
 pub const NESTING_MAX: usize = 128;
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// One JSON document and its value.
+/// A JSON document: its text and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonDocument {
     text: String,
     value: Value,
 }
 
-/// Why a text is not a JSON document.
+/// Reasons why a text is not a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The bytes are not UTF-8.
     #[error("not UTF-8 text: bad byte at offset {offset}")]
     NotUtf8 {
-        /// Where the text stops being text.
+        /// Offset of the first bad byte.
         offset: usize,
     },
-    /// Nothing is there.
+    /// The text is empty or blank.
     #[error("the file is empty")]
     Empty,
-    /// Values within each other, more than anybody writes.
+    /// The nesting exceeds [`NESTING_MAX`].
     #[error("nested more than {NESTING_MAX} levels deep at line {line}, column {column}")]
     TooDeep {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// Counted from 1.
+        /// Column number, counted from 1.
         column: usize,
     },
-    /// A number such as `1e400`, which no reader could keep.
+    /// A number such as `1e400` is out of range.
     #[error("the number at line {line}, column {column} is too large")]
     NumberTooLarge {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// Counted from 1.
+        /// Column number, counted from 1.
         column: usize,
     },
-    /// It is not JSON.
+    /// The text violates the JSON syntax.
     #[error("not JSON: {message} at line {line}, column {column}")]
     Syntax {
-        /// What the parser says.
+        /// Message of the JSON parser.
         message: String,
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// Counted from 1.
+        /// Column number, counted from 1.
         column: usize,
     },
 }
 
 impl ParseError {
-    /// The same as a finding says it.
+    /// Converts the error to the message of a finding.
     pub fn found(&self) -> Found {
         match self {
             ParseError::NotUtf8 { offset } => Found::NotUtf8 { offset: *offset },
@@ -96,7 +97,7 @@ impl ParseError {
 }
 
 impl JsonDocument {
-    /// Reads a document from the bytes of a file.
+    /// Parses the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let text = std::str::from_utf8(bytes).map_err(|error| ParseError::NotUtf8 {
             offset: error.valid_up_to(),
@@ -104,16 +105,16 @@ impl JsonDocument {
         Self::from_text(text.to_owned())
     }
 
-    /// Reads a document from text.
+    /// Parses a text, which may begin with a byte order mark.
     pub fn from_text(text: String) -> Result<Self, ParseError> {
         let body = body(&text);
         if body.trim().is_empty() {
             return Err(ParseError::Empty);
         }
-        // `serde_json` decides what JSON is: it is strict and bounds the nesting.
+        // `serde_json` decides what is JSON: it is strict and limits the nesting.
         let value = serde_json::from_str(body).map_err(|error| {
             let (message, line, column) = (reason(&error), error.line(), error.column());
-            // Both are JSON all the same; the parser has no other word for them.
+            // Both are valid JSON; the parser only reports them by message.
             match message.as_str() {
                 "recursion limit exceeded" => ParseError::TooDeep { line, column },
                 "number out of range" => ParseError::NumberTooLarge { line, column },
@@ -127,29 +128,29 @@ impl JsonDocument {
         Ok(JsonDocument { text, value })
     }
 
-    /// A new document: two-space indent, unescaped UTF-8, final newline.
+    /// Creates a document: two-space indent, unescaped UTF-8, final newline.
     pub fn new(value: Value) -> Self {
         let mut text = render::pretty(&value, "", "  ", "\n");
         text.push('\n');
         JsonDocument { text, value }
     }
 
-    /// What the document says.
+    /// Returns the value of the document.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The document as it is written.
+    /// Returns the exact text of the document.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text without a byte order mark.
+    /// Returns the text without a byte order mark.
     fn body(&self) -> &str {
         body(&self.text)
     }
 
-    /// This document, changed so that it says `target`. Only what differs is touched.
+    /// Returns this document edited so that its value is `target`. Only differences are touched.
     #[must_use]
     pub fn reconcile(&self, target: &Value) -> JsonDocument {
         let prefix = self.text.len() - self.body().len();
@@ -161,7 +162,8 @@ impl JsonDocument {
         }
     }
 
-    /// Line and column, from 1, of the value a JSON pointer leads to; of the nearest parent when it leads nowhere.
+    /// Returns line and column, from 1, of the value at a JSON pointer, or of its nearest existing
+    /// parent.
     pub fn position(&self, pointer: &str) -> (usize, usize) {
         tree::with(self.body(), |root| {
             let offset = root.map_or(0, |root| tree::locate(root, pointer));
@@ -172,9 +174,11 @@ impl JsonDocument {
         })
     }
 
-    /// Pointers of keys that stand more than once in their object. The last one counts, as in every common reader.
+    /// Returns pointers to keys that occur more than once in their object. The last one counts, as
+    /// in every common reader.
     pub fn duplicate_keys(&self) -> Vec<String> {
-        // Every colon outside a string belongs to a key. As many as there are members: no key stands twice.
+        // Every colon outside a string belongs to a key. If there are as many as members, no key
+        // occurs twice.
         if colons(self.body()) == members(&self.value) {
             return Vec::new();
         }
@@ -194,7 +198,7 @@ impl fmt::Display for JsonDocument {
     }
 }
 
-/// Whether two values say the same: numbers by their value (`0.90` is `0.9`), objects whatever the order of their keys.
+/// True if two values are equal: numbers by value (`0.90` is `0.9`), objects in any order of keys.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -213,9 +217,9 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A pointer to a member: RFC 6901 escapes.
+/// Returns the pointer to a member, with RFC 6901 escapes.
 pub fn child(pointer: &str, key: &str) -> String {
-    // Hardly any key needs them, and a document is full of keys.
+    // Hardly any key needs escapes, and a document has many keys.
     if key.contains(['~', '/']) {
         format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
     } else {
@@ -223,7 +227,7 @@ pub fn child(pointer: &str, key: &str) -> String {
     }
 }
 
-/// A key as it stands in a pointer, without its escapes.
+/// Removes the escapes from a key of a pointer.
 pub fn unescaped(part: &str) -> Cow<'_, str> {
     if part.contains('~') {
         Cow::Owned(part.replace("~1", "/").replace("~0", "~"))
@@ -232,7 +236,7 @@ pub fn unescaped(part: &str) -> Cow<'_, str> {
     }
 }
 
-/// The value a pointer leads to: `Value::pointer`, which allocates for every key on the way, without that.
+/// Returns the value at a pointer. Unlike `Value::pointer`, it does not allocate for every key.
 pub fn lookup<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
     if pointer.is_empty() {
         return Some(root);
@@ -245,13 +249,13 @@ pub fn lookup<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
     })
 }
 
-/// An index has one spelling.
+/// Parses an array index; other spellings of the same number are rejected.
 fn index(part: &str) -> Option<usize> {
     let other = part.starts_with('+') || part.len() > 1 && part.starts_with('0');
     (!other).then(|| part.parse().ok()).flatten()
 }
 
-/// Colons outside strings.
+/// Counts the colons outside strings.
 fn colons(text: &str) -> usize {
     let (mut count, mut inside, mut escaped) = (0, false, false);
     for byte in text.bytes() {
@@ -266,7 +270,7 @@ fn colons(text: &str) -> usize {
     count
 }
 
-/// Members of all objects in a value.
+/// Counts the members of all objects in a value.
 fn members(value: &Value) -> usize {
     match value {
         Value::Object(map) => map.len() + map.values().map(members).sum::<usize>(),
@@ -279,7 +283,7 @@ fn body(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
-/// The parser's message without its position, which is told apart.
+/// Returns the parser's message without the position, which is reported separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

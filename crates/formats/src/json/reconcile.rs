@@ -1,4 +1,4 @@
-//! The smallest edit that makes a text say another value.
+//! Computes the smallest edit that gives a text another value.
 
 use super::render::{Style, render, string};
 use super::{same, tree};
@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged as _;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The text, edited so that it says `target`. `current` is what it says now.
+/// Returns the text edited so that its value is `target`. `current` is its present value.
 pub(super) fn reconcile(text: &str, current: &Value, target: &Value) -> String {
     if same(current, target) {
         return text.to_owned();
@@ -22,7 +22,7 @@ pub(super) fn reconcile(text: &str, current: &Value, target: &Value) -> String {
     })
 }
 
-/// A range of the text and what comes in its place.
+/// A range of the text and its replacement.
 struct Splice {
     start: usize,
     end: usize,
@@ -32,19 +32,19 @@ struct Splice {
 struct Editor<'t> {
     text: &'t str,
     newline: &'static str,
-    /// One step of indent; `None` for a document on one line.
+    /// One level of indent; `None` for a document on one line.
     unit: Option<String>,
     spaced: bool,
     splices: Vec<Splice>,
 }
 
-/// A container seen as brackets and members, whatever its kind.
+/// Brackets and members of an object or array.
 struct Frame {
-    /// Just behind the opening bracket.
+    /// Offset just behind the opening bracket.
     open: usize,
-    /// At the closing bracket.
+    /// Offset of the closing bracket.
     close: usize,
-    /// Start and end of each member (an object's member starts at its key).
+    /// Start and end of each member; a member of an object starts at its key.
     members: Vec<(usize, usize)>,
 }
 
@@ -85,7 +85,7 @@ impl<'t> Editor<'t> {
             | Node::BooleanLit(_)
             | Node::NullKeyword(_) => None,
         };
-        // An empty document has no style of its own and gets ours.
+        // An empty document has no style of its own and gets the default.
         let unit = match first {
             None => Some("  ".to_owned()),
             Some(first) => {
@@ -143,7 +143,8 @@ impl<'t> Editor<'t> {
         target: &Map<String, Value>,
     ) {
         let frame = Frame::of_object(object);
-        // Of a key that stands twice the last one counts; a map, because objects may have a member per task.
+        // Of a duplicate key the last one counts. A map, because objects may have a member per
+        // task.
         let props: HashMap<&str, &Node<'_>> = object
             .properties
             .iter()
@@ -201,7 +202,7 @@ impl<'t> Editor<'t> {
         self.members(&frame, &gone, inserts);
     }
 
-    /// Takes members out and puts texts in before given positions.
+    /// Removes members and inserts texts before the given positions.
     fn members(&mut self, frame: &Frame, gone: &[bool], inserts: Vec<(usize, Vec<String>)>) {
         let inserts: Vec<(usize, Vec<String>)> = inserts
             .into_iter()
@@ -242,7 +243,7 @@ impl<'t> Editor<'t> {
         }
         let (_, separator, _) = self.spacing(frame);
         for (before, texts) in inserts {
-            // Attach to the nearest survivor in front, or else in front of the first one.
+            // Attach to the nearest survivor in front, else before the first one.
             match survivors.partition_point(|&index| index < before) {
                 behind @ 1.. => {
                     let at = frame.members[survivors[behind - 1]].1;
@@ -264,7 +265,7 @@ impl<'t> Editor<'t> {
         }
     }
 
-    /// What stands before the first member, between two, and after the last.
+    /// Returns the texts before the first member, between two members, and after the last one.
     fn spacing(&self, frame: &Frame) -> (String, String, String) {
         if let (Some(first), Some(last)) = (frame.members.first(), frame.members.last()) {
             let lead = self.text[frame.open..first.0].to_owned();
@@ -294,7 +295,7 @@ impl<'t> Editor<'t> {
         }
     }
 
-    /// The style of a new member inside a container.
+    /// Returns the style of a new member inside a container.
     fn inner_style(&self, frame: &Frame) -> Style {
         match frame.members.first() {
             Some(first) if !self.text[frame.open..first.0].contains('\n') => Style::Inline {
@@ -316,7 +317,7 @@ impl<'t> Editor<'t> {
         }
     }
 
-    /// The style of a value that starts at an offset: the indent of its line.
+    /// Returns the style at an offset: the indent of its line.
     fn style_at(&self, offset: usize) -> Style {
         let Some(unit) = &self.unit else {
             return Style::Inline {
@@ -337,7 +338,7 @@ impl<'t> Editor<'t> {
     }
 
     fn finish(mut self) -> String {
-        // Stable: texts inserted at one place keep the order they were asked for.
+        // The sort is stable: texts inserted at one place keep their order.
         self.splices
             .sort_by_key(|splice| (splice.start, splice.end));
         let mut out = String::with_capacity(self.text.len() + 256);
@@ -352,7 +353,7 @@ impl<'t> Editor<'t> {
     }
 }
 
-/// Which old elements stay (changed or not), and which new ones come in before which old position.
+/// Pairs of old and new elements that stay, and new elements by the old position they precede.
 #[derive(Debug, Default, PartialEq)]
 struct Alignment {
     kept: Vec<(usize, usize)>,
@@ -391,7 +392,8 @@ fn align(old: &[Value], new: &[Value]) -> Alignment {
     plan
 }
 
-/// Lists of ids: an id that is still there stays where it stands, the others go out and come in.
+/// Aligns lists of scalars such as ids: a remaining one keeps its place, others are removed and
+/// added.
 fn align_scalars(
     old: &[Value],
     new: &[Value],

@@ -1,28 +1,26 @@
-//! Values as text, in a given style.
+//! Renders values as text in a given style.
 
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// How the neighbourhood of a value is laid out.
+/// Layout of the text around a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Style {
     /// One member per line.
     Lines {
-        /// Indent of the line the value starts on.
+        /// Indent of the line on which the value starts.
         indent: String,
-        /// One step of indent.
         unit: String,
-        /// Line end.
         newline: String,
     },
     /// All on one line.
     Inline {
-        /// A blank after colons and commas.
+        /// True if a blank follows colons and commas.
         spaced: bool,
     },
 }
 
-/// A value in a style.
+/// Renders a value in a style.
 pub(super) fn render(value: &Value, style: &Style) -> String {
     match style {
         Style::Lines {
@@ -34,7 +32,7 @@ pub(super) fn render(value: &Value, style: &Style) -> String {
     }
 }
 
-/// A value over several lines; `indent` is that of the line it starts on.
+/// Renders a value over several lines; `indent` is that of the line on which it starts.
 pub(super) fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
     let deeper = format!("{indent}{unit}");
     let mut out = String::new();
@@ -89,7 +87,7 @@ fn inline(value: &Value, spaced: bool) -> String {
     }
 }
 
-/// A key as JSON text.
+/// Renders a key as JSON text.
 pub(super) fn string(key: &str) -> String {
     Value::from(key).to_string()
 }

@@ -1,11 +1,11 @@
-//! Every edit says what was asked and touches nothing else.
+//! Every edit gives the wanted value and touches nothing else.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Edits `text` through `change` and compares with the whole expected text.
+/// Edits `text` with `change` and compares the whole text.
 #[track_caller]
 fn check(text: &str, change: impl FnOnce(&mut Value), expected: &str) {
     let document = JsonDocument::from_text(text.to_owned()).unwrap();
@@ -177,7 +177,7 @@ fn any_list() -> impl Strategy<Value = Value> {
     prop::collection::vec("[a-h]", 0..12).prop_map(Value::from)
 }
 
-/// The same value in one of the styles people and programs write.
+/// Renders the same value in one of the styles that people and programs write.
 fn styled(value: &Value, style: u8) -> String {
     match style {
         0 => render::pretty(value, "", "  ", "\n"),

@@ -1,4 +1,4 @@
-//! The syntax tree: where every value stands in the text.
+//! The syntax tree with the position of every value in the text.
 
 use super::{child, unescaped};
 use jsonc_parser::ast::{ObjectProp, Value as Node};
@@ -18,13 +18,13 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Parses a text and hands its root to `use_root`; `None` where the text has no value.
+/// Parses a text and passes its root to `use_root`; `None` if the text has no value.
 pub(super) fn with<T>(text: &str, use_root: impl FnOnce(Option<&Node<'_>>) -> T) -> T {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &STRICT);
     use_root(parsed.ok().and_then(|parsed| parsed.value).as_ref())
 }
 
-/// The member with that key; the last one, as every common reader has it.
+/// Returns the member with that key; the last one, as in every common reader.
 pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b ObjectProp<'a>> {
     let object = node.as_object()?;
     object
@@ -33,7 +33,7 @@ pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b Object
         .rfind(|prop| prop.name.as_str() == key)
 }
 
-/// Byte offset of the value a pointer leads to, or of its nearest parent.
+/// Returns the byte offset of the value at a pointer, or of its nearest existing parent.
 pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
@@ -57,7 +57,7 @@ pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
     node.start()
 }
 
-/// Collects the pointers of keys that stand more than once.
+/// Collects the pointers of keys that occur more than once.
 pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<String>) {
     match node {
         Node::Object(object) => {
@@ -65,7 +65,7 @@ pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<Strin
             for prop in &object.properties {
                 let times = times.entry(prop.name.as_str()).or_insert(0_usize);
                 *times += 1;
-                // Most members are plain values that stand once: nobody asks for their pointers.
+                // Most members are plain values that occur once and need no pointer.
                 let inner = matches!(prop.value, Node::Object(_) | Node::Array(_));
                 if *times != 2 && !inner {
                     continue;

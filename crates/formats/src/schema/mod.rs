@@ -1,17 +1,17 @@
-//! The JSON Schemas of every file kind, and their pages of documentation.
+//! JSON Schemas of all kinds of files, and their documentation pages.
 
 mod page;
 
 pub use page::page;
 
-/// Each kind has a schema and a golden file of its name.
+/// Declares the kinds. Each has a schema and a golden file of its name.
 macro_rules! kinds {
     ($($kind:literal,)+) => {
-        /// Every kind with its schema, in the order of the documentation.
+        /// All kinds with their schemas, in the order of the documentation.
         pub const ALL: [(&str, &str); [$($kind),+].len()] =
             [$(($kind, include_str!(concat!("../../schemas/", $kind, ".schema.json")))),+];
 
-        /// A file of a kind, as its page shows it.
+        /// Returns the example file shown on a kind's page.
         fn example(kind: &str) -> Option<&'static str> {
             match kind {
                 $($kind => Some(include_str!(concat!("../../tests/golden/", $kind, ".json"))),)+
@@ -35,7 +35,7 @@ kinds! {
     "scenario",
 }
 
-/// The schema of a kind, as JSON text.
+/// Returns the schema of a kind as JSON text.
 pub fn get(kind: &str) -> Option<&'static str> {
     ALL.into_iter()
         .find(|(name, _)| *name == kind)

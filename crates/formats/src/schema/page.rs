@@ -1,12 +1,13 @@
-//! A schema as a page of documentation: every field with its type, whether it must be there, and what it means.
+//! Renders a schema as a documentation page: every field with type, whether it is required, and
+//! meaning.
 
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Deeper fields are not listed; no schema of ours comes near.
+/// Depth limit of listed fields; no schema of ours comes near it.
 const DEPTH_MAX: usize = 12;
 
-/// The page of a kind as Markdown; `None` for a kind that does not exist.
+/// Returns the page of a kind as Markdown; `None` for an unknown kind.
 pub fn page(kind: &str) -> Option<String> {
     let schema: Value = serde_json::from_str(super::get(kind)?).ok()?;
     let mut rows = Rows {
@@ -40,7 +41,7 @@ struct Rows<'s> {
 }
 
 impl<'s> Rows<'s> {
-    /// A row for every member of an object, and for all that is in it.
+    /// Adds a row for every member of an object and for everything in it.
     fn members(&mut self, node: &'s Value, prefix: &str, depth: usize) {
         if depth > DEPTH_MAX {
             return;
@@ -86,7 +87,7 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// The node itself, what it refers to, or each of its alternatives.
+    /// Resolves a reference and returns the node, or each of its alternatives.
     fn variants(&self, node: &'s Value) -> Vec<&'s Value> {
         if let Some(target) = self.target(node) {
             return self.variants(target);
@@ -142,7 +143,7 @@ fn map<'s>(node: &'s Value, key: &str) -> impl Iterator<Item = (&'s String, &'s 
     members.into_iter().flatten()
 }
 
-/// A value without the quotes of a text.
+/// Returns a value without the quotes of a string.
 fn bare(value: &Value) -> String {
     value
         .as_str()

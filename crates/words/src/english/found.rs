@@ -1,4 +1,4 @@
-//! What is found in files: fragments after a place, without a full stop.
+//! English for findings in files: fragments that follow a place, without a full stop.
 
 use crate::Lang::En;
 

@@ -1,4 +1,4 @@
-//! What the gate says.
+//! English for denials of the gate and the resume card.
 
 use crate::Lang::En;
 use crate::message::Change;

@@ -1,4 +1,4 @@
-//! Input that cannot be used, and what to do about it.
+//! English for unusable input and the advice about it.
 
 use crate::Lang::En;
 

@@ -1,4 +1,4 @@
-//! English. One line per sentence; the parameters stand in braces.
+//! English texts. One line per message; parameters are written in braces.
 
 mod found;
 mod gate;

@@ -1,4 +1,4 @@
-//! What is found in plans.
+//! English for problems in plans.
 
 table! {
     in_plan: InPlan => text {

@@ -1,4 +1,4 @@
-//! Why evidence does not count, and why work is not good enough.
+//! English for rejected evidence and insufficient work.
 
 use crate::Lang::En;
 

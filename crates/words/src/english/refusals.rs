@@ -1,4 +1,4 @@
-//! What a rule refuses: message / hint.
+//! English for refusals of the state machines: message / hint.
 
 use crate::Lang::En;
 use crate::message::Shortfall;

@@ -1,4 +1,4 @@
-//! Why runs of agents do not go on as they should.
+//! English for problems with runs of agents.
 
 use crate::Lang::En;
 

@@ -1,8 +1,8 @@
-//! What the commands say of what they did and show.
+//! English for the output of commands.
 
 use crate::Lang::En;
 
-/// Nothing for one, an s for any other number.
+/// Returns the plural ending: empty for one, `s` for other numbers.
 fn s(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

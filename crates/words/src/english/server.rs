@@ -1,4 +1,4 @@
-//! What the task server says no for: message / hint.
+//! English for refusals of the task server: message / hint.
 
 use crate::Lang::En;
 

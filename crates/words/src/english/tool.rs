@@ -1,4 +1,4 @@
-//! What is told to whoever calls a tool: message / hint.
+//! English for errors of tool calls: message / hint.
 
 table! {
     tool_no: ToolNo => told {

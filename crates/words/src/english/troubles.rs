@@ -1,9 +1,9 @@
-//! What did not work: message / hint.
+//! English for failed operations: message / hint.
 
 use crate::Lang::En;
 use crate::message::{Change, Doubt, Owner};
 
-/// Who holds a lock, as far as can be told.
+/// Describes the owner of a lock as far as it is known.
 fn owner(owner: &Owner) -> String {
     let mut text = match owner.pid {
         Some(pid) => format!("process {pid}"),

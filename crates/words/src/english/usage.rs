@@ -1,4 +1,4 @@
-//! A command line that cannot be read.
+//! English for command lines that cannot be parsed.
 
 table! {
     misused: Misused => text {

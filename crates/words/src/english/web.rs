@@ -1,11 +1,11 @@
-//! What the web page says besides the server's own answers.
+//! English for the web page, apart from the server's own messages.
 
 declared! {
-    /// A word or a sentence of the web page. Parameters stand in braces for the page to fill in; no Korean particle follows
-    /// one, because the page does not fit particles. Where one thing is said otherwise than several, both sentences stand
-    /// there with ` | ` between them.
+    /// A text of the web page. The page fills in the parameters in braces. No Korean particle
+    /// follows a parameter, because the page does not choose particles. Singular and plural texts
+    /// are separated by ` | `.
     Web, web {
-        // The frame.
+        // Page frame.
         Board => "Board";
         NeedsYou => "Needs you";
         Workspaces => "Workspaces";
@@ -36,7 +36,7 @@ declared! {
         CannotChange => "Nothing can be changed now; the server goes on by itself.";
         CatchingUp => "Connected again; reading everything that happened meanwhile.";
         TryNow => "Try now";
-        // Signing in.
+        // Sign-in.
         SignInTitle => "Sign in to Bowline";
         SignInText => "Open the link that 'bowline serve' printed, or enter the token of the server.";
         LinkUsed => "That link was used already or is too old. Enter the token, or start 'bowline serve' again for a new link.";
@@ -81,7 +81,7 @@ declared! {
         PhaseN => "Phase {{n}}";
         StepN => "Step {{n}}";
         WaitsFor => "waits for {{what}}";
-        // What waits for a person.
+        // Inbox of a person.
         ThingsNeedYou => "{{n}} waiting for your decision";
         DecideAll => "Decide";
         NothingWaits => "Nothing waits for you";
@@ -140,7 +140,7 @@ declared! {
         KindDependency => "Dependency";
         KindPermission => "Permission";
         KindTask => "Stopped task";
-        // A new task.
+        // Form for a new task.
         Title => "Title";
         Description => "Description";
         DescriptionHint => "What is wanted, what is there already, and how you will know that it is done";
@@ -170,7 +170,7 @@ declared! {
         PhaseAnalysis => "Analysis";
         PhaseImplementation => "Implementation";
         PhaseTask => "Task";
-        // States.
+        // Statuses of tasks.
         StatusDraft => "Draft";
         StatusPending => "Pending";
         StatusInProgress => "In progress";
@@ -203,7 +203,7 @@ declared! {
         AgentWaitingReview => "Waits for a review";
         AgentCompleted => "Completed";
         AgentFailed => "Failed";
-        // Actions.
+        // Actions on a task.
         ActionSubmit => "Submit";
         ActionEdit => "Edit";
         ActionDelete => "Delete";
@@ -253,7 +253,7 @@ declared! {
         ConfirmRestore => "The task goes on from this checkpoint in a new attempt. Later work stays in the history.";
         LeaveIt => "Leave it";
         Actions => "Actions";
-        // A task.
+        // Page of a task.
         TabOverview => "Overview";
         TabReview => "Review";
         TabConversation => "Conversation";

@@ -1,7 +1,7 @@
-//! Words of the web page about forms, forks, and what holds a task up.
+//! English for the web page's forms, forks, and the reasons why a task waits.
 
 declared! {
-    /// A sentence of the forms of the web page; written as those of `Web`.
+    /// A text of the web page's forms, written like those of `Web`.
     WebForms, web_forms {
         DecidedMeanwhile => "Decided meanwhile. Your text:";
         KeptDraft => "This is what you had typed before.";

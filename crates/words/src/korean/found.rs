@@ -3,7 +3,7 @@
 use crate::Lang::Ko;
 use crate::particle::*;
 
-/// What a rule of a machine demands.
+/// Returns the requirement behind a rule of a state machine.
 fn rule(name: &str) -> &'static str {
     match name {
         "attempts_within_limit" => "시도 횟수는 한도를 넘지 않아야 합니다",

@@ -4,7 +4,7 @@ use crate::Lang::Ko;
 use crate::message::Change;
 use crate::particle::*;
 
-/// What is odd about a command line.
+/// Translates the reason why a command line cannot be parsed.
 fn odd(what: &str) -> &str {
     match what {
         "a letter that no command line has" => "명령줄에 없는 글자",
@@ -31,7 +31,7 @@ fn odd(what: &str) -> &str {
     }
 }
 
-/// What would finish work: a command, or what git is about to do.
+/// Translates the action that would finish work: a command, or a step of git.
 fn deed(what: &str) -> String {
     match what.strip_prefix("moving ") {
         Some("a branch") => "브랜치 이동".to_owned(),
@@ -40,7 +40,8 @@ fn deed(what: &str) -> String {
     }
 }
 
-/// By what code may run anything: words of ours, or a name of the language.
+/// Translates the construct by which code may run anything: a phrase of ours, or a name of the
+/// language.
 fn means(by: &str) -> &str {
     match by {
         "very many calls" => "너무 많은 호출",

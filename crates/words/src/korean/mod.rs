@@ -1,5 +1,6 @@
-//! 한국어. One line per sentence; the parameters stand in braces, and particles that follow one: `{은}` 은/는, `{이}` 이/가,
-//! `{을}` 을/를, `{과}` 과/와, `{으로}` 으로/로, `{이다}` 이라서/라서, `{이어야}` 이어야/여야.
+//! Korean (한국어) texts. One line per message; parameters are written in braces, and so are particles
+//! that follow one: `{은}` 은/는, `{이}` 이/가, `{을}` 을/를, `{과}` 과/와, `{으로}` 으로/로, `{이다}` 이라서/라서, `{이어야}`
+//! 이어야/여야.
 
 mod found;
 mod gate;
@@ -39,7 +40,7 @@ use crate::message::{Passage, Status};
 use crate::particle::*;
 use std::io::ErrorKind;
 
-/// What the system said no for.
+/// Translates an error of the operating system.
 fn system(kind: ErrorKind, number: Option<i32>) -> String {
     match kind {
         ErrorKind::NotFound => "파일이나 폴더가 없습니다".into(),

@@ -3,7 +3,7 @@
 use crate::Lang::Ko;
 use crate::particle::*;
 
-/// How a task ended: in somebody's own words, or in those that are written where nobody gave any.
+/// Translates the summary of a finished task if it is a default one; a person's own text stays.
 fn summary(text: &str) -> String {
     match text.split(' ').collect::<Vec<_>>()[..] {
         [done, "of", total, "steps", "completed"] => format!("{total}단계 중 {done}단계 완료"),

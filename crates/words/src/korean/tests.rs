@@ -1,4 +1,4 @@
-//! Words of others inside our sentences: what they mean is told in Korean.
+//! Tests that texts of other programs inside our messages are translated into Korean.
 
 use crate::Lang::Ko;
 use crate::message::{BodyFault, Cause, Change, Doubt, Label, NoGroup, NotRun, ServerNo, Trouble};

@@ -4,7 +4,7 @@ use crate::Lang::Ko;
 use crate::message::{Change, Doubt, Owner};
 use crate::particle::*;
 
-/// Who holds a lock, as far as can be told.
+/// Describes the owner of a lock as far as it is known.
 fn owner(owner: &Owner) -> String {
     let mut text = match owner.pid {
         Some(pid) => format!("프로세스 {pid}번"),
@@ -21,7 +21,7 @@ fn owner(owner: &Owner) -> String {
     text
 }
 
-/// What could not be done, before "수 없습니다" and "권한이 없습니다".
+/// Returns the verb stem for a failed action, used before "수 없습니다" and "권한이 없습니다".
 fn doing(action: &str) -> &'static str {
     match action {
         "read" | "look at" | "list" | "open" | "follow the link" | "find the folder" => "읽을",

@@ -1,9 +1,9 @@
-//! What is found in files, and what a repair does about it.
+//! Findings in files and their repairs.
 
 use super::Notice;
 
 messages! {
-    /// What is the matter with a place in a file.
+    /// A problem at a place in a file.
     Found, found => text {
         Missing,
         ShouldBe { wanted: Kind },
@@ -72,14 +72,14 @@ messages! {
         Told { notice: Box<Notice> },
     }
 
-    /// Ids of tasks that a sentence is about.
+    /// Task ids listed in a message; long lists are shortened.
     Named, named => text {
         One { id: String },
         Several { ids: String },
         More { ids: String, more: usize },
     }
 
-    /// What a value is.
+    /// Types of values.
     Kind, kind => text {
         Null,
         Bool,
@@ -100,7 +100,7 @@ messages! {
         Exactly { word: &'static str },
     }
 
-    /// What a repair does, or did.
+    /// A repair that is proposed or done.
     Repair, repair => text {
         SetIt { value: String },
         SetItToStart,

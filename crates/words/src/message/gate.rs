@@ -1,9 +1,9 @@
-//! What the gate says: denials, and the card of a run.
+//! Messages of the gate: denials, and the resume card of a run.
 
 use super::{Cause, Change};
 
 messages! {
-    /// Why a tool call is denied, without the command that was given and what opens the way.
+    /// Reason for denying a tool call, without the command and without the way forward.
     Denied, denied => text {
         Write { phase: &'static str, path: String, by: String },
         WriteByTool { phase: &'static str, path: String },
@@ -23,7 +23,7 @@ messages! {
         GateFailed,
     }
 
-    /// Why a call could not be looked at.
+    /// Reason why a call could not be judged.
     Unjudged, unjudged => text {
         Unread { cause: Cause },
         TooLong,
@@ -33,7 +33,7 @@ messages! {
         GitUnread,
     }
 
-    /// Why it cannot be seen what a command would run.
+    /// Reason why it is unknown what a command would run.
     Unseen, unseen => text {
         Unreadable { at: usize, what: &'static str },
         ToolInput { tool: String },
@@ -104,7 +104,7 @@ messages! {
         Taught { lessons: String },
     }
 
-    /// Another state file in a few words.
+    /// Summary of another state file.
     Other, other => text {
         Unreadable,
         Thinking { id: String, stage: String, status: super::Status },

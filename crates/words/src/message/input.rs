@@ -1,9 +1,9 @@
-//! Input that cannot be used, and what to do about it.
+//! Unusable input and advice about it.
 
 use super::{Cause, Found};
 
 messages! {
-    /// What is wrong with an argument or a file that was handed in.
+    /// Problem with an argument or a file given by the user.
     Wrong, wrong => text {
         OfFile { path: String, why: Why },
         InFile { path: String, why: Why },
@@ -68,7 +68,7 @@ messages! {
         NoSuchOperation { words: String },
     }
 
-    /// What is wrong with the content of a file.
+    /// Problem with the content of a file.
     Why, why => text {
         System { cause: Cause },
         CannotBeRead { cause: Cause },
@@ -106,7 +106,7 @@ messages! {
         DepsTwice,
     }
 
-    /// What to do about input that cannot be used.
+    /// Advice for a user whose input cannot be used.
     Advice, advice => text {
         StageFirst,
         RestoreTo { number: u64 },

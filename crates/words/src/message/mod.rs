@@ -1,4 +1,4 @@
-//! Everything that is told, without the words.
+//! All messages as enums with parameters; their texts are in the language modules.
 
 mod found;
 mod gate;
@@ -29,7 +29,7 @@ pub use word::{Status, Thing};
 use crate::Lang;
 
 messages! {
-    /// What happened to a file.
+    /// Notice of an event that affected a file.
     Notice, notice => text {
         RolledForward { lines: usize },
         NotRolledForwardYet { lines: usize },
@@ -66,7 +66,7 @@ messages! {
         Odd { text: String },
     }
 
-    /// Where a restored document came from.
+    /// Source of a restored document.
     Origin, origin => text {
         Journal,
         Version { sequence: u64 },
@@ -80,7 +80,7 @@ messages! {
         Passage { sequence: u64, trigger: String, to: String },
     }
 
-    /// Why the system said no.
+    /// Error of the operating system, or another cause.
     Cause, cause => text {
         System { kind: std::io::ErrorKind, number: Option<i32>, text: String },
         Other { text: String },
@@ -88,7 +88,7 @@ messages! {
 }
 
 messages! {
-    /// Why an operation did not do what was asked.
+    /// Reason why an operation failed.
     Trouble, trouble => told {
         NoFile { kind: String, path: String, begin: String },
         NothingHere { path: String },
@@ -157,7 +157,7 @@ messages! {
         OutputGone,
     }
 
-    /// Why a state file could not be locked, read or written.
+    /// Reason why a state file could not be locked, read or written.
     FileTrouble, file_trouble => told {
         Locked { path: String, owner: Owner, waited_ms: u64 },
         Permission { path: String, action: &'static str },
@@ -181,7 +181,7 @@ messages! {
         Unknown { text: String },
     }
 
-    /// Why something about an agent's process could not be done.
+    /// Reason why an action on an agent's process failed.
     AgentTrouble, agent_trouble => told {
         Io { action: &'static str, path: String },
         Relay { path: String },
@@ -203,7 +203,7 @@ messages! {
         Unsupported { said: String },
     }
 
-    /// Why a path into the memory cannot be read or set.
+    /// Reason why a path into the memory cannot be read or set.
     PathTrouble, path_trouble => told {
         BadPath { path: String },
         NotFound { path: String },
@@ -214,7 +214,7 @@ messages! {
         TooLarge { path: String, bytes: usize, max: usize },
     }
 
-    /// Why a file of evidence does not count here.
+    /// Reason why a file of evidence is not accepted.
     EvidenceTrouble, evidence_trouble => told {
         Damaged { path: String, said: String },
         Unsigned { what: Signed },
@@ -225,7 +225,7 @@ messages! {
         NoTree { found: String },
     }
 
-    /// Why a thinking run refuses.
+    /// Refusals of a thinking run.
     ThinkingNo, thinking_no => told {
         DependencyNotCompleted { stage: &'static str, dependency: &'static str },
         OutputsMissing { stage: &'static str, missing: String },
@@ -249,7 +249,7 @@ messages! {
         NoLessons { task: String },
     }
 
-    /// What an orchestration refuses.
+    /// Refusals of an orchestration.
     OrchestrateNo, orchestrate_no => told {
         NoTask { id: String },
         NotReady { id: String, waits_for: String },
@@ -271,7 +271,7 @@ messages! {
         Empty { what: &'static str },
     }
 
-    /// Why the current task of the memory refuses.
+    /// Refusals about the current task of the memory.
     PlanNo, plan_no => told {
         NoTask,
         TaskPending { id: String, verb: &'static str },
@@ -297,7 +297,7 @@ messages! {
         NotQueued { id: String },
     }
 
-    /// Why a develop run refuses.
+    /// Refusals of a develop run.
     DevelopNo, develop_no => told {
         NoRun,
         RunOpen { feature: String, phase: &'static str },
@@ -323,7 +323,7 @@ messages! {
     }
 }
 
-/// Whatever an operation says when it did not do what was asked.
+/// Any message of an operation that failed or was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is what its parameter says")]
 pub enum No {
@@ -340,7 +340,7 @@ pub enum No {
 }
 
 impl No {
-    /// Message and hint in a language.
+    /// Returns message and hint in a language.
     pub fn say(&self, lang: Lang) -> (String, String) {
         match self {
             No::Trouble(it) => it.say(lang),
@@ -357,15 +357,15 @@ impl No {
     }
 }
 
-/// Who holds a lock.
+/// Owner of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its process, where that is known.
+    /// Process id of the owner, if known.
     pub pid: Option<u32>,
-    /// Its machine, or nothing.
+    /// Host of the owner; may be empty.
     pub host: String,
-    /// What it does, or nothing.
+    /// Command of the owner; may be empty.
     pub what: String,
-    /// Since when, or nothing.
+    /// Time since which the lock is held; may be empty.
     pub at: String,
 }

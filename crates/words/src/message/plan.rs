@@ -1,7 +1,7 @@
-//! What is found in plans.
+//! Problems in plans.
 
 messages! {
-    /// What is wrong or doubtful in a plan.
+    /// A mistake or ambiguity in a plan.
     InPlan, in_plan => text {
         NoTask,
         OnlyBoxes { count: usize, text: String },
@@ -32,7 +32,7 @@ messages! {
         Circle { path: String },
     }
 
-    /// What of another program's tasks had no place in a plan, or another one than it had.
+    /// A part of another program's tasks that was changed or left out on import.
     Unplaced, unplaced => text {
         NothingNeeded { id: String, other: String },
         NeedsItself { id: String },

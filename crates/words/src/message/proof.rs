@@ -1,9 +1,9 @@
-//! Why evidence does not count, and why work is not good enough.
+//! Reasons why evidence or work is not accepted.
 
 use crate::Lang;
 
 messages! {
-    /// What differs from what was sealed or verified.
+    /// Difference from the sealed or verified state.
     Change, change => text {
         Changed { path: String },
         Removed { path: String },
@@ -20,7 +20,7 @@ messages! {
         OtherSeal { gate: String },
     }
 
-    /// Why evidence does not show that a tree is good.
+    /// Reason why evidence does not prove that a tree is good.
     Doubt, doubt => text {
         NoEvidence { gate: String },
         NotGreen { gate: String },
@@ -32,25 +32,25 @@ messages! {
         Since { change: Change },
     }
 
-    /// What does not reach its threshold.
+    /// A measured value that misses its threshold.
     Shortfall, shortfall => text {
         Below { what: Measure, value: String, needed: String },
         Unmeasured { what: Measure, needed: String },
     }
 
-    /// What is measured.
+    /// A measured quantity.
     Measure, measure => text {
         Named { name: String },
         Words { draft: String },
     }
 
-    /// What should be signed.
+    /// An object that should be signed.
     Signed, signed => text {
         File { path: String },
         Evidence { gate: String },
     }
 
-    /// Why a command is not carried out for an agent in a sandbox.
+    /// Reason why a command is not relayed for an agent in a sandbox.
     Unrelayed, unrelayed => text {
         NoSandbox,
         NoVerb,
@@ -60,11 +60,11 @@ messages! {
     }
 }
 
-/// Changes that a sentence names at the most.
+/// Limit on the changes named in one message.
 const CHANGES_NAMED_MAX: usize = 5;
 
 impl Change {
-    /// The first of them in a sentence, and how many more there are.
+    /// Joins the first changes, followed by the number of the others.
     pub fn first(changes: &[Change], lang: Lang) -> String {
         let named = &changes[..changes.len().min(CHANGES_NAMED_MAX)];
         let more = changes.len() - named.len();
@@ -74,7 +74,7 @@ impl Change {
         }
     }
 
-    /// Several of them in a sentence.
+    /// Joins all changes into one text.
     pub fn all(changes: &[Change], lang: Lang) -> String {
         let said: Vec<String> = changes.iter().map(|one| one.say(lang)).collect();
         said.join(", ")
@@ -82,7 +82,7 @@ impl Change {
 }
 
 impl Shortfall {
-    /// Several of them in a sentence.
+    /// Joins all shortfalls into one text.
     pub fn all(shortfalls: &[Shortfall], lang: Lang) -> String {
         let said: Vec<String> = shortfalls.iter().map(|one| one.say(lang)).collect();
         said.join(", ")
@@ -90,7 +90,7 @@ impl Shortfall {
 }
 
 impl Doubt {
-    /// Several of them in a sentence.
+    /// Joins all doubts into one text.
     pub fn all(doubts: &[Doubt], lang: Lang) -> String {
         let said: Vec<String> = doubts.iter().map(|one| one.say(lang)).collect();
         said.join("; ")

@@ -1,10 +1,10 @@
-//! Why runs of agents do not go on as they should.
+//! Problems with runs of agents.
 
 use super::{Cause, No};
 
 messages! {
-    /// Why an attempt failed, a landing waits or a phase did not land. What an agent, a command or a reviewer said of it in words
-    /// of their own stands behind it.
+    /// Reason why an attempt failed, a merge waits, or a phase was not merged. The original text of
+    /// an agent, a command or a reviewer follows it.
     Reason, reason => text {
         Said { text: String },
         Nothing,
@@ -51,7 +51,7 @@ messages! {
         PhaseNotLanded { phase: u32, why: Box<Reason> },
     }
 
-    /// What one piece of work has used up.
+    /// A budget of a piece of work that is used up.
     Spent, spent => text {
         Turns { max: u64 },
         Tokens { max: u64 },
@@ -59,14 +59,14 @@ messages! {
         Worked { seconds: i64 },
     }
 
-    /// Why a program was not started.
+    /// Reason why a program was not started.
     NotRun, not_run => text {
         Program { name: String, cause: Cause },
         Folder { name: String, cause: Cause },
         Other { cause: Cause },
     }
 
-    /// Why control groups cannot do something here.
+    /// Reason why control groups are unavailable.
     NoGroup, no_group => text {
         NotMounted,
         NotAllowed { place: String },
@@ -76,7 +76,8 @@ messages! {
         NotFrozen,
     }
 
-    /// What is wrong in `bowline.toml`. What the parser says is English; the line and the key are told in every language.
+    /// An error in `bowline.toml`. The parser's text is English; line and key are reported in every
+    /// language.
     BadSetting, bad_setting => text {
         Unread { cause: Cause },
         NotToml { line: usize, said: String },

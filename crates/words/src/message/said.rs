@@ -1,9 +1,9 @@
-//! What the commands say of what they did and show.
+//! Messages in the output of commands.
 
 use super::NoGroup;
 
 messages! {
-    /// What a command did.
+    /// Confirmation of a command.
     Did, did => text {
         MemoryThere,
         MemoryMade,
@@ -101,7 +101,7 @@ messages! {
         AttemptLost { id: String, killed: usize },
     }
 
-    /// What a page says beside its data.
+    /// Text that accompanies the data in a command's output.
     Told, told => text {
         NothingYet,
         NoThinkingRuns,
@@ -181,7 +181,7 @@ messages! {
         OutputUnwrittenHint,
     }
 
-    /// What people elsewhere are told of a run.
+    /// Notification about a run for people elsewhere.
     Announcement, announcement => text {
         Started { project: String, done: usize, total: usize },
         TaskDone { project: String, id: String, done: usize, total: usize },
@@ -192,7 +192,7 @@ messages! {
         Stalled { project: String, ids: String, done: usize, total: usize },
     }
 
-    /// A word or two that stand before a value, over a column, or beside a name.
+    /// Label before a value, above a column, or beside a name.
     Label, label => text {
         PhaseComplete,
         DryRun,
@@ -276,7 +276,7 @@ messages! {
         DiskBroken,
     }
 
-    /// What has become of an attempt.
+    /// State of an attempt.
     AgentState, agent_state => text {
         Intended,
         Alive,
@@ -294,7 +294,7 @@ messages! {
 }
 
 impl AgentState {
-    /// The state of a word for programs.
+    /// Parses a state as programs write it; an unknown one becomes `Other`.
     pub fn of(word: &str) -> AgentState {
         match word {
             "intended" => AgentState::Intended,

@@ -1,9 +1,9 @@
-//! What the task server says no for.
+//! Refusals and output of the task server.
 
 use super::{BadSetting, Cause, Status};
 
 messages! {
-    /// Why the server does not answer what was asked.
+    /// Reason why the server rejects a request.
     ServerNo, server_no => told {
         NoToken,
         WrongToken,
@@ -51,7 +51,7 @@ messages! {
         Internal,
     }
 
-    /// Why the server cannot start or work.
+    /// Reason why the server cannot start or work.
     ServeTrouble, serve_trouble => told {
         CannotListen { address: String, cause: Cause },
         BadAddress { address: String },
@@ -69,7 +69,7 @@ messages! {
         BadAnswer { place: String },
     }
 
-    /// What `serve`, `task` and `demo` show.
+    /// Text in the output of `serve`, `task` and `demo`.
     Desk, desk => text {
         PageOnce,
         OtherTerminal,
@@ -134,7 +134,7 @@ messages! {
         OfferToDie,
     }
 
-    /// Why a job refuses.
+    /// Refusals of a task of the server.
     JobNo, job_no => told {
         NotAllowed { command: &'static str, task: Status, agent: Status, allowed: String },
         CancelInReview,
@@ -157,7 +157,8 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the body of a request. What the parser says is English; where it stopped is told in every language.
+    /// An error in the body of a request. The parser's text is English; the position is reported in
+    /// every language.
     BodyFault, body_fault => text {
         Json { line: usize, column: usize, said: String },
         Count { name: String, count: usize, max: usize },

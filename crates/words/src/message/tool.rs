@@ -1,7 +1,7 @@
-//! What is told to whoever calls a tool.
+//! Errors of tool calls.
 
 messages! {
-    /// Why a tool was not called.
+    /// Reason why a tool was not called.
     ToolNo, tool_no => told {
         ReadOnly { tool: &'static str },
         Lacks { tool: &'static str, name: &'static str, shape: String },

@@ -1,7 +1,7 @@
-//! A command line that cannot be read.
+//! Command lines that cannot be parsed.
 
 messages! {
-    /// What is wrong with it.
+    /// An error in a command line.
     Misused, misused => text {
         NoCommand { name: String },
         CommandMissing,
@@ -16,7 +16,7 @@ messages! {
         Other { text: String },
     }
 
-    /// What would be right.
+    /// Advice on the correct command line.
     Rightly, rightly => text {
         DidYouMean { word: String, help: String },
         OneOf { values: String },

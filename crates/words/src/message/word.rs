@@ -1,7 +1,7 @@
-//! Words that stand inside sentences.
+//! Words used as parameters of other messages.
 
 messages! {
-    /// Where something stands.
+    /// Status of a task, step or other entity.
     Status, status => text {
         Draft,
         Pending,
@@ -22,7 +22,7 @@ messages! {
         Other { word: String },
     }
 
-    /// What a sentence is about.
+    /// The subject of a message.
     Thing, thing => text {
         Feature,
         Reason,
@@ -47,7 +47,7 @@ messages! {
 }
 
 impl Status {
-    /// The status of a word in a file.
+    /// Parses a status as files have it; an unknown one becomes `Other`.
     pub fn of(word: &str) -> Status {
         match word {
             "draft" => Status::Draft,
@@ -72,7 +72,7 @@ impl Status {
 }
 
 impl Thing {
-    /// The thing of an English name.
+    /// Parses the English name of a subject; an unknown one becomes `Other`.
     pub fn of(word: &str) -> Thing {
         match word {
             "feature" => Thing::Feature,

@@ -1,7 +1,7 @@
 //! 도움말. 명령은 그 경로로, 인수는 명령 뒤에 `--이름`이나 `<이름>`으로, 고를 수 있는 값은 인수 뒤에 적습니다. 인수와 값은 명령에 줄이
 //! 없으면 위 명령의 줄을 씁니다: `task <task>`는 모든 `task` 명령의 작업입니다.
 
-/// Lines of help pages: what each is about, and what it says. A second paragraph is shown by `--help` alone.
+/// Declares the lines of help pages: subject and text. Only `--help` shows a second paragraph.
 macro_rules! lines {
     ($($about:literal => $text:literal;)+) => {
         pub(super) const LINES: &[(&str, &str)] = &[$(($about, $text)),+];
@@ -16,7 +16,7 @@ mod orchestrate;
 mod task;
 mod thinking;
 
-/// Every line, in the order of the pages.
+/// Returns every line, in the order of the pages.
 pub fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     let pages = [
         top::LINES,
@@ -31,7 +31,7 @@ pub fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     pages.into_iter().flatten().copied()
 }
 
-/// What the parser itself says around our lines. Longer ones come first; a line may break at every space.
+/// Translations of the parser's own words. Longer ones come first; a line may break at every space.
 const FRAME: [(&str, &str); 12] = [
     ("Usage:", "사용법:"),
     ("Commands:", "명령:"),
@@ -47,7 +47,7 @@ const FRAME: [(&str, &str); 12] = [
     ("<COMMAND>", "<명령>"),
 ];
 
-/// A help page or a line of usage with the parser's own words in Korean.
+/// Translates the parser's own words in a help page or a line of usage.
 pub fn framed(page: &str) -> String {
     FRAME
         .iter()
