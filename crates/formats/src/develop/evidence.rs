@@ -33,10 +33,10 @@ pub struct Evidence {
     pub id: String,
     /// Id of the run.
     pub run: String,
-    /// Name of the gate it is for; absent for a checkpoint.
+    /// Name of the gate it is for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
-    /// Id of the checkpoint it is for; absent for a gate.
+    /// Id of the checkpoint it is for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     pub source: Source,

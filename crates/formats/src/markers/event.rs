@@ -213,7 +213,7 @@ pub struct DependencyRequest {
     pub kind: DependencyKind,
     /// The requested name, such as `MAPS_API_KEY`.
     pub name: String,
-    /// What the agent uses the value for.
+    /// Purpose for which the agent needs the value.
     pub description: String,
     /// False if work can continue without the value.
     pub required: bool,
