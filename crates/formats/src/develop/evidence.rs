@@ -27,7 +27,7 @@ named! {
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Always [`VERSION`].
+    /// Version of the format; [`VERSION`] when written.
     pub version: u32,
     /// Id used by the transitions that rest on it.
     pub id: String,

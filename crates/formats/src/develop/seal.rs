@@ -16,7 +16,7 @@ pub const VERSION: u32 = 1;
 /// A policy and its protected files, as approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// Always [`VERSION`].
+    /// Version of the format; [`VERSION`] when written.
     pub version: u32,
     /// Id of the run it belongs to.
     pub run: String,
