@@ -1,10 +1,10 @@
-//! Telling which version somebody edited, and joining two edits of one version.
+//! Measures the distance between two documents, and merges two edits of one version.
 
 use crate::json::same;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// How many leaves differ between two values. Lists of plain values count as bags.
+/// Returns the number of leaves that differ. Lists of plain values are compared without order.
 pub fn distance(a: &Value, b: &Value) -> usize {
     if same(a, b) {
         return 0;
@@ -32,7 +32,7 @@ pub fn distance(a: &Value, b: &Value) -> usize {
                 changed.chain(added).sum()
             }
             (Some(_) | None, _) => {
-                // Lists mostly grow at their end: what is the same at both ends need not be counted.
+                // Lists mostly grow at their end: the common prefix and suffix need not be counted.
                 let (a, b) = without_common_ends(a, b);
                 let (mut ours, mut shared) = (bag(a), 0);
                 for item in b {
@@ -58,7 +58,7 @@ pub fn distance(a: &Value, b: &Value) -> usize {
     }
 }
 
-/// `theirs` with everything that `ours` changed since `base` and `theirs` did not.
+/// Applies to `theirs` everything that `ours` changed since `base` and `theirs` did not.
 pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
     if same(base, theirs) {
         return ours.clone();
@@ -78,14 +78,14 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
                 (Some(_) | None, _, _) => merge_bags(base, ours, theirs),
             }
         }
-        // Both began it, each on their own.
+        // Both sides added it independently.
         (Value::Null, Value::Object(_), Value::Object(_)) => {
             merge(&Value::Object(Map::new()), ours, theirs)
         }
         (Value::Null, Value::Array(_), Value::Array(_)) => {
             merge(&Value::Array(Vec::new()), ours, theirs)
         }
-        // Both changed the same leaf: the later hand knew what it did.
+        // Both changed the same leaf: the later edit wins.
         (
             Value::Null
             | Value::Bool(_)
@@ -120,7 +120,7 @@ fn merge_maps(
     for (key, theirs) in theirs {
         match (base.get(key), ours.get(key)) {
             (Some(base), Some(ours)) => drop(merged.insert(key.clone(), merge(base, ours, theirs))),
-            // We took it out and they left it as it was.
+            // We removed it and they left it unchanged.
             (Some(base), None) if same(base, theirs) => {}
             (None, Some(ours)) => {
                 drop(merged.insert(key.clone(), merge(&Value::Null, ours, theirs)));
@@ -175,7 +175,7 @@ fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
             Some(_) | None => merged.push(item.clone()),
         }
     }
-    // What they added of their own, beyond what was there before.
+    // Elements that they added beyond those of the base.
     let mut present = bag(theirs);
     for (item, count) in &mut present {
         *count = count.saturating_sub(in_base.get(item).copied().unwrap_or(0));
@@ -190,7 +190,7 @@ fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
             }
             Some(_) | None => false,
         };
-        // What both sides added is there once.
+        // An element added on both sides is kept once.
         if !taken(&mut known) && !taken(&mut present) {
             merged.push(item.clone());
         }
@@ -198,7 +198,7 @@ fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
     Value::Array(merged)
 }
 
-/// The elements by their id, when every element has one of its own.
+/// Indexes the elements by id; `None` unless every element has one of its own.
 fn keyed(items: &[Value]) -> Option<BTreeMap<String, &Value>> {
     let mut by = BTreeMap::new();
     for item in items {

@@ -14,10 +14,10 @@ use bowline_machines::{Machine as _, Timestamp};
 use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
-/// The file's name in its task folder.
+/// Name of the file in its task folder.
 pub const FILE_NAME: &str = "thinking_state.json";
 
-/// Places of the file beside its stages that no other program's file has by chance.
+/// Members beside the stages that files of other programs do not have by chance.
 const OWN_PLACES: [&str; 6] = [
     "/current_stage",
     "/overall_status",
@@ -31,23 +31,20 @@ const OWN_PLACES: [&str; 6] = [
 #[derive(Debug, Clone, Copy)]
 pub struct ThinkingFile;
 
-/// A run with what its file says of the task.
+/// A run together with the description of the task in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
-    /// Id of the task.
     pub task_id: String,
-    /// Title for people.
+    /// Title shown to people.
     pub title: String,
-    /// What the task is for.
     pub goal: String,
-    /// The latest change, where the file says when.
+    /// Time of the last change; absent if the file has none.
     pub updated_at: Option<Timestamp>,
-    /// Its stages and what was made of them.
     pub run: Run,
 }
 
 impl Sheet {
-    /// The sheet of a run that was read from a document.
+    /// Combines a run with the document it was read from.
     pub fn new(run: Run, document: &Value) -> Self {
         let text = |name: &str| document[name].as_str().unwrap_or_default();
         Sheet {
@@ -60,7 +57,7 @@ impl Sheet {
     }
 }
 
-/// A new file for a task nobody has begun.
+/// Creates the file of a task that has not begun.
 pub fn new_document(task_id: &str, title: &str, goal: &str, created: Timestamp) -> JsonDocument {
     let mut value = json!({
         "task_id": task_id,
@@ -86,7 +83,7 @@ impl StateFormat for ThinkingFile {
         if !stages.is_some_and(known) {
             refuse_foreign(document, &OWN_PLACES)?;
         }
-        // Without its stages the file says nothing about progress: making them up would lose it silently.
+        // Without its stages the file has no progress: creating them would lose it silently.
         if !reading.get("/stages").is_some_and(Value::is_object) {
             return Err(reading.give_up("/stages", "missing_field", Found::NoStages));
         }
@@ -298,7 +295,7 @@ fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
     for (index, item) in reading.list(list).iter().enumerate() {
         let place = format!("{list}/{index}");
         let lesson = match item {
-            // Lessons were never given a shape; a bare text is one as well.
+            // Lessons had no documented shape; a bare text is accepted as well.
             Value::String(text) => Lesson {
                 learnings: vec![text.clone()],
                 stages: Stage::ALL.to_vec(),
@@ -336,7 +333,7 @@ fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {
     stages
 }
 
-/// The machine's rules, with a repair for what other writers of this file are known to leave behind.
+/// Checks the machine's rules, with repairs for mistakes known from other programs.
 fn check_rules(reading: &mut Reading<'_>, run: &Run) {
     for violation in ThinkingMachine::violations(run) {
         let Some(stage) = Stage::from_name(&violation.place) else {
@@ -352,7 +349,8 @@ fn check_rules(reading: &mut Reading<'_>, run: &Run) {
                 continue;
             }
             "completed_at_exactly_when_ended" if running => (field("completed_at"), Value::Null),
-            // With two stages in progress one of them stays where it is: only a person knows which of them is wrong.
+            // With two stages in progress nothing is repaired: only a person knows which of them is
+            // wrong.
             "stage_in_progress_is_current"
                 if run.stage(run.current).status != Status::InProgress =>
             {
@@ -400,7 +398,7 @@ fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
             }
         }
     }
-    // A stage that never failed has no count in hand-made files; it need not get one.
+    // A stage that never failed has no count in hand-written files; none is added.
     if state.retry_count > 0 || value.pointer(&field("retry_count")).is_some() {
         put(value, &field("retry_count"), state.retry_count);
     }
@@ -421,7 +419,7 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
             .cloned()
             .unwrap_or_default()
     };
-    // Entries are only ever added: those in the file stay as they are, whatever else they say.
+    // Entries are only ever added: those in the file stay unchanged, unknown members included.
     let mut previous = list(value, "from_previous_tasks");
     for lesson in feedback.from_previous_tasks.iter().skip(previous.len()) {
         previous.push(json!({
@@ -458,7 +456,7 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
     }
 }
 
-/// A number as people write it: `8`, not `8.0`.
+/// Formats a number as people write it: `8`, not `8.0`.
 fn number(value: Option<f64>) -> Value {
     match value {
         None => Value::Null,

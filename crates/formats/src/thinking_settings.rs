@@ -1,45 +1,39 @@
-//! Settings of thinking runs: `shared/configs/core_values.yaml` and `shared/configs/quality_standards.yaml`.
+//! Settings of thinking runs: `shared/configs/core_values.yaml` and
+//! `shared/configs/quality_standards.yaml`.
 
 use bowline_machines::thinking::{Stage, Weights};
 use serde::Deserialize;
 
-/// Where the core values are set, below a folder upwards of the task.
+/// Path of the core values, relative to a folder above the task.
 pub const CORE_VALUES: &str = "shared/configs/core_values.yaml";
-/// Where the quality standards are set, below a folder upwards of the task.
+/// Path of the quality standards, relative to a folder above the task.
 pub const QUALITY_STANDARDS: &str = "shared/configs/quality_standards.yaml";
 
-/// Weights must add up to one; this much is left to rounding.
+/// Rounding tolerance for weights, which must add up to one.
 const WEIGHT_SLACK: f64 = 0.001;
 
-/// Why settings cannot be used.
+/// Reasons why settings are invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingsError {
-    /// Not YAML, or not of the expected shape.
+    /// The file is not YAML, or not of the expected shape.
     #[error("cannot be read: {message}")]
     Unreadable {
-        /// What the parser says, first line.
+        /// First line of the parser's message.
         message: String,
     },
-    /// The weights make no average.
+    /// The weights do not add up to one.
     #[error("weights add up to {sum}, not to 1")]
-    Weights {
-        /// What they add up to.
-        sum: f64,
-    },
-    /// A number that is none.
+    Weights { sum: f64 },
+    /// A number is not finite, or a weight is negative.
     #[error("'{name}' has the unusable number {value}")]
     Number {
-        /// Of what.
+        /// Name of the core value or criterion.
         name: String,
-        /// The number.
         value: f64,
     },
-    /// A stage that is none.
+    /// A standard names an unknown stage.
     #[error("'{name}' is not a stage")]
-    Stage {
-        /// The name.
-        name: String,
-    },
+    Stage { name: String },
 }
 
 /// One criterion with its threshold.
@@ -47,18 +41,17 @@ pub enum SettingsError {
 pub struct Standard {
     /// Name: a metric of the run, or a criterion of `thinking/reflection/quality_check.json`.
     pub criterion: String,
-    /// The least that will do.
+    /// Minimum value.
     pub threshold: f64,
-    /// The stage it is checked at.
+    /// Stage at which it is checked.
     pub stage: Stage,
 }
 
 /// The standards of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standards {
-    /// Every criterion.
     pub standards: Vec<Standard>,
-    /// Words the newest draft needs before `creation` is complete.
+    /// Minimum number of words of the newest draft before `creation` is complete.
     pub min_words: Option<u64>,
 }
 
@@ -87,7 +80,7 @@ struct RawStandard {
     stage: Option<String>,
 }
 
-/// Reads `core_values.yaml`: `values: [{name, weight, definition}]`.
+/// Parses `core_values.yaml`: `values: [{name, weight, definition}]`.
 pub fn core_values(text: &str) -> Result<Weights, SettingsError> {
     let raw: RawValues = read(text)?;
     for value in &raw.values {
@@ -110,8 +103,8 @@ pub fn core_values(text: &str) -> Result<Weights, SettingsError> {
     ))
 }
 
-/// Reads `quality_standards.yaml`: `standards: [{criterion, threshold, stage}]` and `min_words`. A standard without a
-/// stage is checked at `reflection`, where quality is judged.
+/// Parses `quality_standards.yaml`: `standards: [{criterion, threshold, stage}]` and `min_words`. A
+/// standard without a stage is checked at `reflection`, where quality is judged.
 pub fn quality_standards(text: &str) -> Result<Standards, SettingsError> {
     let raw: RawStandards = read(text)?;
     let mut standards = Vec::new();

@@ -1,64 +1,61 @@
-//! The evidence of a develop run in one file, to be checked where the run is not: in a fresh clone, by CI.
+//! The evidence of a develop run in one file, to be verified where the run is not available: in a
+//! fresh clone, by CI.
 
 use super::evidence::Evidence;
 use super::seal::Seal;
 use serde::{Deserialize, Serialize};
 
-/// What the file says it is.
+/// Value of the `format` field.
 pub const FORMAT: &str = "bowline-evidence";
 
-/// The version written. 1: the first.
+/// Version that is written; 1 is the first.
 pub const VERSION: u32 = 1;
 
-/// A file of evidence.
+/// An exported evidence file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
-    /// [`FORMAT`].
+    /// Always [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// Always [`VERSION`].
     pub version: u32,
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// What it built.
+    /// Name of the feature that the run builds.
     pub feature: String,
-    /// Where it stood.
+    /// Phase of the run at the time of export.
     pub phase: String,
-    /// The folder of the run, from the top of its repository; empty when it is the top.
+    /// Folder of the run relative to the top of its repository; empty if it is the top.
     #[serde(default)]
     pub root: String,
-    /// When it was written, UTC.
+    /// Time of the export, UTC.
     pub exported_at: String,
-    /// What was sealed; nothing where nobody sealed.
+    /// The seal of the run; absent if the run was not sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
     /// The evidence that each open gate rests on, in the order of the gates.
     pub gates: Vec<Evidence>,
-    /// Keyed hash of all of the above, when there was a key.
+    /// Keyed hash of all other fields; absent if there was no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
-/// Why a file of evidence cannot be read.
+/// Reasons why an evidence file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
-    /// Not JSON, cut off, or of another shape.
+    /// The file is not JSON, is truncated, or has another shape.
     #[error("is not a whole file of evidence: {message}")]
     Unreadable {
-        /// What the parser says.
+        /// Message of the parser.
         message: String,
     },
-    /// Something else, or of a version that is not known.
+    /// The file has another format, or a version that is not supported.
     #[error("is a '{format}' of version {version}; '{FORMAT}' of version {VERSION} can be read")]
-    Unknown {
-        /// What it says it is.
-        format: String,
-        /// Its version.
-        version: u32,
-    },
+    Unknown { format: String, version: u32 },
 }
 
 impl Bundle {
-    /// The text that is signed: the content, whatever the file's spaces and line ends are.
+    /// Returns the text that is signed: the content, independent of white space and line ends in
+    /// the file.
     pub fn signed_text(&self) -> String {
         let unsigned = Bundle {
             signature: None,
@@ -68,12 +65,12 @@ impl Bundle {
         serde_json::to_string(&unsigned).unwrap_or_default()
     }
 
-    /// The file's text.
+    /// Returns the file's text.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads a file.
+    /// Parses the text of a file.
     pub fn read(text: &str) -> Result<Bundle, BundleError> {
         let bundle: Bundle =
             serde_json::from_str(text).map_err(|error| BundleError::Unreadable {

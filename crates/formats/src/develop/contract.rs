@@ -1,69 +1,61 @@
-//! The contract of a design: its checkpoints, each with its tests, its command and what it needs first.
+//! The contract of a design: its checkpoints, each with its tests, its command and its
+//! dependencies.
 //!
-//! A file of its own (YAML or JSON), or a fenced block of a Markdown document.
+//! A contract is a file of its own (YAML or JSON), or a fenced block of a Markdown document.
 
 use serde::{Deserialize, Serialize};
 
-/// Checkpoints a contract may have.
+/// Maximum number of checkpoints in a contract.
 pub const CHECKPOINTS_MAX: usize = 200;
 
-/// The name of the file that keeps the contract of a run in its folder.
+/// Name of the file that stores the contract in the folder of a run.
 pub const FILE_NAME: &str = "contract.json";
 
 /// One checkpoint of a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Its id in the state file.
+    /// Id in the state file.
     pub id: String,
-    /// What it is, in a line.
+    /// Description in one line.
     pub description: String,
-    /// The command that shows that it is done.
+    /// Command that proves the checkpoint.
     pub command: Option<String>,
-    /// Ids of those it needs.
+    /// Ids of the checkpoints that must be done before.
     pub dependencies: Vec<String>,
-    /// Files it touches, where the contract says so.
+    /// Files it changes; empty if the contract does not say.
     pub files: Vec<String>,
 }
 
-/// Why a contract cannot be used.
+/// Reasons why a contract is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
-    /// Nothing in the text is a contract.
+    /// No part of the text is a contract.
     #[error("has no 'checkpoints:' that can be read: {message}")]
     Unreadable {
-        /// What the parser says, first line.
+        /// First line of the parser's message.
         message: String,
     },
-    /// There are none.
     #[error("has no checkpoints")]
     Empty,
-    /// There are too many to be parts of one feature.
+    /// There are more than [`CHECKPOINTS_MAX`] checkpoints.
     #[error("has {count} checkpoints; at most {CHECKPOINTS_MAX} are possible")]
-    TooMany {
-        /// How many.
-        count: usize,
-    },
-    /// An id that is there twice, or is empty.
+    TooMany { count: usize },
+    /// An id is used twice.
     #[error("names checkpoint '{id}' twice")]
-    Duplicate {
-        /// The id.
-        id: String,
-    },
-    /// A checkpoint without an id.
+    Duplicate { id: String },
     #[error("has a checkpoint without an id")]
     NoId,
-    /// A checkpoint needs one that is not there.
+    /// A dependency names a checkpoint that does not exist.
     #[error("says that '{id}' needs '{missing}', which is not there")]
     Dangling {
-        /// Which.
         id: String,
-        /// What it needs.
+        /// The dependency that does not exist.
         missing: String,
     },
-    /// Checkpoints need each other.
+    /// Checkpoints depend on each other.
     #[error("has checkpoints that need each other: {}", ids.join(", "))]
     Cycle {
-        /// Which.
+        /// Ids of the checkpoints in the cycle.
         ids: Vec<String>,
     },
 }
@@ -92,11 +84,11 @@ struct RawValidation {
     command: Option<String>,
 }
 
-/// Reads a contract, or a document that holds one.
+/// Parses a contract, or the first contract in a document.
 pub fn read(text: &str) -> Result<Vec<Planned>, ContractError> {
     let mut message = String::new();
     let blocks = blocks(text);
-    // A document speaks of checkpoints in its words too; what is fenced is meant.
+    // A document mentions checkpoints in prose too; if it has fenced blocks, only these count.
     let candidates = if blocks.is_empty() {
         vec![text.to_owned()]
     } else {
@@ -125,7 +117,7 @@ pub fn read(text: &str) -> Result<Vec<Planned>, ContractError> {
     Err(ContractError::Unreadable { message })
 }
 
-/// The fenced blocks of a Markdown document that may hold data.
+/// Returns the fenced blocks of a Markdown document that may hold data.
 fn blocks(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<(&str, bool, String)> = None;
@@ -199,7 +191,7 @@ fn check(raw: Vec<RawCheckpoint>) -> Result<Vec<Planned>, ContractError> {
     Ok(planned)
 }
 
-/// Contracts say `checkpoint-1` where the state file says `cp-1`.
+/// Shortens an id: contracts write `checkpoint-1`, the state file `cp-1`.
 fn short_id(id: &str) -> String {
     let id = id.trim();
     match id.strip_prefix("checkpoint-") {
@@ -208,7 +200,7 @@ fn short_id(id: &str) -> String {
     }
 }
 
-/// Takes away what needs nothing that is left, until nothing is left.
+/// Checks for cycles: repeatedly removes checkpoints without remaining dependencies.
 fn in_order(planned: &[Planned]) -> Result<(), ContractError> {
     let mut left: Vec<&Planned> = planned.iter().collect();
     loop {
@@ -228,7 +220,7 @@ fn in_order(planned: &[Planned]) -> Result<(), ContractError> {
     }
 }
 
-/// Whether no checkpoint needs another, and no two touch the same file.
+/// True if no checkpoint depends on another, and no two change the same file.
 pub fn independent(planned: &[Planned]) -> bool {
     let shares = |index: usize, one: &Planned| {
         planned[..index]
@@ -241,7 +233,7 @@ pub fn independent(planned: &[Planned]) -> bool {
         .all(|(index, one)| one.dependencies.is_empty() && !shares(index, one))
 }
 
-/// Whether one file is touched by all of them.
+/// True if one file is changed by all of them.
 pub fn share_a_file(planned: &[Planned]) -> bool {
     let [first, rest @ ..] = planned else {
         return false;

@@ -1,24 +1,25 @@
-//! `evidence.jsonl` of a develop run: what was run for a gate or a checkpoint, and what came of it.
+//! `evidence.jsonl` of a develop run: the commands run for gates and checkpoints, and their
+//! results.
 
 use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 
-/// The file's name in the folder of a run.
+/// Name of the file in the folder of a run.
 pub const FILE_NAME: &str = "evidence.jsonl";
 
-/// The version written. 1: the first.
+/// Version that is written; 1 is the first.
 pub const VERSION: u32 = 1;
 
 named! {
-    /// Where a piece of evidence comes from.
+    /// Source of a piece of evidence.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Source {
-        /// The sealed command.
+        /// The command sealed in the policy.
         Sealed = "sealed",
-        /// A command that the caller named.
+        /// A command given by the caller.
         Given = "given",
-        /// A person's word.
+        /// A confirmation by a person, without a command.
         ByHand = "by_hand",
     }
 }
@@ -26,59 +27,57 @@ named! {
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// [`VERSION`].
+    /// Version of the format; [`VERSION`] when written.
     pub version: u32,
-    /// Its name in the transitions that rest on it.
+    /// Id used by the transitions that rest on it.
     pub id: String,
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// The gate it is for.
+    /// Name of the gate it is for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
-    /// The checkpoint it is for.
+    /// Id of the checkpoint it is for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// Where it comes from.
     pub source: Source,
-    /// What was run.
+    /// Command that was run; absent for a confirmation by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Why a person's word should do.
+    /// Reason given for a confirmation without a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the command ended with: 124 after the time limit, 128 and the signal when it was killed.
+    /// Exit code of the command: 124 after a timeout, 128 plus the signal if it was killed.
     pub exit_code: i32,
-    /// How long it ran.
     pub duration_ms: u64,
-    /// Hash of all it printed.
+    /// Hash of the complete output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_hash: Option<String>,
-    /// Length of all it printed.
+    /// Length of the complete output.
     #[serde(default)]
     pub output_bytes: u64,
-    /// The end of what it printed, without the values of secret variables.
+    /// End of the output, with the values of secret variables removed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output_tail: String,
-    /// A person had it run outside of a sandbox although its evidence is signed.
+    /// True if a person allowed it to run outside a sandbox although its evidence is signed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
-    /// The tree it was run on.
+    /// Git tree that it was run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// The sealed policy at that time.
+    /// Hash of the sealed policy at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// When it ended, UTC.
+    /// Time at which it ended, UTC.
     pub at: String,
     /// `person`, `agent` or `unknown`.
     pub by: String,
-    /// Keyed hash of the line without this field, when there was a key.
+    /// Keyed hash of the line without this field; absent if there was no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
 impl Evidence {
-    /// The text that is signed.
+    /// Returns the text that is signed.
     pub fn signed_text(&self) -> String {
         let unsigned = Evidence {
             signature: None,
@@ -87,14 +86,14 @@ impl Evidence {
         unsigned.line()
     }
 
-    /// The line without its end.
+    /// Returns the line without its line end.
     pub fn line(&self) -> String {
         // A struct of texts and numbers always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// All lines that can be read, and how many cannot. A torn line at the end was never relied upon.
+/// Parses all readable lines and counts the others. A truncated last line was never relied upon.
 pub fn read(text: &str) -> (Vec<Evidence>, usize) {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let read: Vec<Option<Evidence>> = lines.map(|line| serde_json::from_str(line).ok()).collect();

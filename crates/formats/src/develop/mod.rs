@@ -1,6 +1,6 @@
 //! `.develop-workflow/state.json`.
 //!
-//! Its times are those of the local clock without a zone: whoever calls passes the seconds of that clock.
+//! Its times are local times without a zone: callers pass the seconds of the local clock.
 
 pub mod bundle;
 pub mod contract;
@@ -23,12 +23,12 @@ use bowline_machines::{Machine as _, Timestamp, Violation};
 use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
-/// The folder of the file, in the root of the project.
+/// Folder of the file, in the root of the project.
 pub const FOLDER_NAME: &str = ".develop-workflow";
-/// The file's name in its folder.
+/// Name of the file in its folder.
 pub const FILE_NAME: &str = "state.json";
 
-/// Closing one gate may leave a later one open without it; there are three.
+/// Closing one gate may leave a later one open without its predecessor; there are three gates.
 const MEND_ROUNDS_MAX: usize = 3;
 
 const OWN_PLACES: [&str; 5] = ["/phase", "/strategy", "/feature", "/gates", "/checkpoints"];
@@ -37,7 +37,7 @@ const OWN_PLACES: [&str; 5] = ["/phase", "/strategy", "/feature", "/gates", "/ch
 #[derive(Debug, Clone, Copy)]
 pub struct DevelopFile;
 
-/// A new file for a run that begins.
+/// Creates the file of a new run.
 pub fn new_document(feature: &str, at: Timestamp) -> JsonDocument {
     let mut value = json!({});
     write_run(&Run::new(feature, at), &mut value);
@@ -45,13 +45,13 @@ pub fn new_document(feature: &str, at: Timestamp) -> JsonDocument {
 }
 
 impl StateFormat for DevelopFile {
-    /// A file that can be read always holds a run.
+    /// The state is never `None` after reading: a readable file holds a run.
     type State = Option<Run>;
     const KIND: &'static str = "develop";
 
     fn read(document: &JsonDocument) -> Result<Read<Option<Run>>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
-        // A phase decides what is allowed. Guessing one could let through what was not.
+        // The phase decides what is allowed. A guess could allow what was not.
         let Some(phase) = read_phase(&mut reading) else {
             refuse_foreign(document, &OWN_PLACES)?;
             let message = Found::NoKnownPhase;
@@ -72,8 +72,8 @@ impl StateFormat for DevelopFile {
         Ok(reading.end(run))
     }
 
-    /// Writes the time the run itself has, which moves only with phases, gates and attempts. No run writes nothing:
-    /// whoever throws a run away removes its file.
+    /// Writes the run's own time, which changes only with phases, gates and attempts. `None` writes
+    /// nothing: discarding a run removes its file.
     fn write(run: &Option<Run>, value: &mut Value, _at: Timestamp) {
         if let Some(run) = run {
             write_run(run, value);
@@ -190,13 +190,14 @@ fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
 
 fn write_run(run: &Run, value: &mut Value) {
     let phase = value.get("phase").and_then(Value::as_str);
-    // An older name of the same phase stays until the run moves on: other programs may look for it.
+    // An older name of the same phase stays until the phase changes: other programs may look for
+    // it.
     if phase.and_then(Phase::from_name) != Some(run.phase) {
         put(value, "/phase", run.phase.name());
     }
     match run.strategy {
         Some(strategy) => {
-            // Behind the phase, where people look for it.
+            // The strategy is inserted behind the phase, where people expect it.
             if let Value::Object(map) = value
                 && !map.contains_key("strategy")
             {
@@ -231,7 +232,7 @@ fn write_run(run: &Run, value: &mut Value) {
     put(value, "/checkpoints", checkpoints);
 }
 
-/// The machine's rules. A repair closes gates and never opens one.
+/// Checks the machine's rules. A repair closes gates and never opens one.
 fn check_rules(reading: &mut Reading<'_>, run: Run) -> Option<Run> {
     let run = Some(run);
     let mut mended = run.clone();
@@ -262,7 +263,7 @@ fn place(violation: &Violation) -> String {
     }
 }
 
-/// Mends what one rule says and tells how; `None` where only a person can.
+/// Repairs one violation and returns the repair; `None` if only a person can decide.
 fn mend(run: &mut Run, violation: &Violation) -> Option<Repair> {
     if let Some(closed) = Gate::from_name(&violation.place) {
         let gates = run.gates;

@@ -1,34 +1,36 @@
-//! The `[develop]` table of `bowline.toml`: which command opens which gate, and what nobody may change unseen.
+//! The `[develop]` table of `bowline.toml`: the command of each gate, and the files that must not
+//! change unnoticed.
 
 use bowline_machines::develop::Gate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The file's name in the root of a project.
+/// Name of the file in the root of a project.
 pub const FILE_NAME: &str = "bowline.toml";
 
-/// How long a command may run when nothing else is said.
+/// Time limit of a command if none is set.
 pub const TIMEOUT_SECONDS_DEFAULT: u64 = 60 * 60;
 
-/// What a project asks of its gates.
+/// Rules of a project for its gates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The command of each gate that has one, by the gate's name.
+    /// Command of each gate that has one, by the gate's name.
     #[serde(default)]
     pub gates: BTreeMap<String, String>,
-    /// Patterns of files that are sealed with the policy.
+    /// Glob patterns of files that are sealed with the policy.
     #[serde(default)]
     pub protected: Vec<String>,
-    /// How long a command may run.
+    /// Time limit of a command.
     pub timeout_seconds: u64,
-    /// Whether a gate is stale as soon as the tree is another than the one its command saw; where nothing is said, in a
-    /// repository of git.
+    /// True if a gate becomes stale when the tree differs from the one its command ran on. If
+    /// absent, true in a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<bool>,
-    /// Further variables that commands get.
+    /// Additional environment variables that commands receive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,
-    /// Ignored files and folders that commands find in the checkout in which signed evidence is made.
+    /// Ignored files and folders made available in the checkout in which signed evidence is
+    /// produced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub share: Vec<String>,
 }
@@ -47,50 +49,46 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The command of a gate.
+    /// Returns the command of a gate.
     pub fn command(&self, gate: Gate) -> Option<&str> {
         self.gates.get(gate.name()).map(String::as_str)
     }
 
-    /// Whether what lands must be the very tree that was tested.
+    /// True if the tree that lands must be the tree that was tested.
     pub fn compares_trees(&self, in_repository: bool) -> bool {
         self.tree.unwrap_or(in_repository)
     }
 }
 
-/// Why a policy cannot be used.
+/// Reasons why a policy is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// Not TOML, or not of the expected shape.
+    /// The file is not TOML, or not of the expected shape.
     #[error("cannot be read: {message}")]
     Unreadable {
-        /// What the parser says, in one line.
+        /// Message of the parser, in one line.
         message: String,
     },
-    /// A gate that is none.
+    /// The table names an unknown gate.
     #[error("there is no gate '{name}'; there are {known}")]
     UnknownGate {
-        /// The name.
         name: String,
-        /// The gates there are.
+        /// Names of the gates that exist.
         known: String,
     },
-    /// A command that is none.
+    /// The command of a gate is empty.
     #[error("the command of gate '{name}' is empty")]
     EmptyCommand {
-        /// The gate.
+        /// Name of the gate.
         name: String,
     },
-    /// A path that leads out of the project.
+    /// A path leads out of the project.
     #[error("'{path}' is no path inside the project")]
-    Outside {
-        /// The path.
-        path: String,
-    },
-    /// A time that is none.
+    Outside { path: String },
+    /// The timeout is not a positive duration.
     #[error("'{text}' is no time; write seconds, or 90s, 15m, 2h")]
     BadTime {
-        /// What stands there.
+        /// The value in the file.
         text: String,
     },
 }
@@ -118,13 +116,13 @@ struct RawGate {
     run: String,
 }
 
-/// Whether a path stays below the root whatever is there.
+/// True if a path stays below the root, whatever exists there.
 fn inside(path: &str) -> bool {
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     path.split('/').all(plain)
 }
 
-/// A number of seconds, or a number with its unit.
+/// A number of seconds, or a number with its unit. An error holds the value as text.
 struct RawTime(Result<u64, String>);
 
 impl<'de> Deserialize<'de> for RawTime {
@@ -158,7 +156,7 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
     })
 }
 
-/// Reads `bowline.toml`; other tables are not looked at.
+/// Parses `bowline.toml`; other tables are ignored.
 pub fn read(text: &str) -> Result<Policy, PolicyError> {
     let raw: RawFile = toml::from_str(text).map_err(|error| PolicyError::Unreadable {
         message: error.message().lines().collect::<Vec<_>>().join(" "),

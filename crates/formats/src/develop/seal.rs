@@ -1,4 +1,5 @@
-//! `seal.json` of a develop run: the policy and the protected files as a person saw them.
+//! `seal.json` of a develop run: the policy and the protected files at the time a person approved
+//! them.
 
 use super::policy::Policy;
 use crate::glob;
@@ -6,48 +7,48 @@ use bowline_words::message::Change;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The file's name in the folder of a run.
+/// Name of the file in the folder of a run.
 pub const FILE_NAME: &str = "seal.json";
 
-/// The version written. 1: the first.
+/// Version that is written; 1 is the first.
 pub const VERSION: u32 = 1;
 
-/// What was sealed.
+/// A policy and its protected files, as approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// [`VERSION`].
+    /// Version of the format; [`VERSION`] when written.
     pub version: u32,
-    /// The run it belongs to.
+    /// Id of the run it belongs to.
     pub run: String,
-    /// When, UTC.
+    /// Time of the seal, UTC.
     pub sealed_at: String,
-    /// By whom: always `person`.
+    /// Always `person`.
     pub sealed_by: String,
-    /// The hash of all below: it stands in every piece of evidence.
+    /// Hash of `rules` and `files`; every piece of evidence records it.
     pub policy: String,
     /// Commands, patterns and limits.
     pub rules: Policy,
-    /// Hash of every sealed file by its path from the root.
+    /// Hash of each sealed file, by its path from the root.
     pub files: BTreeMap<String, String>,
-    /// Variables that commands get whatever their caller has: `PATH` and `HOME`.
+    /// Variables that commands receive in place of the caller's values: `PATH` and `HOME`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
 
 impl Seal {
-    /// The text whose hash is [`Seal::policy`].
+    /// Returns the text whose hash is [`Seal::policy`].
     pub fn policy_text(rules: &Policy, files: &BTreeMap<String, String>) -> String {
         serde_json::json!({ "rules": rules, "files": files }).to_string()
     }
 
-    /// Patterns of protected files that no sealed file matches: they protect nothing.
+    /// Returns the patterns of protected files that match no sealed file, and so protect nothing.
     pub fn idle_patterns(&self) -> Vec<&str> {
         let idle = |pattern: &&str| !self.files.keys().any(|path| glob::matches(pattern, path));
         let patterns = self.rules.protected.iter().map(String::as_str);
         patterns.filter(idle).collect()
     }
 
-    /// What is different now, one line for each path, sorted.
+    /// Compares the sealed files with those present now: one change for each path, sorted.
     pub fn changes(&self, now: &BTreeMap<String, String>) -> Vec<Change> {
         let mut changes = Vec::new();
         for (path, hash) in &self.files {

@@ -1,11 +1,11 @@
-//! `.develop-workflow.yaml`: how a project likes to develop.
+//! `.develop-workflow.yaml`: a project's preferences for develop runs.
 
 use serde::Deserialize;
 
-/// The file's name in the root of a project.
+/// Name of the file in the root of a project.
 pub const FILE_NAME: &str = ".develop-workflow.yaml";
 
-/// What is read of it. The rest is for the agents that do the work.
+/// The settings that we read. The rest is for the agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `develop.implement.strategy`: a strategy, or `auto`.
@@ -33,7 +33,7 @@ struct RawImplement {
     max_retries: Option<u32>,
 }
 
-/// Reads the file; an error is the parser's first line.
+/// Parses the file; an error is the first line of the parser's message.
 pub fn read(text: &str) -> Result<Settings, String> {
     if text.trim().is_empty() {
         return Ok(Settings::default());

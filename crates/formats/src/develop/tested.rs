@@ -1,27 +1,29 @@
 //! `tree-GATE` of a develop run: every path of the tree that a gate was passed on.
 //!
-//! The first line is the tree as evidence has it; then each path as `mode id<TAB>path`, ended by a zero byte.
+//! The first line is the tree as recorded in evidence; then each path as `mode id<TAB>path`, ended
+//! by a zero byte.
 
 use std::collections::BTreeMap;
 
-/// The file's name in the folder of a run.
+/// Returns the name of the file in the folder of a run.
 pub fn file_name(gate: &str) -> String {
     format!("tree-{gate}")
 }
 
-/// The content of the file.
+/// Returns the content of the file.
 pub fn write(tree: &str, listing: &[u8]) -> Vec<u8> {
     [tree.as_bytes(), b"\n", listing].concat()
 }
 
-/// Mode and id by path, if the file is about this very tree.
+/// Parses mode and id by path; `None` if the file is about another tree.
 pub fn read(bytes: &[u8], tree: &str) -> Option<BTreeMap<Vec<u8>, String>> {
     let listing = bytes.strip_prefix(tree.as_bytes())?.strip_prefix(b"\n")?;
     let entries = listing.split(|&byte| byte == 0);
     Some(entries.filter_map(entry).collect())
 }
 
-/// One path with its mode and id; the kind of an entry, which `git ls-tree` has between them, is left out.
+/// Parses one path with its mode and id; the object type, which `git ls-tree` prints between them,
+/// is skipped.
 pub fn entry(bytes: &[u8]) -> Option<(Vec<u8>, String)> {
     let tab = bytes.iter().position(|&byte| byte == b'\t')?;
     let words = std::str::from_utf8(&bytes[..tab]).ok()?;

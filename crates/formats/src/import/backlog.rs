@@ -1,4 +1,4 @@
-//! Tasks of Backlog.md: a Markdown file with front matter for each.
+//! Imports Backlog.md: one Markdown file with front matter per task.
 
 use super::{Draft, Found, Imported, Refused, is_over, text};
 use crate::tasks_md::Progress;
@@ -6,9 +6,9 @@ use bowline_words::message::Unplaced;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// Words of a task that is done, whatever a project calls its columns.
+/// Status words of a done task, whatever a project calls its columns.
 const DONE: [&str; 4] = ["done", "complete", "completed", "closed"];
-/// What has a place of its own.
+/// Keys of the front matter that are mapped to fields of a plan.
 const PLACED: [&str; 8] = [
     "id",
     "title",
@@ -20,21 +20,20 @@ const PLACED: [&str; 8] = [
     "parent_task_id",
 ];
 
-/// A file of the folder.
+/// A file of the backlog folder.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Its name, for what is told about it.
+    /// File name, used in notes about it.
     pub name: String,
-    /// Its text.
     pub text: String,
-    /// It is among those that were put away as completed.
+    /// True if the file is in the folder of completed tasks.
     pub completed: bool,
 }
 
-/// Reads the files of a backlog; `config` is the text of its `config.yml`.
+/// Imports the files of a backlog; `config` is the text of its `config.yml`.
 ///
 /// # Errors
-/// [`Refused`] when none of them is a task.
+/// Fails with [`Refused`] if none of the files is a task.
 pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused> {
     let config: BTreeMap<String, Value> = config
         .and_then(|text| serde_saphyr::from_str(text).ok())
@@ -44,7 +43,7 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         ..Found::default()
     };
     let columns = config.get("statuses").and_then(Value::as_array);
-    // The last column of a board is where tasks end.
+    // Tasks end in the last column of a board.
     let last = columns.and_then(|it| it.last()).map(text::of_value);
     let mut entries: Vec<Entry> = Vec::new();
     for page in pages {
@@ -75,7 +74,7 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
     }
     let prefix = entries.first().and_then(|it| it.id.rsplit_once('-'));
     let prefix = prefix.map(|(prefix, _)| format!("{prefix}-").to_lowercase());
-    // A bare number means the task of that number; letters may be of either case.
+    // A bare number means the task of that number; letters match in either case.
     let meant = |name: &str| {
         let name = name.trim().trim_start_matches(['#', '@']);
         let whole = names.get(&name.to_lowercase());
@@ -109,7 +108,7 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         status(&mut draft, entry, last.as_deref(), &mut found);
         if let Some(parent) = parents[at].as_deref() {
             draft.keep("parent", parent);
-            // A part that waits for none beside it begins when its parent could.
+            // A subtask that waits for no sibling can start when its parent could.
             let beside = |it: &String| {
                 let other = place
                     .get(it.as_str())
@@ -124,7 +123,7 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         }
         let parts = (0..entries.len()).filter(|it| parents[*it].as_deref() == Some(&*entry.id));
         let parts: Vec<usize> = parts.collect();
-        // A part that needs its parent comes after it.
+        // A subtask that needs its parent comes after it.
         let first = parts.iter().filter(|&&it| !needs[it].contains(&entry.id));
         draft
             .follows
@@ -235,7 +234,7 @@ impl Entry {
     }
 }
 
-/// `task-2` before `task-10`.
+/// Sort key that orders `task-2` before `task-10`.
 fn natural(id: &str) -> Vec<(bool, u64, String)> {
     let mut parts = Vec::new();
     let mut rest = id;

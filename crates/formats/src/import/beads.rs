@@ -1,4 +1,4 @@
-//! `issues.jsonl` of beads: one issue a line.
+//! Imports `issues.jsonl` of beads: one issue per line.
 
 use super::{Draft, Found, Imported, Refused, is_over, status_word, text};
 use crate::tasks_md::Progress;
@@ -6,7 +6,7 @@ use bowline_words::message::Unplaced;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What is kept as text.
+/// Fields that are kept as text.
 const KEPT: [&str; 13] = [
     "priority",
     "issue_type",
@@ -22,13 +22,13 @@ const KEPT: [&str; 13] = [
     "comments",
     "close_reason",
 ];
-/// What has a place of its own.
+/// Fields that are mapped to fields of a plan.
 const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
 
-/// Reads `issues.jsonl`.
+/// Imports `issues.jsonl`.
 ///
 /// # Errors
-/// [`Refused`] when no line is an issue.
+/// Fails with [`Refused`] if no line is an issue.
 pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
     let mut found = Found::default();
     let mut issues: Vec<(String, Map<String, Value>)> = Vec::new();
@@ -120,7 +120,7 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
                 }
             }
         }
-        // What holds an epic up holds its issues up.
+        // The blockers of an epic block its issues too.
         let (mut above, mut seen) = (parents.get(id.as_str()), HashSet::new());
         while let Some(parent) = above.filter(|parent| epic(parent) && seen.insert(**parent)) {
             let needs = links_of(parent).filter(|it| it.sort == "blocks");
@@ -177,7 +177,7 @@ fn closed(
     progress_of(word) == Progress::Done
 }
 
-/// One issue names another.
+/// A dependency record from one issue to another.
 struct Link {
     from: String,
     to: String,
@@ -221,7 +221,8 @@ fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
     });
 }
 
-/// How far a status word says that an issue is. What was given up is done: nothing waits for it.
+/// Maps a status word to the progress of an issue. A task that was given up counts as done, since
+/// nothing waits for it.
 fn progress_of(status: &str) -> Progress {
     match status_word(status).as_str() {
         "in_progress" | "started" | "doing" | "active" | "review" | "in_review" | "hooked" => {

@@ -1,7 +1,8 @@
-//! Tasks of other programs as a plan of ours: task-master, beads, spec-kit and Backlog.md.
+//! Imports tasks of other programs as a plan: task-master, beads, spec-kit and Backlog.md.
 //!
-//! Each reader makes `Draft`s of what it finds; here they get ids a plan can have and the order they have to keep; `plan` writes
-//! them down and reads them back, so that what is written is what was meant. What a plan has no place for is told, never dropped.
+//! Each importer produces `Draft`s; this module gives them ids that a plan can have and an order.
+//! `plan` writes them and parses the text back, so that the plan means what was imported. Facts
+//! without a place in a plan are reported, never dropped.
 
 mod backlog;
 mod beads;
@@ -23,7 +24,7 @@ pub use spec_kit::spec_kit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 pub use task_master::{current_tag, task_master};
 
-/// Words for what nobody works on any more: done, or given up.
+/// Status words of tasks that are over: done, or given up.
 const OVER: [&str; 26] = [
     "closed",
     "done",
@@ -53,19 +54,20 @@ const OVER: [&str; 26] = [
     "deleted",
 ];
 
-/// A status as one word, whatever a program puts between its parts.
+/// Normalises a status to one word, whatever separators a program uses.
 fn status_word(status: &str) -> String {
     let word = status.trim().to_lowercase().replace(['-', ' '], "_");
     word.replace(['\'', '\u{2019}'], "")
 }
 
-/// Whether a status says that nobody works on a task any more. What was given up counts as done: nothing waits for it.
+/// True if a status says that a task is over. A task that was given up counts as done, since
+/// nothing waits for it.
 fn is_over(status: &str) -> bool {
     OVER.contains(&status_word(status).as_str())
 }
 
 named! {
-    /// A program whose tasks can be taken over.
+    /// A program whose tasks can be imported.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Source {
         /// `.taskmaster/tasks/tasks.json`.
@@ -79,59 +81,53 @@ named! {
     }
 }
 
-/// Why nothing could be taken over.
+/// Reasons why an import fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// Not a file of that program.
+    /// The file is not one of that program; the text is the parser's message, if any.
     NotIts(String),
-    /// There is no task in it.
+    /// The file has no tasks.
     Empty,
-    /// The plan would be larger than plans are read.
+    /// The plan would exceed the size limit of plans.
     TooLarge,
 }
 
 /// A phase of the plan, or a section of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
-    /// Its number.
     pub number: u32,
-    /// The number behind the full stop, 0 without one.
+    /// Number behind the full stop, 0 for a phase without sections.
     pub section: u32,
-    /// Its title.
     pub title: String,
 }
 
 /// A task of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Its id in the plan.
     pub id: TaskId,
-    /// Its phase, by its place in the list of them.
+    /// Index into [`Imported::phases`].
     pub phase: usize,
-    /// Its title, in one line.
+    /// Title in one line.
     pub title: String,
-    /// How far it is.
     pub progress: Progress,
-    /// Who does it.
     pub assignee: Option<String>,
-    /// What it needs, without repeats.
+    /// Ids of the tasks it needs, without repeats.
     pub needs: Vec<TaskId>,
-    /// Everything else that is told of it.
+    /// Everything else known about the task.
     pub text: String,
 }
 
-/// What was taken over.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// What the project is called there.
+    /// Name of the project in the other program.
     pub project: Option<String>,
-    /// What is told of no task in particular.
+    /// Text that belongs to no task in particular.
     pub preface: String,
-    /// The phases, in order.
     pub phases: Vec<Phase>,
-    /// The tasks, in order.
+    /// Tasks in the order of the plan.
     pub tasks: Vec<Item>,
-    /// What had no place, or a place other than it had.
+    /// Facts that were not imported as they were.
     pub unplaced: Vec<Unplaced>,
 }
 
@@ -143,15 +139,15 @@ struct Draft {
     progress: Progress,
     assignee: Option<String>,
     needs: Vec<String>,
-    /// What it follows only because of where it stands; left out where that would make a circle.
+    /// Tasks it follows only because of its position; omitted where that would close a cycle.
     follows: Vec<String>,
     phase: usize,
-    /// Lines and paragraphs that a plan has no field for.
+    /// Text that a plan has no field for.
     text: String,
 }
 
 impl Draft {
-    /// Keeps a value that has no field of its own.
+    /// Appends a named value that a plan has no field for to the text.
     fn keep(&mut self, name: &str, value: &str) {
         let value = text::clean(value);
         let value = value.trim();
@@ -165,7 +161,7 @@ impl Draft {
     }
 }
 
-/// What a reader has found.
+/// Everything an importer has found.
 #[derive(Debug, Default)]
 struct Found {
     project: Option<String>,
@@ -173,14 +169,14 @@ struct Found {
     phases: Vec<Phase>,
     drafts: Vec<Draft>,
     unplaced: Vec<Unplaced>,
-    /// Names that are several tasks: whoever needs one needs them all.
+    /// Names that stand for several tasks: a task that needs the name needs all of them.
     groups: HashMap<String, Vec<String>>,
-    /// Fields that a plan does not have, and how many tasks have them.
+    /// Number of tasks by name of a field that plans do not have.
     fields: BTreeMap<String, usize>,
 }
 
 impl Found {
-    /// Keeps a field that a plan does not have as text, if it says anything.
+    /// Keeps a field that plans do not have as text, unless it is blank.
     fn field(&mut self, draft: &mut Draft, name: &str, told: &str) {
         if !told.trim().is_empty() {
             draft.keep(name, told);
@@ -188,7 +184,7 @@ impl Found {
         }
     }
 
-    /// Notes a task that is told to be done while so many of its parts are not.
+    /// Notes a task that is marked done while `open` of its parts are not.
     fn done_with_open_parts(&mut self, id: &str, open: usize) {
         if open > 0 {
             let id = id.to_owned();
@@ -196,7 +192,7 @@ impl Found {
         }
     }
 
-    /// The plan of it.
+    /// Builds the plan from the drafts.
     fn finished(mut self) -> Result<Imported, Refused> {
         if self.drafts.is_empty() {
             return Err(Refused::Empty);
@@ -236,9 +232,9 @@ impl Found {
     }
 }
 
-/// An id for every task: its own where a plan can have it.
+/// Assigns an id to every task: its own if a plan can have it.
 fn named(drafts: &[Draft], unplaced: &mut Vec<Unplaced>) -> Vec<TaskId> {
-    // Whoever can keep its id goes first, so that no other takes it.
+    // Tasks that can keep their id go first, so that no other task takes it.
     let mut taken = HashSet::new();
     let own = drafts.iter().map(|draft| {
         let id = can_be_read(&draft.key)?;
@@ -258,19 +254,19 @@ fn named(drafts: &[Draft], unplaced: &mut Vec<Unplaced>) -> Vec<TaskId> {
     all.collect()
 }
 
-/// The id, where the header of a task that has it is read as one.
+/// Returns the id if the header of a task with it is parsed as that task.
 fn can_be_read(id: &str) -> Option<TaskId> {
     let read = parse(&format!("{}: a\n", plan::header(Progress::Open, id)));
     let [task] = &read.tasks[..] else { return None };
     (task.id.as_str() == id && task.title == "a").then(|| task.id.clone())
 }
 
-/// An id like one that a plan cannot have.
+/// Makes a free id similar to one that a plan cannot have.
 fn like(key: &str, taken: &mut HashSet<String>) -> TaskId {
     const LETTERS_MAX: usize = 40;
     let beginning: String = key.chars().take(LETTERS_MAX).collect();
     let stem = text::hyphenated(&beginning);
-    // A number makes an id of a word; a letter before it makes sure that it is no phase.
+    // A number makes an id of a word; a letter before it ensures that it is not taken for a phase.
     let tries = (1..).flat_map(|number| [format!("{stem}-{number}"), format!("I-{stem}-{number}")]);
     let tries = tries.map(|id| id.trim_matches('-').replace("--", "-"));
     let fits = tries

@@ -1,12 +1,12 @@
-//! What has to come before what.
+//! Determines the order of imported tasks.
 
 use super::Found;
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 
 impl Found {
-    /// For every task the places of those it needs. What is told counts as it is; what only follows from where a task stands
-    /// gives way where both together would make a circle.
+    /// Returns, for every task, the indices of the tasks it needs. Stated dependencies are kept;
+    /// those implied by position are omitted where they would close a cycle.
     pub(super) fn ordered(&mut self) -> Vec<Vec<usize>> {
         let mut index: HashMap<&str, usize> = HashMap::new();
         for (at, draft) in self.drafts.iter().enumerate() {
@@ -54,7 +54,8 @@ impl Found {
         edges
     }
 
-    /// Whether one stands in a later phase than the other, which a plan cannot wait for.
+    /// True if task `one` is in a later phase than task `other`. A plan cannot depend on a later
+    /// phase.
     fn phase_behind(&self, one: usize, other: usize) -> bool {
         let number = |at: usize| {
             let phase = self.phases.get(self.drafts[at].phase);
@@ -64,7 +65,7 @@ impl Found {
     }
 }
 
-/// The tasks a name stands for.
+/// Returns the indices of the tasks that a name stands for.
 fn places(
     name: &str,
     index: &HashMap<&str, usize>,
@@ -87,7 +88,7 @@ fn places(
     found
 }
 
-/// Adds edges that may be left out; gives back those that were, because they would have closed a circle.
+/// Adds optional edges; returns those omitted because they would close a cycle.
 fn add(edges: &mut [Vec<usize>], soft: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let told: Vec<HashSet<usize>> = edges
         .iter()
@@ -141,7 +142,7 @@ fn is_ordered(edges: &[Vec<usize>]) -> bool {
     done == edges.len()
 }
 
-/// Whether a task needs another, directly or not.
+/// True if a task needs another, directly or indirectly.
 fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
     let (mut open, mut seen) = (vec![from], HashSet::new());
     while let Some(at) = open.pop() {

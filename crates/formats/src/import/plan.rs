@@ -1,5 +1,5 @@
-//! What was taken over, written down as a plan. The plan is read back: what would be read otherwise than it was meant is
-//! written more plainly, until it is not.
+//! Writes an imported plan. The text is parsed back; parts that would be read differently are
+//! written in a simpler form until they are not.
 
 use super::{Imported, Item, Phase, Refused};
 use crate::tasks_md::{PLAN_BYTES_MAX, PlanFindingCode, Progress, Task, TasksFile, parse};
@@ -7,18 +7,18 @@ use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// How plainly something is written: as it is, by its letters and digits, not at all.
+/// Level of simplification: 0 unchanged, 1 letters and digits only, 2 omitted.
 type Plainness = usize;
 const PLAINEST: Plainness = 2;
 
-/// The header of a task up to its title.
+/// Returns the header of a task up to its title.
 pub(super) fn header(progress: Progress, id: &str) -> String {
     let mark = match progress {
         Progress::Open => ' ',
         Progress::InProgress => '/',
         Progress::Done => 'x',
     };
-    // Only behind the word a number alone, or a name without one, is an id.
+    // A bare number, or a name without a digit, is an id only behind the word `Task`.
     let number = id
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b".-".contains(&byte));
@@ -27,10 +27,10 @@ pub(super) fn header(progress: Progress, id: &str) -> String {
     format!("### [{mark}] {word}{id}")
 }
 
-/// The plan, and what could not be written where it belongs.
+/// Writes the plan; also returns what could not be written in its usual place.
 ///
 /// # Errors
-/// [`Refused::TooLarge`] when no plan of that size is read.
+/// Fails with [`Refused::TooLarge`] if the plan would exceed the size limit.
 pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> {
     let mut hand = Hand {
         titles: vec![0; imported.tasks.len()],
@@ -59,7 +59,7 @@ pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> 
     }
 }
 
-/// How plainly everything is written.
+/// Level of simplification of each part.
 struct Hand {
     titles: Vec<Plainness>,
     people: Vec<Plainness>,
@@ -109,7 +109,8 @@ impl Hand {
         fenced(text, &more);
     }
 
-    /// Compares what was meant with what is read, and decides what has to be written more plainly.
+    /// Compares the intended plan with the parsed one and raises the level of parts that differ.
+    /// True if a level was raised.
     fn plainer(&mut self, imported: &Imported, meant: &[HashSet<&str>], read: &TasksFile) -> bool {
         let mut again = false;
         let mut more = |level: &mut Plainness| {
@@ -149,7 +150,8 @@ impl Hand {
             if who != wanted && field {
                 more(&mut self.people[at]);
             }
-            // Without one in the field, it can only come from the title, which is made plainer once at a time.
+            // Without an assignee field it can only come from the title, so the title is simplified
+            // by one level.
             if !same || (who != wanted && !field) {
                 more(&mut self.titles[at]);
             }
@@ -158,7 +160,7 @@ impl Hand {
     }
 }
 
-/// Within a fence nothing is a task, a field or a box.
+/// Appends text in a fence, where nothing is a task, a field or a box.
 fn fenced(text: &mut String, inside: &str) {
     if inside.trim().is_empty() {
         return;
@@ -174,7 +176,7 @@ fn fenced(text: &mut String, inside: &str) {
     );
 }
 
-/// What is said about a task is about the order that was meant, and no fault of how it is written.
+/// True if all findings about a task concern the intended order, not how the task is written.
 fn only_of_order(read: &TasksFile, task: &Task) -> bool {
     let here = read.findings.iter().filter(|it| it.line == task.line);
     here.map(|it| it.code).all(|code| {
@@ -187,7 +189,7 @@ fn only_of_order(read: &TasksFile, task: &Task) -> bool {
     })
 }
 
-/// A phase as its heading has it.
+/// Returns the number of a phase as in its heading.
 fn number(phase: &Phase) -> String {
     match phase.section {
         0 => phase.number.to_string(),
@@ -205,7 +207,7 @@ fn title_of<'a>(read: &'a TasksFile, phase: &Phase) -> Option<&'a str> {
     Some(&section.title)
 }
 
-/// A text as plainly as wanted.
+/// Simplifies a text to the given level.
 fn plain(text: &str, level: Plainness) -> String {
     match level {
         0 => text.to_owned(),

@@ -1,14 +1,15 @@
-//! What an import could not place, grouped by kind: one line for many tasks of which the same is told.
+//! Groups the notes of an import by kind: one line for many tasks with the same note.
 
 use bowline_words::message::Unplaced;
 use std::collections::HashMap;
 
-/// From how many of one kind on they are told in one line.
+/// Minimum number of notes of one kind that are grouped.
 const GROUP_LEAST: usize = 3;
-/// Most ids that one line names.
+/// Maximum number of ids in one line.
 const IDS_SHOWN_MAX: usize = 10;
 
-/// Groups the notes of one kind, and of one word where they have one; each group stands where its first note stood.
+/// Groups notes of one kind, and of one word if they have one. Each group takes the position of its
+/// first note.
 pub fn grouped(all: Vec<Unplaced>) -> Vec<Unplaced> {
     let mut ids: HashMap<(u8, String), Vec<String>> = HashMap::new();
     for (key, id) in all.iter().filter_map(group_of) {
@@ -21,7 +22,7 @@ pub fn grouped(all: Vec<Unplaced>) -> Vec<Unplaced> {
             out.push(one);
             continue;
         };
-        // The first of a group stands for all; the others are taken out with it.
+        // The first note of a group stands for all; the others are removed.
         match ids.get_mut(&key) {
             None => out.push(one),
             Some(ids) if ids.is_empty() => {}
@@ -31,7 +32,7 @@ pub fn grouped(all: Vec<Unplaced>) -> Vec<Unplaced> {
     out
 }
 
-/// The group a note belongs to, and the id it is about.
+/// Returns the group of a note, and the id it is about.
 fn group_of(one: &Unplaced) -> Option<((u8, String), String)> {
     let (kind, word, id) = match one {
         Unplaced::StatusInText { id, status } => (0, status.as_str(), id.clone()),
@@ -47,7 +48,7 @@ fn group_of(one: &Unplaced) -> Option<((u8, String), String)> {
     Some(((kind, word.to_owned()), id))
 }
 
-/// One note for all of a group.
+/// Builds the note for a group.
 fn many(first: Unplaced, all: &[String]) -> Unplaced {
     let count = all.len();
     let mut ids = all[..count.min(IDS_SHOWN_MAX)].join(", ");

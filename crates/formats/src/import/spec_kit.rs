@@ -1,11 +1,11 @@
-//! `tasks.md` of spec-kit: `- [ ] T001 [P] [US1] text`, phase by phase.
+//! Imports `tasks.md` of spec-kit: `- [ ] T001 [P] [US1] text`, phase by phase.
 
 use super::{Draft, Found, Imported, Phase, Refused, text};
 use crate::tasks_md::Progress;
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 
-/// Words between a phrase and the ids it is about.
+/// Words allowed between a phrase and the ids it is about.
 const FILLERS: [&str; 12] = [
     "and",
     "or",
@@ -20,15 +20,16 @@ const FILLERS: [&str; 12] = [
     "to",
     "through",
 ];
-/// By which a dependency begins.
+/// Phrases that introduce a dependency.
 const PHRASES: [&str; 4] = ["depends on", "depend on", "dependencies:", "depends:"];
-/// Longest id, in digits.
+/// Maximum number of digits of an id.
 const DIGITS_MAX: usize = 9;
 
-/// Reads `tasks.md`. Tasks follow each other in the order of their phase; those with `[P]` run beside their neighbours.
+/// Imports `tasks.md`. Tasks follow each other in the order of their phase; adjacent tasks with
+/// `[P]` run in parallel.
 ///
 /// # Errors
-/// [`Refused`] when there is no task in it.
+/// Fails with [`Refused`] if the file has no tasks.
 pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
     let mut reader = Reader::default();
     let clean = text::clean(markdown.trim_start_matches('\u{feff}'));
@@ -51,7 +52,7 @@ pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
     reader.finished()
 }
 
-/// How many lines of front matter a text begins with.
+/// Returns the number of lines of front matter at the start of a text.
 fn front_matter_lines(text: &str) -> usize {
     let mut lines = text.lines().map(str::trim_end);
     if lines.next() != Some("---") {
@@ -60,7 +61,7 @@ fn front_matter_lines(text: &str) -> usize {
     lines.position(|line| line == "---").map_or(0, |at| at + 2)
 }
 
-/// A task as it stands there.
+/// A task as written in the file.
 struct Line {
     id: String,
     line: usize,
@@ -75,9 +76,9 @@ struct Line {
 struct Reader {
     found: Found,
     tasks: Vec<Line>,
-    /// The task whose lines these are.
+    /// The task to which following lines belong.
     open: Option<Line>,
-    /// What whole phases need, in their own words.
+    /// Dependencies stated for whole phases, as (index of the phase, text).
     phase_needs: Vec<(usize, String)>,
     deleted: HashSet<String>,
 }
@@ -97,7 +98,7 @@ impl Reader {
             return self.task(at, done, rest);
         }
         if let Some(open) = &mut self.open {
-            // Wrapped lines and remarks below a task are its text.
+            // Wrapped lines and remarks below a task belong to its text.
             let separator = if open.text.is_empty() { "" } else { "\n" };
             open.text.push_str(&format!("{separator}{bare}"));
             return;
@@ -126,7 +127,7 @@ impl Reader {
         if let Some(phase) = phase(heading, last).filter(|_| level > 1) {
             let known = |it: &Phase| (it.number, it.section) == (phase.number, phase.section);
             match self.found.phases.last().is_some_and(known) {
-                // The same phase goes on.
+                // The same phase continues.
                 true => {}
                 false => self.found.phases.push(phase),
             }
@@ -160,7 +161,7 @@ impl Reader {
             .and_then(|inner| inner.split_once(']'))
             .filter(|(inside, _)| !inside.is_empty() && inside.len() <= 24)
         {
-            // A link or a path in brackets is a part of the text.
+            // A link or a path in brackets belongs to the text.
             let tag = inside
                 .bytes()
                 .all(|it| it.is_ascii_alphanumeric() || b"-_. ".contains(&it));
@@ -233,13 +234,13 @@ impl Reader {
         self.found.finished()
     }
 
-    /// What each task says that it needs, and its title without that.
+    /// Returns the stated dependencies of each task, and its title without them.
     fn needs(&mut self, tasks: &[Line]) -> Vec<(Vec<String>, String)> {
         let one = |task: &Line| {
             let whole = text::one_line(&task.text);
             let mut title = text::one_line(task.text.lines().next().unwrap_or_default());
             if title.len() < whole.len() && !ends(&title) {
-                // The first line was only as long as its editor was wide.
+                // The first line ended only because of the editor's width.
                 title = whole.clone();
             }
             let mut needs = Vec::new();
@@ -255,7 +256,8 @@ impl Reader {
         tasks.iter().map(one).collect()
     }
 
-    /// `**Depends on**: US2` below a heading: the first tasks of that phase come after all of that story.
+    /// Applies `**Depends on**: US2` below a heading: the first tasks of that phase come after all
+    /// of that story.
     fn phases_need(&mut self, tasks: &[Line], follows: &[Vec<usize>]) {
         for (phase, told) in std::mem::take(&mut self.phase_needs) {
             let (ids, _) = names(&told, tasks);
@@ -276,7 +278,8 @@ impl Reader {
     }
 }
 
-/// The tasks each follows because of its place: within a phase in order, but that those with `[P]` stand beside each other.
+/// Returns the tasks that each task follows because of its position: in order within a phase,
+/// except that tasks with `[P]` stand beside each other.
 fn in_order(tasks: &[Line], phases: usize) -> Vec<Vec<usize>> {
     let mut follows = vec![Vec::new(); tasks.len()];
     for phase in 0..phases.max(1) {
@@ -301,7 +304,7 @@ fn heading(bare: &str) -> Option<&str> {
     ((1..=6).contains(&level) && text.starts_with(' ')).then(|| text.trim())
 }
 
-/// A list item with a box.
+/// Parses a list item with a box.
 fn item(bare: &str) -> Option<(bool, &str)> {
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match digits {
@@ -314,7 +317,7 @@ fn item(bare: &str) -> Option<(bool, &str)> {
     (done || mark.trim().is_empty()).then_some((done, rest.trim_start()))
 }
 
-/// `T005a` at the start of a text.
+/// Splits an id such as `T005a` from the start of a text.
 fn id_at_start(text: &str) -> Option<(&str, &str)> {
     let digits = text.strip_prefix('T')?;
     let count = digits.bytes().take_while(u8::is_ascii_digit).count();
@@ -325,7 +328,7 @@ fn id_at_start(text: &str) -> Option<(&str, &str)> {
     ((1..=DIGITS_MAX).contains(&count) && letters <= 2 && ends).then(|| text.split_at(end))
 }
 
-/// `Phase 3: Title`; one without a number comes after the last.
+/// Parses `Phase 3: Title`; a phase without a number gets the number after the last.
 fn phase(heading: &str, last: u32) -> Option<Phase> {
     let bare = heading.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (first, rest) = bare.split_once(' ').unwrap_or((bare, ""));
@@ -357,7 +360,7 @@ fn phase(heading: &str, last: u32) -> Option<Phase> {
             title: title(after),
         }),
         Some(Err(_)) => None,
-        // "Phase N: Polish", as the template has it.
+        // "Phase N: Polish", as in the template.
         None => {
             let after = rest.strip_prefix(|c: char| c.is_ascii_uppercase())?;
             after.starts_with([':', ' ', '.', '-']).then(|| Phase {
@@ -369,7 +372,7 @@ fn phase(heading: &str, last: u32) -> Option<Phase> {
     }
 }
 
-/// Where a text says that it needs something.
+/// Finds the phrases that introduce dependencies, with their positions.
 fn phrases(text: &str) -> Vec<(usize, &'static str)> {
     let lower = text.to_ascii_lowercase();
     let mut found: Vec<(usize, &'static str)> = PHRASES
@@ -380,7 +383,8 @@ fn phrases(text: &str) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// The tasks that a text begins to name, with ranges and stories, and where it ends to.
+/// Parses the list of tasks at the start of a text, with ranges and stories. Returns their ids and
+/// the end of the list.
 fn names(told: &str, tasks: &[Line]) -> (Vec<String>, usize) {
     let mut ids: Vec<String> = Vec::new();
     let (mut at, mut end, mut range) = (0, 0, false);
@@ -445,7 +449,7 @@ fn number_of(id: &str) -> Option<u32> {
         .ok()
 }
 
-/// A title without the remark that says what it needs, where that is a remark of its own.
+/// Removes the remark with the dependencies from a title, if it is a remark of its own.
 fn without_phrase(title: &str, tasks: &[Line]) -> String {
     let Some(&(at, phrase)) = phrases(title).first() else {
         return title.to_owned();
@@ -467,7 +471,7 @@ fn without_phrase(title: &str, tasks: &[Line]) -> String {
     text::one_line(&format!("{open} {tail}"))
 }
 
-/// Whether a line ends where its sentence does.
+/// True if a line ends with its sentence.
 fn ends(line: &str) -> bool {
     line.ends_with(['.', ':', ';', ')', '!', '?', '`', '*'])
 }

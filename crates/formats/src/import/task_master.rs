@@ -1,4 +1,4 @@
-//! `tasks.json` of task-master: tags with tasks, and tasks with parts.
+//! Imports `tasks.json` of task-master: tags with tasks, and tasks with subtasks.
 
 use super::{Draft, Found, Imported, Refused, is_over, text};
 use crate::tasks_md::Progress;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Parts of parts that are followed.
+/// Maximum nesting of subtasks.
 const DEPTH_MAX: usize = 16;
-/// The tag that counts where nobody says which.
+/// The tag that is current if none is named.
 const MASTER: &str = "master";
-/// What has a place of its own.
+/// Fields that are mapped to fields of a plan.
 const PLACED: [&str; 7] = [
     "id",
     "title",
@@ -24,17 +24,17 @@ const PLACED: [&str; 7] = [
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// The tag that task-master's own state file says is current.
+/// Reads the current tag from task-master's own state file.
 pub fn current_tag(state: &str) -> Option<String> {
     let state: Value = serde_json::from_str(state).ok()?;
     state["currentTag"].as_str().map(str::to_owned)
 }
 
-/// Reads `tasks.json`. Tasks of the current tag keep their ids; those of others have the tag before them, for ids begin anew in
-/// every tag.
+/// Imports `tasks.json`. Tasks of the current tag keep their ids; those of other tags get the tag
+/// as a prefix, because ids start again in every tag.
 ///
 /// # Errors
-/// [`Refused`] when it is no such file, or has no task.
+/// Fails with [`Refused`] if it is not such a file, or has no tasks.
 pub fn task_master(json: &str, current: Option<&str>) -> Result<Imported, Refused> {
     let json = json.trim_start_matches('\u{feff}');
     let value: Value =
@@ -44,7 +44,7 @@ pub fn task_master(json: &str, current: Option<&str>) -> Result<Imported, Refuse
     let Value::Object(map) = &value else {
         return Err(Refused::NotIts(String::new()));
     };
-    // Keys in the order of the file, which `Members` does not keep.
+    // `map` keeps the order of the file, `Members` does not.
     let mut tags: Vec<(String, Vec<Members>)> = Vec::new();
     let mut odd = 0;
     for (name, member) in map {
@@ -100,7 +100,7 @@ fn project_of(value: &Value) -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// A tag as the beginning of an id.
+/// Returns a free id prefix for a tag.
 fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
     let mut plain = text::hyphenated(tag);
     if plain.is_empty() {
@@ -112,7 +112,7 @@ fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
     free.unwrap_or_default()
 }
 
-/// The objects of a list, and how much else is in it.
+/// Returns the objects of a list, and the number of its other elements.
 fn entries(raw: &RawValue) -> (Vec<Members>, usize) {
     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
     let all = list.len();
@@ -124,7 +124,7 @@ fn entries(raw: &RawValue) -> (Vec<Members>, usize) {
     (list, left)
 }
 
-/// A name, as text or as a number in the digits it is written in: `2.10` is not `2.1`.
+/// Reads a name given as text or as a number. A number keeps its digits: `2.10` is not `2.1`.
 fn spelled(raw: &RawValue) -> Option<String> {
     match serde_json::from_str(raw.get()).ok()? {
         Value::String(text) => Some(text.trim().to_owned()).filter(|it| !it.is_empty()),
@@ -145,7 +145,8 @@ fn parts(entry: &Members) -> (Vec<Members>, usize) {
         .map_or((Vec::new(), 0), |it| entries(it))
 }
 
-/// The name of a task within its parent: a part may carry the parent's id before its own.
+/// Returns the name of a task within its parent: the id of a subtask may be prefixed with the
+/// parent's id.
 fn local(entry: &Members, parent: &str, at: usize) -> String {
     let id = entry.get("id").and_then(|raw| spelled(raw));
     let id = id.unwrap_or_else(|| (at + 1).to_string());
@@ -161,12 +162,12 @@ fn joined(parent: &str, local: &str) -> String {
     }
 }
 
-/// One tag.
+/// Importer of one tag.
 struct Tag<'f> {
     name: &'f str,
     prefix: String,
     found: &'f mut Found,
-    /// Every id there is, in the words of the tag.
+    /// Every id of the tag, without the prefix.
     known: HashSet<String>,
 }
 
@@ -181,7 +182,7 @@ impl Tag<'_> {
         }
     }
 
-    /// The task a dependency means: of a part the one beside it first.
+    /// Resolves a dependency to a task: for a subtask, its siblings first.
     fn meant(&self, name: &str, parent: &str) -> String {
         let beside = joined(parent, name);
         let found = match self.known.contains(&beside) {
@@ -217,7 +218,7 @@ impl Tag<'_> {
                 draft.keep("tag", self.name);
             }
             self.others(&mut draft, entry);
-            // A part that waits for none beside it begins when its parent could.
+            // A subtask that waits for no sibling can start when its parent could.
             let beside = |need: &String| {
                 let inside = need.strip_prefix(&self.prefix).unwrap_or(need);
                 !parent.is_empty() && inside.starts_with(&format!("{parent}."))
@@ -233,7 +234,7 @@ impl Tag<'_> {
             before.extend(draft.follows.iter().cloned());
             let key = draft.key.clone();
             let done = draft.progress == Progress::Done;
-            // The whole is done when its parts are.
+            // A task is done after its subtasks.
             for (at, part) in inner.iter().enumerate() {
                 let name = joined(&id, &local(part, &id, at));
                 draft.follows.push(format!("{}{name}", self.prefix));
@@ -285,7 +286,7 @@ impl Tag<'_> {
             let need = self.meant(&name, parent);
             let whole = need.strip_prefix(&self.prefix) == Some(parent) && !parent.is_empty();
             match whole {
-                // A part cannot wait for the whole that waits for it.
+                // A subtask cannot wait for the parent that waits for it.
                 true => self.found.unplaced.push(Unplaced::OrderLeftOut {
                     id: draft.key.clone(),
                     other: need,

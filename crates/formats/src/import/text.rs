@@ -1,13 +1,13 @@
-//! Text of others, without what has no business in a file of ours.
+//! Cleans text of other programs for use in our files.
 
-/// Text without terminal escapes and control characters, with our line ends.
+/// Removes terminal escapes and control characters, and normalises line ends to LF.
 pub(super) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(letter) = rest.next() {
         match letter {
             '\u{1b}' => match rest.next() {
-                // A sequence ends with a letter, a title with a bell or a further escape.
+                // A control sequence ends with a letter, a title with a bell or a further escape.
                 Some('[') => while rest.next().is_some_and(|it| !('@'..='~').contains(&it)) {},
                 Some(']') => {
                     while let Some(it) = rest.next() {
@@ -34,20 +34,20 @@ pub(super) fn clean(text: &str) -> String {
     clean
 }
 
-/// The same in one line.
+/// Cleans a text and joins it into one line.
 pub(super) fn one_line(text: &str) -> String {
     let clean = clean(text);
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Its plain letters and digits, with hyphens between them.
+/// Returns the ASCII letters and digits of a text, with hyphens between words.
 pub(super) fn hyphenated(text: &str) -> String {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join("-")
 }
 
-/// A value of JSON as people would write it.
+/// Formats a JSON value as people would write it.
 pub(super) fn of_value(value: &serde_json::Value) -> String {
     use serde_json::Value;
     match value {

@@ -1,4 +1,5 @@
-//! Checks on what a person hands in for an agent. No message repeats the value: it may be secret.
+//! Validates values and answers that a person supplies for an agent. No error message repeats the
+//! value, because it may be secret.
 
 use std::borrow::Cow;
 
@@ -8,13 +9,14 @@ use thiserror::Error;
 use super::FIELD_CHARS_MAX;
 use super::text::normalise;
 
-/// Characters an API key has at least.
+/// Minimum length of an API key.
 pub const API_KEY_CHARS_MIN: usize = 8;
 
-/// Characters a file dependency's path has at most.
+/// Maximum length of the path of a file dependency.
 pub const FILE_CHARS_MAX: usize = 500;
 
-/// Environment variables that no dependency may replace: they say which programs run, what these load first, or who runs them.
+/// Environment variables that no dependency may replace, because they decide which programs run and
+/// what those load.
 pub const PROTECTED_ENV_NAMES: [&str; 50] = [
     "PATH",
     "HOME",
@@ -68,10 +70,11 @@ pub const PROTECTED_ENV_NAMES: [&str; 50] = [
     "CLASSPATH",
 ];
 
-/// Beginnings of such names: of the loader's variables, and of ours.
+/// Prefixes of further protected variables: those of the dynamic loader, of Git's configuration,
+/// and ours.
 pub const PROTECTED_ENV_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "BOWLINE_", "GIT_CONFIG"];
 
-/// Whether a name is that of a variable that no dependency may replace.
+/// True if no dependency may replace the environment variable of this name.
 pub fn is_protected(name: &str) -> bool {
     PROTECTED_ENV_NAMES.contains(&name)
         || PROTECTED_ENV_PREFIXES
@@ -79,50 +82,48 @@ pub fn is_protected(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// How alike an answer and an option are, from 0 to 1, for the option to be suggested.
+/// Minimum similarity, from 0 to 1, of an answer and an option for the option to be suggested.
 pub const SUGGESTION_SIMILARITY_MIN: f64 = 0.7;
 
-/// Characters of an answer for which a suggestion is looked for; comparing costs the product of both lengths.
+/// Longest answer for which a suggestion is searched; comparing costs the product of both lengths.
 const SUGGESTION_CHARS_MAX: usize = 256;
 
-/// Why a value does not do for a dependency.
+/// Reasons why a value is invalid for a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Nothing, or only space.
+    /// The value is empty or only white space.
     #[error("the value is empty")]
     Empty,
-    /// Characters no API key has.
+    /// The value has characters that API keys do not have.
     #[error("an API key has only letters, digits, '_' and '-'")]
     ApiKeyCharacters,
-    /// Too short for an API key.
     #[error("an API key has at least {API_KEY_CHARS_MIN} characters")]
     ApiKeyTooShort,
-    /// Too long for its type.
     #[error("the value exceeds {max} characters")]
     TooLong {
-        /// The limit.
+        /// Limit in characters, which depends on the type of dependency.
         max: usize,
     },
-    /// A character that cannot be in an environment or a path.
+    /// The value has a NUL, which neither an environment variable nor a path can hold.
     #[error("the value contains a NUL character")]
     Nul,
-    /// Not the address of a service.
+    /// The value is not an `http` or `https` URL with a host.
     #[error("a service is an http:// or https:// address")]
     NotAnAddress,
-    /// A path that climbs.
+    /// The path contains `..`.
     #[error("a file path must not contain '..'")]
     PathClimbs,
-    /// Not a yes or no.
+    /// The value is not `true`, `false`, `yes` or `no`.
     #[error("a permission is true, false, yes or no")]
     NotAPermission,
-    /// Not the name of a package.
+    /// The value is not a package name, with or without a scope.
     #[error("a package is a lower-case name such as left-pad or @scope/left-pad")]
     NotAPackage,
 }
 
 impl ValueError {
-    /// A stable word for this kind of refusal.
+    /// Returns the stable error code.
     pub fn code(self) -> &'static str {
         match self {
             Self::Empty => "value_empty",
@@ -202,28 +203,24 @@ fn is_package(value: &str) -> bool {
     }
 }
 
-/// Why a name does not do for an environment variable.
+/// Reasons why a name cannot be used for an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EnvNameError {
-    /// Not upper-case letters, digits and underscores.
     #[error(
         "'{name}' is not an environment name: upper-case letters, digits and '_', not beginning with a digit"
     )]
     Invalid {
-        /// The name.
+        /// The name, cut to 60 characters.
         name: String,
     },
-    /// A variable the agent needs as it is.
+    /// The name belongs to a protected variable.
     #[error("the environment variable '{name}' is protected")]
-    Protected {
-        /// The name.
-        name: String,
-    },
+    Protected { name: String },
 }
 
 impl EnvNameError {
-    /// A stable word for this kind of refusal.
+    /// Returns the stable error code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "env_name_invalid",
@@ -249,35 +246,33 @@ pub fn check_env_name(name: &str) -> Result<(), EnvNameError> {
     Ok(())
 }
 
-/// An answer that may be passed on.
+/// An answer that passed the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// What the agent is told: the option in its own spelling, or the free text without space around it.
+    /// Text sent to the agent: the option in its own spelling, or the trimmed free text.
     pub text: Cow<'a, str>,
-    /// The spelling was changed to that of the option; worth a word to the person.
+    /// True if the case was changed to that of the option, which the person should be informed of.
     pub respelled: bool,
 }
 
-/// Why an answer is refused.
+/// Reasons why an answer is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// Nothing, or only space.
+    /// The answer is empty or only white space.
     #[error("the answer is empty")]
     Empty,
-    /// Longer than a field may be.
     #[error("the answer exceeds {FIELD_CHARS_MAX} characters")]
     TooLong,
-    /// Not one of the options.
     #[error("the answer is not one of the options")]
     NotAnOption {
-        /// The option that was perhaps meant.
+        /// The most similar option, if one is similar enough.
         suggestion: Option<String>,
     },
 }
 
 impl AnswerError {
-    /// A stable word for this kind of refusal.
+    /// Returns the stable error code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Empty => "answer_empty",
@@ -287,9 +282,10 @@ impl AnswerError {
     }
 }
 
-/// Checks `answer` against the options of its question; without options any text does.
+/// Checks `answer` against the options of its question; without options any text is accepted.
 ///
-/// An exact match wins over one in another case. Something merely alike is refused, with a suggestion.
+/// An exact match wins over one in another case. A merely similar answer is refused with a
+/// suggestion.
 pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a>, AnswerError> {
     let answer = normalise(answer);
     if answer.is_empty() {
@@ -321,13 +317,13 @@ pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a
         .iter()
         .map(|option| (similarity(&option.to_lowercase(), &lower), option))
         .filter(|(similarity, _)| *similarity >= SUGGESTION_SIMILARITY_MIN)
-        // The first of equals: the options are in the order the agent prefers.
+        // On a tie the first wins: the options are in the order the agent prefers.
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
         .map(|(_, option)| option.clone());
     Err(AnswerError::NotAnOption { suggestion })
 }
 
-/// One minus the edit distance relative to the longer text.
+/// Returns one minus the edit distance relative to the longer text.
 #[expect(
     clippy::cast_precision_loss,
     reason = "lengths are at most SUGGESTION_CHARS_MAX"
@@ -339,7 +335,8 @@ fn similarity(a: &str, b: &str) -> f64 {
     if longer > SUGGESTION_CHARS_MAX {
         return 0.0;
     }
-    // One row of the usual table: `row[j]` is the distance of what was read of `a` to the first `j` of `b`.
+    // One row of the usual table: `row[j]` is the distance from the part of `a` read so far to the
+    // first `j` characters of `b`.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.iter().enumerate() {
         let mut diagonal = row[0];

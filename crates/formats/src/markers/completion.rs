@@ -1,13 +1,13 @@
-//! The lines that may follow `=== PHASE N COMPLETE ===` and `=== CUSTOM TASK COMPLETE ===`.
+//! Parses the lines that may follow `=== PHASE N COMPLETE ===` and `=== CUSTOM TASK COMPLETE ===`.
 
 use super::FIELD_CHARS_MAX;
 use super::event::Kind;
 use super::text::{decoded, longer_than_field, normalise, split_lines, trim};
 
-/// Endings behind a dot by which a line is known to name a file even without a bullet before it.
+/// File extensions that identify a line as a file name even without a bullet.
 const FILE_ENDINGS: [&str; 9] = ["md", "ts", "tsx", "js", "jsx", "json", "yaml", "yml", "txt"];
 
-/// What was completed.
+/// The kind of completion a marker announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completion {
     Phase(u32),
@@ -15,7 +15,7 @@ pub(super) enum Completion {
 }
 
 impl Completion {
-    /// Whether `line` belongs to the completion; `first` if none came before it.
+    /// True if `line` belongs to the completion. `first` is set if no line came before it.
     pub(super) fn takes(self, line: &[u8], first: bool) -> bool {
         let line = decoded(line);
         match self {
@@ -27,7 +27,8 @@ impl Completion {
         }
     }
 
-    /// The event for the completion and the lines it took. Text that is too long is cut rather than the completion lost.
+    /// Builds the event from the lines taken. Overlong text is cut so that the completion is not
+    /// lost.
     pub(super) fn read(self, body: &str) -> Kind {
         match self {
             Self::Phase(phase) => {
@@ -83,7 +84,7 @@ impl Completion {
     }
 }
 
-/// Whether an unfinished `line` can be taken for a whole one because it ends like the name of a file.
+/// True if an unfinished `line` can be taken as complete because it ends with a file name.
 pub(super) fn names_file(line: &[u8]) -> bool {
     let line = decoded(line);
     matches!(phase_line(&line), Some(PhaseLine::File(path)) if has_file_ending(path))
@@ -92,7 +93,7 @@ pub(super) fn names_file(line: &[u8]) -> bool {
 enum PhaseLine<'a> {
     Name(&'a str),
     File(&'a str),
-    /// Part of the list, but nothing to keep.
+    /// A line of the list with nothing to keep.
     Other,
 }
 
@@ -138,7 +139,7 @@ fn phase_line(line: &str) -> Option<PhaseLine<'_>> {
 enum CustomLine<'a> {
     Task(&'a str),
     Summary(&'a str),
-    /// An indented line: more of the value before it.
+    /// An indented line that continues the value before it.
     Further,
 }
 
@@ -154,7 +155,7 @@ fn custom_line(line: &str) -> Option<CustomLine<'_>> {
     }
 }
 
-/// The name in `Phase 2 (Design)`.
+/// Returns the name in `Phase 2 (Design)`.
 fn parenthesised(text: &str) -> Option<&str> {
     let rest = strip_word(text.trim_start(), "Phase")?.trim_start();
     let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -163,7 +164,7 @@ fn parenthesised(text: &str) -> Option<&str> {
     (after.len() < rest.len() && !name.is_empty()).then_some(name)
 }
 
-/// `text` behind `word` at its beginning, in any case; `word` is ASCII.
+/// Strips `word`, which is ASCII, from the start of `text` in any case.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let head = text.as_bytes().get(..word.len())?;
     head.eq_ignore_ascii_case(word.as_bytes())

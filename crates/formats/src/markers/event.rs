@@ -1,4 +1,4 @@
-//! What the parser reports: a closed set of events, with owned data.
+//! Events that the parser reports: a closed set with owned data.
 
 use bowline_machines::job::DependencyKind;
 use bowline_machines::named;
@@ -7,108 +7,99 @@ use thiserror::Error;
 
 use super::{FIELD_CHARS_MAX, MESSAGE_BYTES_MAX};
 
-/// One thing the agent said, and where.
+/// A marker found in the output, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Absolute offset of the first byte of the marker.
     pub start: u64,
-    /// Where a new parser goes on after this event has been acted upon.
+    /// Position from which a new parser continues once this event has been handled.
     pub resume: Resume,
-    /// What was said.
     pub kind: Kind,
 }
 
 impl Event {
-    /// Absolute offset behind the last byte that belongs to this event.
+    /// Returns the absolute offset behind the last byte that belongs to this event.
     pub fn end(&self) -> u64 {
         self.resume.offset
     }
 }
 
-/// A place in the stream and the little that must be remembered there.
+/// A position in the stream and the parser state needed there.
 ///
-/// A parser made with [`Parser::resume_at`](super::Parser::resume_at) and fed the bytes from `offset` on reports exactly
-/// the events the first parser had still to report.
+/// A parser made with [`Parser::resume_at`](super::Parser::resume_at) and fed the bytes from
+/// `offset` on reports exactly the events that the first parser had yet to report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// Absolute offset of the next byte to push.
     pub offset: u64,
-    /// The offset lies inside a line whose rest does not matter.
+    /// True if the offset lies inside a line whose rest is ignored.
     pub mid_line: bool,
-    /// The code fence that is open there.
+    /// The code fence that is open at the offset.
     pub fence: Option<Fence>,
-    /// The agent has used its nonce, so markers without it no longer count.
+    /// True if the agent has used its nonce, so that markers without it no longer count.
     pub nonce_used: bool,
 }
 
-/// An open code fence: what it takes to close it.
+/// An open code fence, as far as needed to recognise its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence {
-    /// `~` if true, else a backtick.
+    /// True for `~`, false for a backtick.
     pub tilde: bool,
-    /// How many of them opened it; at least as many close it.
+    /// Number of fence characters that opened it; a closing fence has at least as many.
     pub length: u32,
 }
 
-/// What was said.
+/// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// `=== PHASE N COMPLETE ===` with the lines that belong to it.
     PhaseComplete {
-        /// The phase, from 1.
+        /// Number of the phase, from 1.
         phase: u32,
         /// The name given, else `Phase N`.
         name: String,
-        /// The files listed, as written. A hint: what counts is on disk.
+        /// The files listed, as written. Only a hint: the files on disk decide.
         deliverables: Vec<String>,
     },
-    /// `=== CUSTOM TASK COMPLETE ===`.
+    /// `=== CUSTOM TASK COMPLETE ===` with the lines that belong to it.
     CustomComplete {
-        /// `Task:` line.
+        /// Value of the `Task:` line.
         task: Option<String>,
-        /// `Summary:` line.
+        /// Value of the `Summary:` line.
         summary: Option<String>,
     },
-    /// `[DEPENDENCY_REQUEST]`.
     DependencyRequest(DependencyRequest),
-    /// `[USER_QUESTION]`.
     UserQuestion(UserQuestion),
-    /// `[ERROR]`.
     Error(ErrorReport),
-    /// `Step 3/9: name`.
+    /// A progress line such as `Step 3/9: name`.
     Step {
-        /// The step begun.
+        /// Number of the step that begins.
         step: u32,
-        /// How many there are.
+        /// Total number of steps.
         of: u32,
-        /// Its name.
         name: String,
     },
-    /// `Starting Phase 2: name`.
+    /// A progress line such as `Starting Phase 2: name`.
     PhaseStarting {
-        /// The phase.
         phase: u32,
-        /// Its name.
         name: String,
     },
     /// `=== VERIFICATION_RESULT ===` and the JSON after it.
     VerificationResult {
-        /// What was looked at, in the order given.
+        /// The criteria checked, in the order given.
         criteria: Vec<Criterion>,
     },
-    /// A marker that breaks the grammar. It changes no state and is answered.
+    /// A marker that breaks the grammar. It changes no state; the agent gets an error reply.
     Malformed(Malformed),
-    /// A well-spelled marker that does not count.
+    /// A well-formed marker that is ignored because of its nonce.
     Ignored {
-        /// Which.
         marker: Marker,
-        /// Why.
         reason: IgnoredReason,
     },
 }
 
 named! {
-    /// The markers that have a name.
+    /// Markers that agents write.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
     pub enum Marker {
@@ -116,11 +107,11 @@ named! {
         PhaseComplete = "PHASE_COMPLETE",
         /// A task without phases is complete.
         CustomComplete = "CUSTOM_COMPLETE",
-        /// A verifying agent's findings.
+        /// A verifying agent reports its result.
         VerificationResult = "VERIFICATION_RESULT",
-        /// Something the agent needs from a person.
+        /// The agent needs a value from a person.
         DependencyRequest = "DEPENDENCY_REQUEST",
-        /// A question to a person.
+        /// The agent asks a person a question.
         UserQuestion = "USER_QUESTION",
         /// The agent reports an error.
         Error = "ERROR",
@@ -133,211 +124,181 @@ impl std::fmt::Display for Marker {
     }
 }
 
-/// Why a marker does not count.
+/// Reasons why a well-formed marker is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredReason {
-    /// It carries no nonce although the agent has used its nonce before.
+    /// The marker carries no nonce although the agent has used its nonce before.
     NonceMissing,
-    /// It carries a nonce that is not this agent's.
+    /// The marker carries a nonce that is not this agent's.
     NonceWrong,
 }
 
 named! {
-    /// What sort of thing an agent needs.
+    /// The type of a dependency that an agent requests.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
     pub enum DependencyType {
-        /// A key to a service.
+        /// A key for a service.
         ApiKey = "api_key",
         /// An environment variable.
         EnvVariable = "env_variable",
-        /// The address of a service.
+        /// The URL of a service.
         Service = "service",
-        /// A file.
+        /// The path of a file.
         File = "file",
-        /// A yes or no.
+        /// A permission, given as yes or no.
         Permission = "permission",
-        /// A package.
+        /// The name of a package.
         Package = "package",
     }
 }
 
 named! {
-    /// What a question is about.
+    /// The category of a question.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Category {
         /// A business decision.
         Business = "business",
-        /// Something unclear in the task.
+        /// A part of the task that is unclear.
         Clarification = "clarification",
         /// One of several options.
         Choice = "choice",
-        /// Yes or no.
+        /// A yes or no.
         Confirmation = "confirmation",
     }
 }
 
 named! {
-    /// How bad an error is.
+    /// Severity of a reported error.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Severity {
-        /// Work can go on later.
+        /// Work can continue later.
         Recoverable = "recoverable",
-        /// Work cannot go on.
+        /// Work cannot continue.
         Fatal = "fatal",
     }
 }
 
 named! {
-    /// How an agent means to go on after an error.
+    /// The recovery that an agent proposes after an error.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
     pub enum Recovery {
-        /// Stop, and go on by itself later.
+        /// Pause, and continue automatically later.
         PauseAndRetry = "pause_and_retry",
-        /// It is over.
+        /// Save a checkpoint and fail.
         CheckpointAndFail = "checkpoint_and_fail",
-        /// Tell people, and go on.
+        /// Notify the user and continue.
         NotifyUser = "notify_user",
     }
 }
 
 named! {
-    /// The outcome for one criterion.
+    /// The result of one criterion.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CriterionStatus {
-        /// It holds.
         Passed = "passed",
-        /// It does not.
         Failed = "failed",
     }
 }
 
-/// Something the agent needs from a person.
+/// A value that the agent requests from a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyRequest {
-    /// What kind of thing.
     pub kind: DependencyKind,
-    /// Its name, such as `MAPS_API_KEY`.
+    /// The requested name, such as `MAPS_API_KEY`.
     pub name: String,
-    /// What it is for.
+    /// Purpose for which the agent needs the value.
     pub description: String,
-    /// Whether work can go on without it.
+    /// False if work can continue without the value.
     pub required: bool,
-    /// What to use if an optional one is not given.
+    /// Value used if an optional one is not supplied.
     pub default: Option<String>,
 }
 
-/// A question to a person.
+/// A question from an agent to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserQuestion {
-    /// What it is about.
     pub category: Category,
-    /// The question.
     pub question: String,
     /// The answers to choose from; empty if free text is wanted.
     pub options: Vec<String>,
-    /// What to take if nobody answers.
+    /// Answer used if no person answers.
     pub default: Option<String>,
-    /// Whether work can go on without an answer.
+    /// False if work can continue without an answer.
     pub required: bool,
 }
 
-/// An error the agent reports.
+/// An error that the agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReport {
-    /// How bad it is.
     pub severity: Severity,
     /// One sentence; empty only in the one-line form.
     pub message: String,
-    /// More about it.
     pub details: Option<String>,
-    /// What to do.
     pub recovery: Recovery,
-    /// Seconds to wait before going on.
+    /// Seconds to wait before continuing.
     pub retry_after_s: Option<u64>,
-    /// When a limit is lifted.
+    /// Time at which a rate limit is lifted.
     pub reset_at: Option<jiff::Timestamp>,
 }
 
-/// One criterion of a verification.
+/// The result of checking one criterion of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criterion {
-    /// Its id.
     pub id: String,
-    /// The outcome.
     pub status: CriterionStatus,
-    /// What was found.
+    /// The observation behind the result.
     pub details: Option<String>,
-    /// What to do about it.
+    /// Proposed correction.
     pub suggestion: Option<String>,
-    /// The files concerned.
     pub affected_documents: Vec<String>,
 }
 
-/// How a marker breaks the grammar. The message is what the agent is told.
+/// Grammar errors of a marker. `Display` gives the text that is sent to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Malformed {
     /// A required field is absent or empty.
     #[error("{marker} missing required field '{field}'")]
-    MissingField {
-        /// The marker.
-        marker: Marker,
-        /// The field.
-        field: &'static str,
-    },
-    /// A field has a word, number or time that it may not have.
+    MissingField { marker: Marker, field: &'static str },
+    /// The value of a field is not of the expected form.
     #[error("{marker} field '{field}' must be {expected}, not '{found}'")]
     BadValue {
-        /// The marker.
         marker: Marker,
-        /// The field.
         field: &'static str,
-        /// What would be right.
+        /// Description of valid values.
         expected: String,
-        /// What is there, cut to a readable length.
+        /// The value present, cut to a readable length.
         found: String,
     },
-    /// A field is too long.
     #[error("{marker} field '{field}' exceeds {FIELD_CHARS_MAX} characters")]
-    FieldTooLong {
-        /// The marker.
-        marker: Marker,
-        /// The field.
-        field: &'static str,
-    },
-    /// The message is too long.
+    FieldTooLong { marker: Marker, field: &'static str },
     #[error("{marker} exceeds {MESSAGE_BYTES_MAX} bytes")]
-    TooLong {
-        /// The marker.
-        marker: Marker,
-    },
+    TooLong { marker: Marker },
     /// Another marker or the end of the output came before the closing tag.
     #[error("{marker} is not closed before {before}")]
     NotClosed {
-        /// The marker.
         marker: Marker,
-        /// What came instead.
+        /// The marker or end that came instead of the closing tag.
         before: &'static str,
     },
-    /// The JSON of the message cannot be used.
+    /// The JSON of the message is invalid.
     #[error("{marker} has invalid JSON: {problem}")]
     BadJson {
-        /// The marker.
         marker: Marker,
-        /// What is wrong with it.
+        /// Description of the JSON error.
         problem: String,
     },
 }
 
 impl Malformed {
-    /// A stable word for this kind of defect.
+    /// Returns the stable error code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingField { .. } => "marker_field_missing",

@@ -1,4 +1,4 @@
-//! From the text of a message to its named values, in each of the three ways to write one.
+//! Parses the text of a message into named values, in each of its three notations.
 
 use std::borrow::Cow;
 
@@ -11,30 +11,30 @@ use super::text::{
     longer_than_field, normal, split, split_lines, trim, trim_start, unescape, unescaped_normal,
 };
 
-/// Characters of an offending value that are repeated in a report about it.
+/// Characters of an invalid value that are repeated in an error.
 const FOUND_CHARS_MAX: usize = 60;
 
-/// Bytes set aside for a value when its second line comes: most are whole by then, and grow no more.
+/// Bytes reserved for a value when its second line arrives; most values are complete by then.
 const FURTHER_LINES_BYTES: usize = 96;
 
-/// The values of one message by field name. Of a field given twice the first counts.
+/// The values of one message by field name. If a field is given twice, the first value counts.
 pub(super) struct Fields<'t> {
     block: Block,
-    /// In the order of the block's keys.
+    /// Values in the order of the message's keys.
     values: [Value<'t>; KEYS_MAX],
 }
 
 enum Value<'t> {
     Absent,
-    /// As written in a block or on one line: `\n` still stands for a line end.
+    /// Text as written in a block or on one line: ` ` still stands for a line end.
     Written(Cow<'t, str>),
-    /// Already decoded.
+    /// Text that is already decoded.
     Plain(Cow<'t, str>),
     List(Vec<String>),
 }
 
 impl<'t> Fields<'t> {
-    /// No field of a message of this kind yet.
+    /// Creates an empty set of fields for a message of this kind.
     pub(super) fn new(block: Block) -> Self {
         Self {
             block,
@@ -45,7 +45,7 @@ impl<'t> Fields<'t> {
     /// Reads the lines between the tags.
     pub(super) fn read_block(&mut self, body: &'t str) {
         let keys = self.block.keys();
-        // The field being read, and the indentation of its first further line.
+        // The field being read, and the indentation of its first continuation line.
         let mut current: Option<usize> = None;
         let mut indent = None;
         for line in split_lines(body) {
@@ -68,7 +68,8 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Reads `field: value, field: value`. A comma separates only before the name of a field, so values may hold commas.
+    /// Reads `field: value, field: value`. A comma separates only before the name of a field, so
+    /// values may contain commas.
     pub(super) fn read_line(&mut self, text: &'t str) {
         let keys = self.block.keys();
         let mut current: Option<usize> = None;
@@ -83,7 +84,7 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Begins a value as it is written; `None` if the field has one already.
+    /// Starts a value as it is written; returns `None` if the field already has one.
     fn begin(&mut self, at: usize, value: &'t str) -> Option<usize> {
         let slot = &mut self.values[at];
         if !matches!(slot, Value::Absent) {
@@ -93,7 +94,7 @@ impl<'t> Fields<'t> {
         Some(at)
     }
 
-    /// Adds `more` to the value being read, if there is one.
+    /// Appends `more` to the value being read, if there is one.
     fn append(&mut self, current: Option<usize>, between: char, more: &str) {
         let Some(Value::Written(value)) = current.map(|at| &mut self.values[at]) else {
             return;
@@ -108,7 +109,7 @@ impl<'t> Fields<'t> {
         value.push_str(more);
     }
 
-    /// Reads a JSON object. Numbers, truth values and nested values stand for their own text.
+    /// Reads a JSON object. Numbers, booleans and nested values are kept as their own text.
     pub(super) fn read_json(&mut self, text: &'t str) -> Result<(), Malformed> {
         let keys = self.block.keys();
         let known = known_members(text, keys).map_err(|error| Malformed::BadJson {
@@ -139,7 +140,7 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// The value of `key` as text; an empty value is no value.
+    /// Returns the value of `key` as text; an empty value counts as absent.
     fn value(&mut self, key: Key) -> Result<Option<Cow<'t, str>>, Malformed> {
         let text = match self.take(key) {
             Value::Absent => return Ok(None),
@@ -150,17 +151,17 @@ impl<'t> Fields<'t> {
         self.bounded(key, text)
     }
 
-    /// The text of `key`; an empty value is no value.
+    /// Returns the text of `key`; an empty value counts as absent.
     pub(super) fn text(&mut self, key: Key) -> Result<Option<String>, Malformed> {
         Ok(self.value(key)?.map(Cow::into_owned))
     }
 
-    /// The text of `key`, which must be there.
+    /// Returns the text of `key`, or an error if it is absent.
     pub(super) fn required(&mut self, key: Key) -> Result<String, Malformed> {
         self.text(key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// A report that `key` is missing.
+    /// Builds the error for a missing `key`.
     pub(super) fn missing(&self, key: Key) -> Malformed {
         Malformed::MissingField {
             marker: self.block.marker(),
@@ -168,7 +169,7 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// The items of `key`: `- item` lines, `[a, b, c]`, or a JSON array.
+    /// Returns the items of `key`: `- item` lines, `[a, b, c]`, or a JSON array.
     pub(super) fn list(&mut self, key: Key) -> Result<Vec<String>, Malformed> {
         let mut items = match self.take(key) {
             Value::Absent => return Ok(Vec::new()),
@@ -197,7 +198,7 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// The word of `key` as one of `all`.
+    /// Returns the value of `key` as one of `all`, compared by word in any case.
     pub(super) fn word<T: Copy>(
         &mut self,
         key: Key,
@@ -217,7 +218,7 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// A report that `key` holds `found` where `expected` was wanted.
+    /// Builds the error for a `key` that holds `found` where `expected` was required.
     pub(super) fn bad_value(&self, key: Key, expected: String, found: &str) -> Malformed {
         let mut cut: String = found.chars().take(FOUND_CHARS_MAX).collect();
         if cut.len() < found.len() {
@@ -242,8 +243,8 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// `name: …` with a name nobody knows. The space after the colon is required here, so that a value wrapped in front of
-/// `https://…` stays whole.
+/// True if the line is `name: …` with an unknown name. The space after the colon is required, so
+/// that a value wrapped before `https://…` stays whole.
 fn is_unknown_field(line: &[u8]) -> bool {
     if !line.first().is_some_and(u8::is_ascii_alphabetic) {
         return false;
@@ -278,7 +279,7 @@ fn split_list(text: &str) -> Option<Vec<String>> {
         if let Some(item) = line.strip_prefix(['-', '*']) {
             items.push(unescape(unquote(trim(item)).into()).into_owned());
         } else if !line.is_empty() {
-            // A wrapped item; before the first item there is nothing it could belong to.
+            // A wrapped item. Before the first item there is nothing it could belong to.
             let last = items.last_mut()?;
             last.push(' ');
             last.push_str(&unescape(line.into()));

@@ -1,4 +1,4 @@
-//! The members of a JSON message, read without a map and, where nothing is escaped, without a copy.
+//! Reads the members of a JSON message without a map and, if nothing is escaped, without copying.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,21 @@ use serde_json::Value as Json;
 
 use super::syntax::{KEYS_MAX, Key};
 
-/// A member of a JSON message whose name is that of a field in some case.
+/// A member of a JSON message whose name matches a field in any case.
 pub(super) struct KnownMember<'t> {
-    /// Which of the keys it is.
+    /// Index into the message's keys.
     pub(super) at: usize,
     name: Cow<'t, str>,
     pub(super) value: Member<'t>,
 }
 
-/// The value of a member.
 pub(super) enum Member<'t> {
     Text(Cow<'t, str>),
     Other(Json),
 }
 
-/// Reads the members of the object in `text` that have a name of `keys`, each spelling once, in the order of first appearance. Of a
-/// name given twice the last value counts, as JSON readers have it.
+/// Reads the members of the object in `text` whose name is in `keys`, one per spelling, in order of
+/// first appearance. If a name is repeated, the last value counts, as with other JSON readers.
 pub(super) fn known_members<'t>(
     text: &'t str,
     keys: &[Key],

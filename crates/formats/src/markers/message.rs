@@ -1,4 +1,5 @@
-//! From named values to a request, a question or an error report: which fields are required and what they may hold.
+//! Builds requests, questions and error reports from named values: checks which fields are required
+//! and what they may hold.
 
 use super::event::{
     Category, DependencyRequest, ErrorReport, Kind, Malformed, Recovery, Severity, UserQuestion,
@@ -7,10 +8,10 @@ use super::fields::Fields;
 use super::syntax::{Block, Key};
 use bowline_machines::job::DependencyKind;
 
-/// A `retry_after` above this is not a number of seconds but a Unix time.
+/// A `retry_after` above this is a Unix time instead of a number of seconds.
 const RETRY_AFTER_SECONDS_MAX: u64 = 1_000_000_000;
 
-/// How a message was written.
+/// The notation in which a message was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Lines,
@@ -18,7 +19,7 @@ pub(super) enum Form {
     Json,
 }
 
-/// Builds the event of a whole message.
+/// Builds the event of a complete message.
 pub(super) fn read(block: Block, form: Form, text: &str) -> Kind {
     let mut fields = Fields::new(block);
     let read = match form {

@@ -1,15 +1,16 @@
-//! The grammar of single lines. Every function here looks at one line without its line end and copies nothing.
+//! The grammar of single lines. Every function takes one line without its line end and copies
+//! nothing.
 
 use super::event::{Fence, Marker};
 
-/// A line that begins a message, if its nonce counts.
+/// A line that begins a message, if its nonce is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Opening<'a> {
     pub(super) head: Head<'a>,
     pub(super) nonce: Option<&'a [u8]>,
 }
 
-/// Which message a line begins.
+/// The kind of message that a line begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Head<'a> {
     /// `=== PHASE N COMPLETE ===`; `None` if the number is out of range.
@@ -18,7 +19,7 @@ pub(super) enum Head<'a> {
     Custom,
     /// `=== VERIFICATION_RESULT ===`
     Verification,
-    /// `[NAME]` or `[NAME_JSON]`, with what follows the tag on the line if the message begins there.
+    /// `[NAME]` or `[NAME_JSON]`, with the text after the tag if the message begins on that line.
     Block {
         block: Block,
         json: bool,
@@ -43,7 +44,7 @@ impl Head<'_> {
         }
     }
 
-    /// How this opening is named in a report about the message it cut short.
+    /// Returns the spelling used in an error about the message that this opening interrupted.
     pub(super) fn spelled(&self) -> &'static str {
         match self {
             Self::Phase(_) => "=== PHASE N COMPLETE ===",
@@ -85,7 +86,7 @@ impl Block {
         }
     }
 
-    /// The fields this message knows, at most [`KEYS_MAX`].
+    /// Returns the field names of this message, at most [`KEYS_MAX`].
     pub(super) fn keys(self) -> &'static [Key] {
         match self {
             Self::DependencyRequest => &[
@@ -114,7 +115,7 @@ impl Block {
     }
 }
 
-/// Fields a message has at most.
+/// Maximum number of fields of a message.
 pub(super) const KEYS_MAX: usize = 6;
 
 /// The field names of all messages in square brackets.
@@ -136,7 +137,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// The name as agents spell it, in any case.
+    /// Returns the name in lower case; agents may write it in any case.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Category => "category",
@@ -156,7 +157,7 @@ impl Key {
     }
 }
 
-/// Reads `line` as the beginning of a message.
+/// Parses `line` as the beginning of a message.
 pub(super) fn opening(line: &[u8]) -> Option<Opening<'_>> {
     match line.first()? {
         b'[' => bracket_opening(line),
@@ -188,7 +189,7 @@ fn banner(line: &[u8]) -> Option<Opening<'_>> {
 }
 
 fn bracket_opening(line: &[u8]) -> Option<Opening<'_>> {
-    // The name follows the bracket directly: `[ ERROR]` is somebody's prose, and `[/ERROR]` opens nothing.
+    // The name follows the bracket directly: `[ ERROR]` is prose, and `[/ERROR]` opens nothing.
     if !line.get(1)?.is_ascii_uppercase() {
         return None;
     }
@@ -212,7 +213,7 @@ fn bracket_opening(line: &[u8]) -> Option<Opening<'_>> {
     let head = if rest.is_empty() {
         Head::Block { block, json, rest }
     } else if !begins_here {
-        // `[ERROR] could not connect` is a line of a log, not a marker.
+        // `[ERROR] could not connect` is a log line, not a marker.
         return None;
     } else {
         let unclosed = strip_closing(rest, block);
@@ -229,13 +230,13 @@ fn bracket_opening(line: &[u8]) -> Option<Opening<'_>> {
     Some(Opening { head, nonce })
 }
 
-/// `text` without a closing tag of `block` at its end, or `None` if there is none.
+/// Returns `text` without the closing tag of `block` at its end, or `None` if there is none.
 fn strip_closing(text: &[u8], block: Block) -> Option<&[u8]> {
     let tag = memchr::memrchr(b'[', text)?;
     (closes(&text[tag..], block) && text.ends_with(b"]")).then(|| text[..tag].trim_ascii_end())
 }
 
-/// Whether `line` begins with the closing tag of `block`. Either spelling closes either form.
+/// True if `line` begins with the closing tag of `block`. Either spelling closes either form.
 pub(super) fn closes(line: &[u8], block: Block) -> bool {
     let Some(rest) = line
         .strip_prefix(b"[/")
@@ -250,7 +251,7 @@ pub(super) fn closes(line: &[u8], block: Block) -> bool {
     })
 }
 
-/// Reads what may follow the name of a marker: nothing, or `nonce=VALUE`. `None` if it is something else.
+/// Parses the rest of a marker's tag: nothing, or `nonce=VALUE`. Returns `None` for anything else.
 fn attributes<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Option<&'a [u8]>> {
     let Some(word) = words.next() else {
         return Some(None);
@@ -264,7 +265,8 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| !word.is_empty())
 }
 
-/// Which of `keys` `text` begins with, in any case, and what follows its colon.
+/// Finds the key of `keys` with which `text` begins, in any case; returns its index and the text
+/// after its colon.
 pub(super) fn known_key<'a>(text: &'a [u8], keys: &[Key]) -> Option<(usize, &'a [u8])> {
     let first = text.first()?.to_ascii_lowercase();
     let at = keys.iter().position(|key| {
@@ -284,7 +286,7 @@ pub(super) enum Progress<'a> {
     PhaseStarting { phase: u32, name: &'a [u8] },
 }
 
-/// Reads `Step 3/9: name`, `Step 3 of 9: name` or `Starting Phase 2: name`.
+/// Parses `Step 3/9: name`, `Step 3 of 9: name` or `Starting Phase 2: name`.
 pub(super) fn progress(line: &[u8]) -> Option<Progress<'_>> {
     if let Some(rest) = line.strip_prefix(b"Step ") {
         let (step, rest) = leading_number(rest)?;
@@ -311,14 +313,14 @@ fn number(digits: &[u8]) -> Option<u32> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Reads `line` as the opening of a code fence.
+/// Parses `line` as the opening of a code fence.
 pub(super) fn fence_opening(line: &[u8]) -> Option<Fence> {
     let (fence, rest) = fence_run(line)?;
     // A backtick in the info string makes it inline code: ```` ```like this``` ````.
     (fence.tilde || memchr::memchr(b'`', rest).is_none()).then_some(fence)
 }
 
-/// Whether `line` closes `fence`.
+/// True if `line` closes `fence`.
 pub(super) fn fence_closing(line: &[u8], fence: Fence) -> bool {
     fence_run(line).is_some_and(|(run, rest)| {
         run.tilde == fence.tilde

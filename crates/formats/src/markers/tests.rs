@@ -1,4 +1,4 @@
-//! What is written is what is read: the writer's indentation against the reader of fields.
+//! Checks that the reader of fields reads back what the writer writes, indentation included.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ proptest! {
         fields.read_block(body);
         prop_assert_eq!(fields.required(Key::Name).ok(), Some(name));
         let read = fields.required(Key::Description).ok();
-        // The reader takes the first further line's own indentation off all of them.
+        // The reader removes the indentation of the first continuation line from all of them.
         let flat = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(read.as_deref().map(flat), Some(flat(&value)));
     }

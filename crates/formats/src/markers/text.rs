@@ -1,4 +1,5 @@
-//! The text of a message: decoded, trimmed, unescaped and normalised, without a copy where nothing has to change.
+//! Decodes, trims, unescapes and normalises the text of messages, without copying if nothing has to
+//! change.
 
 use std::borrow::Cow;
 
@@ -6,23 +7,23 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::FIELD_CHARS_MAX;
 
-/// Whether `text` is more than one field may hold.
+/// True if `text` exceeds the limit of a field.
 pub(super) fn longer_than_field(text: &str) -> bool {
     text.len() > FIELD_CHARS_MAX && text.chars().count() > FIELD_CHARS_MAX
 }
 
-/// The text of some bytes; what is not UTF-8 is replaced.
+/// Decodes bytes as UTF-8; invalid sequences are replaced.
 pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    // Nearly always it is UTF-8, and the check alone is much faster than the search for pieces that are not.
+    // Nearly all output is UTF-8, and the check alone is much faster than the lossy conversion.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Text in the one form in which it is compared and stored: NFC, LF, no space around it.
+/// Normalises text for comparison and storage: NFC, LF line ends, trimmed.
 pub(super) fn normalise(text: &str) -> String {
     normal(text.into()).into_owned()
 }
 
-/// Like [`normalise`], and without a copy where the text already is as it should be.
+/// Normalises like [`normalise`], without copying if the text is normal already.
 pub(super) fn normal(text: Cow<'_, str>) -> Cow<'_, str> {
     let (odd, _) = oddities(&text);
     if odd {
@@ -32,7 +33,7 @@ pub(super) fn normal(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// [`unescape`], then [`normal`].
+/// Applies [`unescape`], then [`normal`].
 pub(super) fn unescaped_normal(text: Cow<'_, str>) -> Cow<'_, str> {
     match oddities(&text) {
         (false, false) => trimmed(text),
@@ -40,8 +41,8 @@ pub(super) fn unescaped_normal(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Whether `text` has something in it that is not as it should be, and whether it has a backslash. One pass without a branch in
-/// it; nearly every value has neither.
+/// Returns two flags: `text` may need normalising, and it has a backslash. One branch-free pass,
+/// because nearly every value has neither.
 fn oddities(text: &str) -> (bool, bool) {
     text.bytes().fold((false, false), |(odd, escapes), b| {
         (odd | (b == b'\r') | !b.is_ascii(), escapes | (b == b'\\'))
@@ -76,7 +77,8 @@ fn normal_slow(text: &str) -> String {
     }
 }
 
-/// `str::trim`, decided by single bytes where the text begins and ends in a plain space and a visible ASCII character.
+/// `str::trim`, decided by single bytes if the text begins and ends with plain spaces and visible
+/// ASCII characters.
 pub(super) fn trim(text: &str) -> &str {
     let text = trim_start(text);
     match text.as_bytes().last() {
@@ -85,7 +87,8 @@ pub(super) fn trim(text: &str) -> &str {
     }
 }
 
-/// `str::trim_start`, decided by single bytes where the text begins with a visible ASCII character after plain spaces.
+/// `str::trim_start`, decided by single bytes if the text begins with plain spaces and a visible
+/// ASCII character.
 pub(super) fn trim_start(text: &str) -> &str {
     let spaces = text.bytes().take_while(|b| *b == b' ').count();
     let text = &text[spaces..];
@@ -95,12 +98,12 @@ pub(super) fn trim_start(text: &str) -> &str {
     }
 }
 
-/// The lines of `text`, the last one without an end.
+/// Splits `text` into lines, the last one without an end.
 pub(super) fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     split(text, b'\n')
 }
 
-/// The pieces of `text` between the ASCII characters `at`, as `str::split` has them.
+/// Splits `text` at the ASCII character `at`, like `str::split`.
 pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -113,7 +116,8 @@ pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `\n` becomes a line end; `\\n` stands for the two characters `\n`. Any other backslash is itself.
+/// Replaces ` ` with a line end; `\ ` stands for the two characters ` `. Any other backslash is
+/// kept.
 pub(super) fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return text;

@@ -1,4 +1,4 @@
-//! The JSON after `=== VERIFICATION_RESULT ===`: where it ends, and what is in it.
+//! Finds the end of the JSON after `=== VERIFICATION_RESULT ===` and reads its criteria.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use super::text::{longer_than_field, normalise};
 
 const MARKER: Marker = Marker::VerificationResult;
 
-/// Follows the braces of a JSON object through its lines.
+/// Tracks the braces of a JSON object over several lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Braces {
     depth: u32,
@@ -16,7 +16,8 @@ pub(super) struct Braces {
 }
 
 impl Braces {
-    /// Reads one line; the length of its part up to the brace that closes the object, if that is in it.
+    /// Reads one line. Returns the length up to the brace that closes the object, if the line has
+    /// it.
     pub(super) fn feed(&mut self, line: &[u8]) -> Option<usize> {
         for (at, byte) in line.iter().enumerate() {
             if self.in_string {
@@ -49,7 +50,7 @@ struct Body {
     criteria: Option<Vec<RawCriterion>>,
 }
 
-/// Everything optional, so that what is missing is reported by name.
+/// All fields are optional, so that a missing one is reported by name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCriterion {
@@ -60,14 +61,14 @@ struct RawCriterion {
     affected_documents: Option<Vec<String>>,
 }
 
-/// The event for a whole JSON object.
+/// Builds the event for a complete JSON object.
 pub(super) fn read(json: &str) -> Kind {
     criteria(json).map_or_else(Kind::Malformed, |criteria| Kind::VerificationResult {
         criteria,
     })
 }
 
-/// The report that `problem` keeps the JSON from being read.
+/// Builds the error for JSON that cannot be read because of `problem`.
 pub(super) fn bad_json(problem: impl Into<String>) -> Malformed {
     Malformed::BadJson {
         marker: MARKER,

@@ -1,88 +1,78 @@
-//! What an agent is told on its standard input.
+//! Messages written to an agent's standard input.
 //!
-//! Every message ends with LF. A value never begins a line: its first line follows `key: `, every further line is indented
-//! by two spaces. So no value, whatever it holds, can end its message or begin another.
+//! Every message ends with LF. A value never begins a line: its first line follows `key: `, every
+//! further line is indented by two spaces. So no value can end its message or begin another.
 
 use std::fmt::Write as _;
 
-/// A message to an agent. It has no `Debug`, because one of them holds a secret.
+/// A message to an agent. It has no `Debug`, because one variant holds a secret.
 #[derive(Clone, Copy)]
 pub enum Message<'a> {
-    /// Begin a phase.
+    /// The agent shall begin a phase.
     PhaseStart {
-        /// The phase, from 1.
+        /// Number of the phase, from 1.
         phase: u32,
-        /// Its name.
         name: &'a str,
-        /// Where the prompt is on disk.
+        /// Path of the prompt file on disk.
         prompt_file: &'a str,
-        /// The prompt.
         prompt: &'a str,
     },
     /// A person approved the phase.
     ReviewApproved {
-        /// The review.
         review_id: &'a str,
-        /// What the person said.
         feedback: Option<&'a str>,
     },
-    /// A person wants changes.
+    /// A person requested changes.
     ReviewRejected {
-        /// The review.
         review_id: &'a str,
-        /// What is wrong.
         reason: &'a str,
-        /// How it might be put right.
         suggestions: Option<&'a str>,
     },
-    /// Verification failed.
+    /// Verification failed and the agent shall correct the phase.
     Rework {
-        /// The phase.
         phase: u32,
-        /// Which rework this is, from 1.
+        /// Number of this rework, from 1.
         attempt: u32,
-        /// How many there may be.
+        /// Maximum number of reworks.
         of: u32,
-        /// What was found.
+        /// Issues that the verification found.
         issues: &'a [String],
     },
-    /// What the agent asked for.
+    /// A person supplied the value that the agent requested.
     DependencyProvided {
-        /// The name it was asked for by.
+        /// The name in the agent's request.
         name: &'a str,
         /// The value, often secret.
         value: &'a str,
     },
-    /// The agent will not get what it asked for.
+    /// A person declined the agent's request.
     DependencyRejected {
-        /// The name it was asked for by.
+        /// The name in the agent's request.
         name: &'a str,
-        /// Why.
         reason: &'a str,
     },
-    /// The answer to a question.
+    /// A person answered a question of the agent.
     QuestionAnswer {
-        /// The question.
         question_id: &'a str,
-        /// The answer.
         answer: &'a str,
     },
     /// A marker of the agent was malformed.
     ProtocolError {
-        /// How.
+        /// Description of the error.
         details: &'a str,
     },
 }
 
 impl Message<'_> {
-    /// The bytes to write.
+    /// Returns the bytes to write.
     pub fn to_text(self) -> String {
         let mut out = String::new();
         self.append_to(&mut out);
         out
     }
 
-    /// Appends the bytes to write, so that an approval and the next phase start can go out as one.
+    /// Appends the bytes to write, so that an approval and the next phase start can be sent
+    /// together.
     pub fn append_to(self, out: &mut String) {
         match self {
             Self::PhaseStart {
@@ -171,8 +161,8 @@ fn field(out: &mut String, key: &str, text: &str) {
     value(out, text, "  ");
 }
 
-/// Writes `text` and a line end, its further lines behind `indent`. Any of LF, CRLF and CR ends a line, since the reader
-/// may think so.
+/// Writes `text` and a line end, its further lines indented by `indent`. LF, CRLF and CR all end a
+/// line, since the reader may treat them so.
 fn value(out: &mut String, text: &str, indent: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(['\n', '\r']) {
@@ -186,7 +176,7 @@ fn value(out: &mut String, text: &str, indent: &str) {
     out.push('\n');
 }
 
-/// `text` as a JSON string, on one line.
+/// Returns `text` as a JSON string on one line.
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! `agents/NAME.json`: what one agent keeps for itself.
+//! `agents/NAME.json`: the memory of one agent.
 
 use super::path::Skeleton;
 use super::{VERSION, VERSION_MAJOR, last_updated};
@@ -12,16 +12,16 @@ use bowline_machines::Timestamp;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
-/// The folder of these files in the memory folder.
+/// Folder of these files in the memory folder.
 pub const FOLDER_NAME: &str = "agents";
-/// Entries a list of the cache keeps, the latest.
+/// Maximum entries in a list of the cache; the latest are kept.
 pub const CACHE_ENTRIES_MAX: usize = 100;
-/// Days after which the cache of an agent nobody used is dropped.
+/// Days without use after which the cache of an agent is dropped.
 pub const CACHE_DAYS_UNUSED_MAX: i64 = 30;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// What cannot be set by path.
+/// Members that cannot be set by path.
 pub const SKELETON: Skeleton = Skeleton {
     fixed: &["version", "agent", "last_updated"],
     sections: &["preferences", "cache", "statistics"],
@@ -31,28 +31,27 @@ pub const SKELETON: Skeleton = Skeleton {
 #[derive(Debug, Clone, Copy)]
 pub struct AgentMemoryFile;
 
-/// What an agent keeps.
+/// The memory of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentMemory {
-    /// The agent's name.
+    /// Name of the agent.
     pub agent: String,
-    /// How it likes to work, by name.
+    /// Preferences for its work, by name.
     pub preferences: Map<String, Value>,
-    /// What it may forget, by name.
+    /// Data that may be dropped, by name.
     pub cache: Map<String, Value>,
-    /// Numbers of its work, by name.
+    /// Statistics of its work, by name.
     pub statistics: Map<String, Value>,
-    /// When it was last changed.
     pub last_updated: Timestamp,
 }
 
-/// Whether a text can be an agent's name, which is also the name of its file: `[a-z0-9-]+`.
+/// True if a text is a valid agent name, which is also the name of its file: `[a-z0-9-]+`.
 pub fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.bytes().all(allowed)
 }
 
-/// A new file for an agent that remembers nothing.
+/// Creates the file of an agent with an empty memory.
 pub fn new_document(agent: &str, at: Timestamp) -> JsonDocument {
     let memory = AgentMemory {
         agent: agent.into(),
@@ -66,11 +65,11 @@ pub fn new_document(agent: &str, at: Timestamp) -> JsonDocument {
     JsonDocument::new(value)
 }
 
-/// The memory with its cache cut to what is kept; `None` when there is nothing to cut.
+/// Returns the memory with its cache reduced to the limits; `None` if nothing is to be dropped.
 pub fn pruned(memory: &AgentMemory, at: Timestamp) -> Option<AgentMemory> {
     let mut cut = memory.clone();
     let unused = at.seconds_since(memory.last_updated);
-    // A file without a time reads as very old; that is no reason to forget.
+    // A file without a time reads as very old; its cache is kept.
     let dated = memory.last_updated > Timestamp(0);
     if dated && unused >= CACHE_DAYS_UNUSED_MAX * DAY_SECONDS {
         cut.cache.clear();
@@ -102,7 +101,7 @@ impl StateFormat for AgentMemoryFile {
                 "/statistics",
             ],
         )?;
-        // The name is the one thing that cannot be made up.
+        // The name is the only value that has no default.
         if !reading.get("/agent").is_some_and(Value::is_string) {
             let message = Found::NoAgentName;
             return Err(reading.give_up("/agent", "missing_field", message));

@@ -1,4 +1,5 @@
-//! The files of the memory folder: the task at work, the history, what agents share, and what each keeps for itself.
+//! The files of the memory folder: the current task, the history, the shared context, and the
+//! memory of each agent.
 
 pub mod agent_memory;
 mod parts;
@@ -11,12 +12,13 @@ use crate::reading::Reading;
 use crate::time::utc;
 use bowline_machines::Timestamp;
 
-/// The version these files are written in. Changes so far: none.
+/// Version that is written. There have been no changes so far.
 pub const VERSION: &str = "1.0";
-/// The newest major version that is understood.
+/// Newest major version that can be read.
 pub const VERSION_MAJOR: u32 = 1;
 
-/// The time of the last change; where it is missing or no time, the latest the rest of the file knows of.
+/// Returns the time of the last change. If it is missing or invalid, `latest` is used, the latest
+/// time known from the rest of the file.
 fn last_updated(reading: &mut Reading<'_>, latest: Option<Timestamp>) -> Timestamp {
     reading.time_or("/last_updated", latest.unwrap_or(Timestamp(0)), utc)
 }

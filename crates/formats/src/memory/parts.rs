@@ -1,4 +1,4 @@
-//! What tasks at work, tasks in the queue and tasks of the past are made of: plans, contexts and artifacts.
+//! Parts shared by current, queued and past tasks: plans, contexts and artifacts.
 
 use crate::finding::Severity;
 use crate::json::child;
@@ -12,7 +12,7 @@ use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Reads the plan at a place. `known` is a time to fall back on.
+/// Reads the plan at a place. `known` is the time used for errors without one.
 pub(super) fn read_plan(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Plan {
     let field = |name: &str| child(place, name);
     reading.object(place);
@@ -37,7 +37,7 @@ pub(super) fn read_plan(reading: &mut Reading<'_>, place: &str, known: Timestamp
 
 fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timestamp) -> PlanStep {
     let field = |name: &str| child(place, name);
-    // Steps are numbered from 1 in the order of the file, so the place tells the number that is missing.
+    // Steps are numbered from 1 in the order of the file, so the position gives a missing number.
     let guess = u32::try_from(index + 1).unwrap_or(u32::MAX);
     let id = reading.count_or(&field("id"), guess);
     for name in ["started_at", "completed_at", "output", "error"] {
@@ -81,7 +81,7 @@ fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Optio
     let field = |name: &str| child(place, name);
     match reading.get(place) {
         None | Some(Value::Null) => None,
-        // A bare sentence says enough; it only needs the shape.
+        // A bare text has all that matters; only the shape is missing.
         Some(Value::String(text)) => {
             let error = StepError {
                 kind: FailureKind::Transient,
@@ -151,7 +151,7 @@ fn read_numbers(reading: &mut Reading<'_>, place: &str) -> Vec<u32> {
     numbers
 }
 
-/// Reads what was asked for.
+/// Reads the context of a task.
 pub(super) fn read_context(reading: &mut Reading<'_>, place: &str) -> Context {
     reading.object(place);
     Context {
@@ -161,7 +161,7 @@ pub(super) fn read_context(reading: &mut Reading<'_>, place: &str) -> Context {
     }
 }
 
-/// Reads a list of things made. A bare text is the path of a file.
+/// Reads a list of artifacts. A bare text is the path of a file.
 pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Artifact> {
     let mut artifacts = Vec::new();
     let mut good = Vec::new();
@@ -202,7 +202,7 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
     artifacts
 }
 
-/// Writes a plan at a place. Steps are found by their number.
+/// Writes a plan at a place. Steps are matched by number.
 pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
     let field = |name: &str| child(place, name);
     put(value, &field("goal"), plan.goal.clone());
@@ -225,7 +225,7 @@ pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
     put(value, &field("current_step"), plan.current_step());
 }
 
-/// The number of a step as [`read_step`] understands it.
+/// Returns the number of a step as [`read_step`] reads it.
 fn step_id(item: &Value, index: usize) -> u32 {
     let number = match item.get("id") {
         Some(Value::String(text)) => text.trim().parse().ok(),
@@ -257,7 +257,7 @@ fn write_step(item: &mut Value, step: &PlanStep) {
             put(item, "/error/retries", error.retries);
         }
     }
-    // A step that never failed has no count in hand-made files; it need not get one.
+    // A step that never failed has no count in hand-written files; none is added.
     if step.retries > 0 || item.get("retries").is_some() {
         put(item, "/retries", step.retries);
     }
@@ -266,7 +266,7 @@ fn write_step(item: &mut Value, step: &PlanStep) {
     }
 }
 
-/// Writes what was asked for.
+/// Writes the context of a task.
 pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
     let field = |name: &str| child(place, name);
     let Context {
@@ -279,7 +279,7 @@ pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
     put(value, &field("resources"), resources.clone());
 }
 
-/// Writes a list of things made, keeping what else the entries say.
+/// Writes a list of artifacts, keeping unknown members of the entries.
 pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
     put_list(value, place, artifacts, |item, artifact| {
         put(item, "/type", artifact.kind.clone());

@@ -1,4 +1,5 @@
-//! Dotted paths into the open files of the memory: read, set or append one value, and leave the skeleton alone.
+//! Dotted paths into the open files of the memory: reads, sets or appends one value. The fixed
+//! structure is protected.
 
 use crate::reading::put_later;
 use crate::time::utc;
@@ -6,23 +7,24 @@ use bowline_machines::Timestamp;
 use bowline_words::message::PathTrouble;
 use serde_json::{Map, Value};
 
-/// Parts a path may have.
+/// Maximum number of parts of a path.
 pub const PATH_PARTS_MAX: usize = 32;
-/// Size of one value set by path, as JSON text.
+/// Maximum size of one value set by path, as JSON text.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024;
-/// Size of a shared context or an agent's memory. Everything in it is read into some agent's context sooner or later.
+/// Maximum size of a shared context or an agent's memory. All of it is eventually read into the
+/// context of some agent.
 pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What of an open file cannot be set by path.
+/// Members of an open file that cannot be set by path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skeleton {
-    /// Members that nobody sets: version, times and ids, with all they contain.
+    /// Members that cannot be set at all, with everything they contain: version, times and ids.
     pub fixed: &'static [&'static str],
     /// Members that must stay objects.
     pub sections: &'static [&'static str],
 }
 
-/// Stable, `snake_case`, documented by `bowline explain`.
+/// Returns the error code: stable, `snake_case`, documented by `bowline explain`.
 pub const fn code(trouble: &PathTrouble) -> &'static str {
     match trouble {
         PathTrouble::BadPath { .. } => "bad_path",
@@ -35,12 +37,12 @@ pub const fn code(trouble: &PathTrouble) -> &'static str {
     }
 }
 
-/// A value given as text: JSON if it is JSON, else the text itself.
+/// Parses a value given as text: JSON if it is valid JSON, else the text itself.
 pub fn value_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The value a path leads to. Elements of lists are counted from 0.
+/// Returns the value at a path. Elements of lists are counted from 0.
 pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
     let mut node = root;
     for part in parts(path)? {
@@ -54,8 +56,8 @@ pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
     Ok(node)
 }
 
-/// Sets the value a path leads to, making objects on the way, and the time of the change. A list takes one element more
-/// when the path names the place behind its last. Nothing is changed when it fails.
+/// Sets the value at a path and the time of the change, creating objects on the way. A list grows
+/// by one element if the path names the index behind its last. On failure nothing is changed.
 pub fn set(
     skeleton: &Skeleton,
     root: &mut Value,
@@ -73,8 +75,8 @@ pub fn set(
     })
 }
 
-/// Adds a value to the end of the list a path leads to, making the list where nothing is yet, and sets the time of the
-/// change. Nothing is changed when it fails.
+/// Appends a value to the list at a path and sets the time of the change. An absent list is
+/// created. On failure nothing is changed.
 pub fn append(
     skeleton: &Skeleton,
     root: &mut Value,
@@ -101,7 +103,7 @@ pub fn append(
     })
 }
 
-/// The parts of a path that may be written with this value.
+/// Returns the parts of a path if it may be written with this value.
 fn settable<'p>(
     skeleton: &Skeleton,
     path: &'p str,
@@ -145,7 +147,7 @@ fn small_enough(path: &str, value: &Value, max: usize) -> Result<(), PathTrouble
 fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
     let mut node = root;
     for (depth, part) in parts.iter().enumerate() {
-        // An empty place below the root becomes an object; anything else with a value keeps it.
+        // A null below the root becomes an object; other values are kept.
         if depth > 0 && node.is_null() {
             *node = Value::Object(Map::new());
         }

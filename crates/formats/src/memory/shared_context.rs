@@ -1,4 +1,4 @@
-//! `shared-context.json`: what agents tell one another.
+//! `shared-context.json`: data that agents share with each other.
 
 use super::path::Skeleton;
 use super::{VERSION, VERSION_MAJOR, last_updated};
@@ -12,10 +12,10 @@ use bowline_machines::Timestamp;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
-/// The file's name in the memory folder.
+/// Name of the file in the memory folder.
 pub const FILE_NAME: &str = "shared-context.json";
 
-/// What cannot be set by path.
+/// Members that cannot be set by path.
 pub const SKELETON: Skeleton = Skeleton {
     fixed: &["version", "session", "last_updated"],
     sections: &["shared_data", "preferences"],
@@ -25,21 +25,20 @@ pub const SKELETON: Skeleton = Skeleton {
 #[derive(Debug, Clone, Copy)]
 pub struct SharedContextFile;
 
-/// What is shared.
+/// The shared data of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedContext {
-    /// The session's id, `session-YYYY-MM-DD-NNN`.
+    /// Id of the session, `session-YYYY-MM-DD-NNN`.
     pub session_id: String,
-    /// When the session began.
     pub session_started_at: Timestamp,
-    /// Anything, by name.
+    /// Arbitrary data, by name.
     pub shared_data: Map<String, Value>,
-    /// How work is to be done, by name.
+    /// Preferences for the work, by name.
     pub preferences: Map<String, Value>,
 }
 
 impl SharedContext {
-    /// A session in which nothing was said yet.
+    /// Creates an empty session.
     pub fn new(session_id: &str, started: Timestamp) -> Self {
         SharedContext {
             session_id: session_id.into(),
@@ -50,7 +49,7 @@ impl SharedContext {
     }
 }
 
-/// A new file for a new session.
+/// Creates the file of a new session.
 pub fn new_document(session_id: &str, at: Timestamp) -> JsonDocument {
     let mut value = json!({});
     SharedContextFile::write(&SharedContext::new(session_id, at), &mut value, at);

@@ -1,4 +1,4 @@
-//! `task-history.json`: tasks that are over, and what they add up to.
+//! `task-history.json`: tasks that have ended, and statistics of them.
 
 use super::parts::{read_artifacts, write_artifacts};
 use super::{VERSION, VERSION_MAJOR};
@@ -16,10 +16,10 @@ use bowline_words::message::Found;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// The file's name in the memory folder.
+/// Name of the file in the memory folder.
 pub const FILE_NAME: &str = "task-history.json";
 
-/// All that is left of an entry once it is old.
+/// Members that remain of an old entry.
 const SUMMARY_KEYS: [&str; 7] = [
     "id",
     "name",
@@ -35,7 +35,7 @@ const DETAIL_KEYS: [&str; 3] = ["artifacts", "metrics", "lessons"];
 #[derive(Debug, Clone, Copy)]
 pub struct TaskHistoryFile;
 
-/// A new file without entries.
+/// Creates a file without entries.
 pub fn new_document() -> JsonDocument {
     let mut value = json!({});
     TaskHistoryFile::write(&Vec::new(), &mut value, Timestamp(0));
@@ -49,7 +49,7 @@ impl StateFormat for TaskHistoryFile {
     fn read(document: &JsonDocument) -> Result<Read<Vec<HistoryEntry>>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
         refuse_foreign(document, &["/version", "/tasks", "/statistics"])?;
-        // Without the list the past is lost; an empty one made up here would hide that.
+        // Without the list the history is lost; creating an empty one would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
             let message = Found::NoTaskList;
             return Err(reading.give_up("/tasks", "missing_field", message));
@@ -190,7 +190,7 @@ fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
     put(item, &field("steps_total"), metrics.steps_total);
     put(item, &field("steps_completed"), metrics.steps_completed);
     put(item, &field("retries"), metrics.retries);
-    // Always there, so that whoever adds them up need not ask: nobody knows is null.
+    // Always written, `null` if unknown, so that programs can sum it without a check.
     put(item, &field("tokens_used"), metrics.tokens_used);
 }
 
@@ -213,7 +213,7 @@ fn numbers(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
     ]
 }
 
-/// Whether a field says a number, exactly or rounded as people round: to two, three or four decimals.
+/// True if a field holds a number, exactly or rounded to two, three or four decimals.
 fn says(found: Option<&Value>, number: f64) -> bool {
     let Some(found) = found.and_then(Value::as_f64) else {
         return false;
@@ -222,7 +222,7 @@ fn says(found: Option<&Value>, number: f64) -> bool {
     found == number || rounded.contains(&found)
 }
 
-/// A number as people write it: `8`, not `8.0`.
+/// Formats a number as people write it: `8`, not `8.0`.
 fn number_value(number: f64) -> Value {
     let whole = (number.fract() == 0.0).then(|| format!("{number:.0}").parse::<i64>().ok());
     whole.flatten().map_or_else(|| number.into(), Value::from)

@@ -1,4 +1,4 @@
-//! `task-state.json`: the task at work and those that wait behind it.
+//! `task-state.json`: the current task and the queue.
 
 use super::parts::{
     read_artifacts, read_context, read_plan, write_artifacts, write_context, write_plan,
@@ -21,10 +21,11 @@ use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-/// The file's name in the memory folder.
+/// Name of the file in the memory folder.
 pub const FILE_NAME: &str = "task-state.json";
 
-/// Mending one rule may break another; nothing in the rules goes in a circle longer than this.
+/// Maximum rounds of repairs: repairing one rule may break another, but no cycle of the rules is
+/// longer.
 const MEND_ROUNDS_MAX: usize = 4;
 
 const OWN_PLACES: &[&str] = &[
@@ -39,7 +40,7 @@ const OWN_PLACES_OF_QUEUE: &[&str] = &["/version", "/pending_tasks"];
 #[derive(Debug, Clone, Copy)]
 pub struct TaskStateFile;
 
-/// A new file without tasks.
+/// Creates a file without tasks.
 pub fn new_document(at: Timestamp) -> JsonDocument {
     let mut value = json!({});
     TaskStateFile::write(&Memory::default(), &mut value, at);
@@ -52,7 +53,7 @@ impl StateFormat for TaskStateFile {
 
     fn read(document: &JsonDocument) -> Result<Read<Memory>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
-        // A task that is only named is another program's way to say it.
+        // A current task given only by name is another program's format.
         let own = match document.value().get("current_task") {
             Some(Value::String(_)) => OWN_PLACES_OF_QUEUE,
             _ => OWN_PLACES,
@@ -63,7 +64,7 @@ impl StateFormat for TaskStateFile {
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
                 reading.missing("/current_task", Value::Null);
             }
-            // Saying "no task" here would lose the one that was.
+            // Reading this as "no task" would lose the task.
             Some(_) | None => {
                 let message = Found::NeitherTaskNorNull;
                 return Err(reading.give_up("/current_task", "missing_field", message));
@@ -173,7 +174,7 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
         let place = format!("{list}/{index}");
         let field = |name: &str| child(&place, name);
         match item {
-            // The shape was never told, so a bare text is what people put here: a name.
+            // The shape was not documented at first, so people put bare names here.
             Value::String(name) => {
                 let queued = Queued {
                     id: name.clone(),
@@ -225,7 +226,7 @@ fn write_memory(memory: &Memory, value: &mut Value) {
         None => put(value, "/current_task", Value::Null),
         Some(task) => {
             let id = value.pointer("/current_task/id").and_then(Value::as_str);
-            // Another task: nothing of the one before belongs to it.
+            // For another task, no data of the previous one is kept.
             if id != Some(&task.id) {
                 put(value, "/current_task", Map::new());
             }
@@ -280,8 +281,8 @@ fn write_queued(item: &mut Value, queued: &Queued) {
     }
 }
 
-/// The machine's rules. What can be mended without guessing is mended in the state and written into the repaired
-/// document as any other change.
+/// Checks the machine's rules. Repairs that need no guess are applied to the state and written into
+/// the repaired document like any other change.
 fn check_rules(reading: &mut Reading<'_>, memory: &Memory) {
     let mut mended = memory.clone();
     for round in 0..MEND_ROUNDS_MAX {
@@ -323,7 +324,7 @@ fn place(memory: &Memory, violation: &Violation) -> String {
     }
 }
 
-/// Mends what one rule says of a task and tells how; `None` where only a person can.
+/// Repairs one violation of a task and returns the repair; `None` if only a person can decide.
 fn mend(task: &mut Task, violation: &Violation) -> Option<Repair> {
     let (started, updated) = (task.started_at, task.updated_at);
     if let Some(id) = violation.place.strip_prefix("step ") {

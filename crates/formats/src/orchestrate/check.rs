@@ -1,4 +1,4 @@
-//! Where the file disagrees with the run that follows from it: lists, counts and progress.
+//! Finds disagreements between the file and the run derived from it: lists, counts and progress.
 
 use super::read::whole_seconds;
 use crate::finding::Severity;
@@ -9,17 +9,18 @@ use bowline_words::message::{Found, Named, Repair};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// Ids a message names; of more it tells the number.
+/// Maximum number of ids in a message; the rest is given as a number.
 const NAMED_IDS_MAX: usize = 5;
 
-/// Notes every disagreement; the repaired document says what the run says.
+/// Adds a finding for every disagreement. The repaired document agrees with the run.
 pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     check_lists(reading, run);
     let current = run.current_phase();
     let told = reading
         .get("/execution/current_phase")
         .and_then(Value::as_u64);
-    // Behind the last phase there is nothing; some say so by the number of the next. Words are read, and left as they are.
+    // Behind the last phase there is nothing; some files store the number of the next phase there.
+    // Words are accepted and left unchanged.
     if told.is_some()
         && !(run.all_done() && told > Some(current.into()))
         && reading.get("/dependencies").is_some()
@@ -49,7 +50,7 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     reading.object("/metrics");
     let metrics = run.metrics();
     let told = reading.get("/metrics/total_tasks").and_then(Value::as_u64);
-    // Without the graph the lists may be short of tasks, which the plan has.
+    // Without the graph the lists may lack tasks that the plan has.
     let more = told > u64::try_from(metrics.total_tasks).ok();
     if reading.get("/dependencies").is_some() || !more {
         reading.derived("/metrics/total_tasks", metrics.total_tasks.into());
@@ -66,12 +67,12 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     }
 }
 
-/// "2/6".
+/// Formats progress as `2/6`.
 pub(super) fn progress_text(completed: usize, total: usize) -> String {
     format!("{completed}/{total}")
 }
 
-/// Whether a field says an average, fractions of a second aside.
+/// True if a field holds this average, ignoring fractions of a second.
 pub(super) fn says_average(found: Option<&Value>, average: i64) -> bool {
     found.and_then(whole_seconds) == Some(average)
 }
@@ -85,7 +86,8 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             }
         }
     }
-    // Without the graph nobody can say what is ready, and the plan has it: only what was done or begun counts then.
+    // Readiness is unknown without the graph, which the plan has. Then only tasks that are done or
+    // in progress are checked.
     let told = reading.get("/dependencies").is_some();
     let sure = |status: Status| {
         told || matches!(
@@ -144,7 +146,7 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
     }
 }
 
-/// The entries of a list of open tasks that may stay, each once, where the graph is not known.
+/// Returns the entries of a list of open tasks that may stay, each once, if the graph is not known.
 fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
     let over = [Status::Completed, Status::Failed, Status::InProgress];
     let mut seen = HashSet::new();
@@ -167,7 +169,7 @@ fn named(ids: &[&str]) -> Named {
     }
 }
 
-/// A list as the file has it; complaints about it were made before.
+/// Returns a list as the file has it; findings about its type were added before.
 fn list_at<'d>(reading: &Reading<'d>, status: Status) -> &'d [Value] {
     match reading.get(&child("/tasks", status.name())) {
         Some(Value::Array(items)) => items,

@@ -1,4 +1,5 @@
-//! A document of another family in the words of 2.0. What has no place there stays where it is.
+//! Converts a document of another family to version 2.0. Values without a counterpart keep their
+//! place.
 
 use super::families::{
     COMPLETED, FAILED, LISTS, NUMBERS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
@@ -11,14 +12,14 @@ use crate::time;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
-/// A document in the making.
+/// Builder of the converted document.
 pub(super) struct Convert<'v> {
     old: &'v Old<'v>,
-    /// Ids by list, in the order they were met.
+    /// Ids by list, in the order of the document.
     lists: Vec<(&'static str, String)>,
     counts: Map<String, Value>,
     noted: Map<String, Value>,
-    /// Keys whose facts have another place now.
+    /// Keys whose values were moved elsewhere.
     moved: Vec<&'v str>,
     findings: Vec<Finding>,
 }
@@ -48,7 +49,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// The new document, and what is to be said about the old one.
+    /// Returns the converted document, and findings about the old one.
     pub(super) fn run(mut self) -> (Value, Vec<Finding>) {
         let old = self.old;
         self.all_lists(old, None);
@@ -71,7 +72,8 @@ impl<'v> Convert<'v> {
         (value, self.findings)
     }
 
-    /// The lists of an object, and how many tasks it says there are; `place` is its key where it is not the document.
+    /// Converts the lists of an object and its total; `place` is its key unless it is the document
+    /// itself.
     fn all_lists(&mut self, old: &Old<'v>, place: Option<&'v str>) {
         for (list, names) in LISTS {
             for key in names.iter().filter_map(|name| old.key(&[name])) {
@@ -92,14 +94,15 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// The tasks in a part of the document: a list, or an object by their ids, by list or by phase.
+    /// Converts the tasks in a part of the document: a list, or an object keyed by id, list or
+    /// phase.
     fn part(&mut self, list: &'static str, value: &'v Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.one(list, item)),
             Value::Object(tasks) if by_id(tasks) => self.tasks_by_id(list, tasks),
             Value::Object(map) if entry(value).is_none() => self.within(list, map),
             Value::Object(_) => self.one(list, value),
-            // Without a digit it is no id: `none`, `idle`.
+            // Text without a digit is not an id: `none`, `idle`.
             Value::String(text) if text.contains(|c: char| c.is_ascii_digit()) => {
                 self.one(list, value);
             }
@@ -107,7 +110,8 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// The tasks that an object names by list or by phase. Those of a phase that is done are so.
+    /// Converts the tasks of an object keyed by list or phase. Tasks of a completed phase are
+    /// completed.
     fn within(&mut self, list: &'static str, map: &'v Map<String, Value>) {
         let finished = map.get("status").is_some_and(is_done);
         let list = if finished { "completed" } else { list };
@@ -120,7 +124,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// A task in a list; its own word for how far it is counts before that of the list.
+    /// Converts a task of a list; its own status takes precedence over the list.
     fn one(&mut self, list: &'static str, item: &'v Value) {
         if let Some((id, map)) = entry(item) {
             let said = map.and_then(|map| map.get("status")).and_then(list_of);
@@ -129,7 +133,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// Notes of the ids met since then that they were skipped.
+    /// Marks the ids added at index `since` and later as skipped.
     fn skipped(&mut self, since: usize) {
         for (_, id) in &self.lists[since..] {
             let noted = self
@@ -142,7 +146,8 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// Numbers that some files keep in an object of their own, where nothing else tells them.
+    /// Converts counts that some files keep in an object of their own, unless they are known
+    /// already.
     fn nested_counts(&mut self) {
         let places = NUMBERS.iter();
         for numbers in places.filter_map(|place| self.old.map.get(*place)?.as_object()) {
@@ -159,7 +164,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// The ids of one list, however it is written; a number stays a number.
+    /// Converts the ids of one list in any notation; a count stays a count.
     fn list(&mut self, list: &'static str, key: &'v str, value: &'v Value) {
         match value {
             Value::Array(items) => {
@@ -208,7 +213,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// Keeps what an entry says beside its id and status.
+    /// Keeps the values of an entry other than its id and status.
     fn note(&mut self, id: &str, map: Option<&Map<String, Value>>) {
         let mut kept = Map::new();
         for (key, value) in map
@@ -239,7 +244,7 @@ impl<'v> Convert<'v> {
         }
     }
 
-    /// The phases that are done, whichever way that is said, beside the checkpoints there are.
+    /// Returns the checkpoints together with the phases that are stated as done in any other way.
     fn checkpoints(&mut self) -> Map<String, Value> {
         let old = self.old;
         let mut all = old.object("checkpoints");
@@ -250,7 +255,7 @@ impl<'v> Convert<'v> {
                     .iter()
                     .filter_map(|it| Some((phase_word(it)?, it.is_object().then_some(it)))),
             );
-            // What an entry says beside its number has no other place.
+            // The other values of an entry have no other place.
             let plain = |it: &Value| !it.is_object() && phase_word(it).is_some();
             self.moved
                 .extend(old.key(PHASES_DONE).filter(|_| phases.iter().all(plain)));
@@ -318,7 +323,7 @@ impl<'v> Convert<'v> {
             execution.entry("last_updated").or_insert(at.into());
         }
         if let Some(key) = old.key(PHASE) {
-            // A word nobody knows stays where it is, too, and so does what is more than a word.
+            // An unknown word, or a value that is more than a word, also stays in its old place.
             let told = phase_word(&old.map[key]).is_some() && !old.map[key].is_object();
             if told || old.map[key].is_null() {
                 self.moved.push(key);
@@ -394,7 +399,7 @@ impl<'v> Convert<'v> {
         self.moved
             .extend(old.key(PROJECT).filter(|key| old.map[*key].is_string()));
         let stays = |key: &str| !self.moved.contains(&key);
-        // A version that is no version of this format is the program's own.
+        // A version that is not one of this format belongs to the other program.
         let ours = |it: &Value| {
             let text = it.as_str().map_or_else(|| it.to_string(), str::to_owned);
             is_version(it) && text.trim().starts_with(['1', '2'])
@@ -407,7 +412,7 @@ impl<'v> Convert<'v> {
             let held = matches!(key.as_str(), "version" | "mode");
             match map.get(key) {
                 None => drop(map.insert(key.clone(), kept.clone())),
-                // The name is taken by something of another shape.
+                // The key is used by a value of another shape.
                 Some(_)
                     if matches!(
                         key.as_str(),
@@ -425,7 +430,7 @@ impl<'v> Convert<'v> {
     }
 }
 
-/// The list a status word puts a task in.
+/// Maps a status word to a list.
 fn list_of(status: &Value) -> Option<&'static str> {
     if status.as_bool() == Some(true) {
         return Some("completed");
@@ -452,7 +457,7 @@ fn list_of(status: &Value) -> Option<&'static str> {
     )
 }
 
-/// A number that is written as text: `13`, or `13/27` with that of all.
+/// Parses a count written as text: `13`, or `13/27` with the total.
 fn counted(text: &str) -> Option<(u64, Option<u64>)> {
     match text.split_once('/') {
         Some((count, total)) => {

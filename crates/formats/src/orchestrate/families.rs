@@ -1,11 +1,12 @@
-//! The families of the file that are about. Each says the same facts under other names; here they get those of 2.0.
+//! The families of this file that exist. Each stores the same facts under other names; this module
+//! maps them to those of version 2.0.
 
 use super::convert::Convert;
 use crate::finding::Finding;
 use crate::tasks_md::{TaskId, id_at_start};
 use serde_json::{Map, Value};
 
-/// The code of a file that is none of ours.
+/// Error code of a file that is not an orchestration.
 pub const FOREIGN: &str = "not_an_orchestration";
 
 pub(super) const COMPLETED: &[&str] = &[
@@ -37,7 +38,7 @@ const PENDING: &[&str] = &[
     "todo",
 ];
 const BLOCKED: &[&str] = &["blocked_tasks", "blocked"];
-/// The lists of 2.0 with the names they have elsewhere. What was skipped counts as completed.
+/// The lists of version 2.0 with their names in other families. Skipped tasks count as completed.
 pub(super) const LISTS: [(&str, &[&str]); 7] = [
     ("completed", COMPLETED),
     ("completed", SKIPPED),
@@ -54,9 +55,9 @@ pub(super) const TOTAL: &[&str] = &[
     "total_count",
     "total",
 ];
-/// Objects that hold numbers of tasks, our own first.
+/// Keys of objects that hold counts of tasks, our own first.
 pub(super) const NUMBERS: &[&str] = &["metrics", "progress", "stats", "statistics", "summary"];
-/// Tasks by their ids, or their lists.
+/// Keys of an object with tasks by id, or with lists of tasks.
 pub(super) const TASKS: &[&str] = &["tasks", "task_status", "task_statuses", "task_states"];
 pub(super) const PHASE: &[&str] = &["current_phase", "phase"];
 pub(super) const PHASES_DONE: &[&str] = &["completed_phases", "phases_completed"];
@@ -77,7 +78,7 @@ const PLAN: &[&str] = &[
     "plan_file",
     "tasks_path",
 ];
-/// Keys of a file that somebody made before a run began.
+/// Keys of a placeholder file created before a run begins.
 const NEUTRAL: &[&str] = &[
     "version",
     "mode",
@@ -88,19 +89,19 @@ const NEUTRAL: &[&str] = &[
     "completed_at",
 ];
 
-/// What a document is.
+/// Family of a document.
 pub(super) enum Family {
-    /// The lists of 2.0: read as it is.
+    /// The lists of version 2.0, read without conversion.
     Lists,
-    /// Another family, as 2.0 would say it.
+    /// Another family, converted to version 2.0, with findings about the conversion.
     Other(Value, Vec<Finding>),
-    /// Not about an orchestration.
+    /// Not an orchestration.
     Foreign,
 }
 
-/// Tells the family of a document.
+/// Determines the family of a document and converts it if needed.
 pub(super) fn family(value: &Value) -> Family {
-    // What says nothing at all is no other program's either: it is damage.
+    // An empty document does not belong to another program: it is damaged.
     let Some(map) = value.as_object().filter(|map| !map.is_empty()) else {
         return Family::Lists;
     };
@@ -123,7 +124,7 @@ pub(super) fn family(value: &Value) -> Family {
     }
 }
 
-/// The file of the plan that a document of any family names.
+/// Returns the path of the plan that a document of any family names.
 pub fn plan_file(value: &Value) -> Option<&str> {
     let old = Old {
         map: value.as_object()?,
@@ -133,7 +134,7 @@ pub fn plan_file(value: &Value) -> Option<&str> {
         .filter(|path| !path.trim().is_empty())
 }
 
-/// What a document says of the phase the run is in: its number, and that all are done as the largest there is.
+/// Parses the current phase of a document; `u32::MAX` means that all phases are done.
 pub(super) fn phase_word(value: &Value) -> Option<u32> {
     match value {
         Value::Number(number) => {
@@ -162,14 +163,14 @@ pub(super) fn phase_word(value: &Value) -> Option<u32> {
     }
 }
 
-/// The number in the name of a phase: `0`, `p0`, `phase_0`, `phase 0: setup`.
+/// Parses the number in the name of a phase: `0`, `p0`, `phase_0`, `phase 0: setup`.
 fn phase_name(word: &str) -> Option<u32> {
     let named = ["phase", "페이즈", "p", "m"];
     let rest = named.iter().find_map(|name| word.strip_prefix(name));
     let number = rest.unwrap_or(word).trim_start_matches([' ', '_', '-']);
     let end = number.bytes().take_while(u8::is_ascii_digit).count();
     let behind = &number[end..];
-    // A number alone is one; with words behind it, it may count anything.
+    // A bare number is a phase; with words behind it, it may count anything.
     let ends = match rest {
         Some(_) => !behind.starts_with(char::is_alphabetic),
         None => behind.bytes().all(|it| it.is_ascii_digit() || it == b'.'),
@@ -177,7 +178,8 @@ fn phase_name(word: &str) -> Option<u32> {
     number[..end].parse().ok().filter(|_| ends)
 }
 
-/// Whether a key is the name of a phase, and not the id of a task: `P0` and `phase_1_core` are, `P0-T1` and `M1.2` are not.
+/// True if a key is the name of a phase rather than the id of a task: `P0` and `phase_1_core` are,
+/// `P0-T1` and `M1.2` are not.
 pub(super) fn names_phase(key: &str) -> bool {
     phase_name(&key.to_ascii_lowercase()).is_some()
         && key.starts_with(char::is_alphabetic)
@@ -185,7 +187,7 @@ pub(super) fn names_phase(key: &str) -> bool {
         && id_at_start(key) != Some(key)
 }
 
-/// What is said of each phase: an object by name, or a list of objects with one.
+/// Returns the entries of an object by phase name, or of a list of objects that name their phase.
 pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
     let told = |it: &Value| it.is_string() || it.is_object();
     match phases {
@@ -203,7 +205,7 @@ pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
     }
 }
 
-/// The first of some keys that a document has, with its value.
+/// Returns the current phase as the document stores it.
 pub(super) fn phase_told<'v>(value: &'v Value) -> Option<&'v Value> {
     let told = |value: &'v Value| {
         let map = value.as_object()?;
@@ -215,7 +217,8 @@ pub(super) fn phase_told<'v>(value: &'v Value) -> Option<&'v Value> {
         .or_else(|| told(value))
 }
 
-/// How many tasks a document of any family says there are, beside its lists.
+/// Returns the total number of tasks that a document of any family states, apart from its lists; 0
+/// if it states none.
 pub(super) fn total_told(value: &Value) -> usize {
     let told = |value: &Value| {
         Old {
@@ -224,7 +227,7 @@ pub(super) fn total_told(value: &Value) -> usize {
         .get(TOTAL)?
         .as_u64()
     };
-    // Our own number first, then that of the document.
+    // Our own count first, then that of the document.
     let mut nested = NUMBERS.iter().map(|place| value.get(*place));
     let metrics = nested.next().flatten();
     let places = metrics.into_iter().chain([value]).chain(nested.flatten());
@@ -241,7 +244,7 @@ pub(super) fn is_done(value: &Value) -> bool {
     )
 }
 
-/// `completedTasks` as `completed_tasks`.
+/// Converts `completedTasks` to `completed_tasks`.
 pub(super) fn snake(key: &str) -> String {
     let mut plain = String::with_capacity(key.len() + 4);
     for c in key.chars() {
@@ -259,13 +262,13 @@ pub(super) fn snake(key: &str) -> String {
     plain
 }
 
-/// The id an entry of a list names, and the entry itself where it says more.
+/// Returns the id of a list entry, and the entry itself if it is an object.
 pub(super) fn entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)> {
     fn id(value: &Value) -> Option<&str> {
         let text = value.as_str()?;
         match TaskId::new(text) {
             Ok(_) => Some(text),
-            // `T1.1: title`.
+            // An id with its title: `T1.1: title`.
             Err(_) => id_at_start(text),
         }
     }
@@ -281,19 +284,19 @@ pub(super) fn entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)>
     }
 }
 
-/// A document whose keys are looked up by what they mean.
+/// A document whose keys are looked up by meaning.
 pub(super) struct Old<'v> {
     pub(super) map: &'v Map<String, Value>,
 }
 
 impl<'v> Old<'v> {
-    /// The key of the document that means one of some names, the first of them first.
+    /// Finds the key of the document for the first of these names that occurs, in any case style.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'v str> {
         let named = |name: &&str| self.map.keys().find(|key| snake(key) == **name);
         names.iter().find_map(named).map(String::as_str)
     }
 
-    /// The value of the first of some names that says something.
+    /// Returns the value of the first of these names that is present and not null.
     pub(super) fn get(&self, names: &[&str]) -> Option<&'v Value> {
         names.iter().find_map(|name| {
             self.key(&[name])
@@ -302,18 +305,18 @@ impl<'v> Old<'v> {
         })
     }
 
-    /// An object of exactly that name, as a copy; an empty one where there is none.
+    /// Copies the object of exactly this name; empty if there is none.
     pub(super) fn object(&self, name: &str) -> Map<String, Value> {
         let found = self.map.get(name).and_then(Value::as_object);
         found.cloned().unwrap_or_default()
     }
 
-    /// Whether something in it is said as one of our families says it.
+    /// True if any of its parts has the form of one of our families.
     fn is_known(&self) -> bool {
         let phase = self
             .get(PHASE)
             .is_some_and(|value| phase_word(value).is_some());
-        // Other programs have lists of these names, too, but other names in them: an id has a digit.
+        // Other programs have lists of these names with other entries: an id has a digit.
         let id = |item: &Value| {
             entry(item).is_some_and(|(id, _)| id.contains(|c: char| c.is_ascii_digit()))
         };
@@ -330,7 +333,7 @@ impl<'v> Old<'v> {
             let key = self.key(&[name]);
             key.and_then(|key| self.map.get(key)).is_some_and(listed)
         });
-        // A run that has just begun has nothing in any of them.
+        // All lists of a run that has just begun are empty.
         let empty = |names: &[&str]| {
             let list = self.get(names).and_then(Value::as_array);
             list.is_some_and(Vec::is_empty)
@@ -365,7 +368,7 @@ impl<'v> Old<'v> {
     }
 }
 
-/// Tasks by their ids, each with a status.
+/// True if the object has tasks by id, each with a status.
 pub(super) fn by_id(map: &Map<String, Value>) -> bool {
     !map.is_empty()
         && map.iter().all(|(key, value)| {
@@ -376,20 +379,21 @@ pub(super) fn by_id(map: &Map<String, Value>) -> bool {
         })
 }
 
-/// The list of 2.0 that a key means.
+/// Returns the list of version 2.0 that a key stands for.
 pub(super) fn list_named(key: &str) -> Option<&'static str> {
     let key = snake(key);
     let found = LISTS.iter().find(|(_, names)| names.contains(&&*key));
     found.map(|(list, _)| *list)
 }
 
-/// Lists of tasks under any of their names, or by phase.
+/// True if the object has lists of tasks under any of their names, or phases.
 fn lists_of(map: &Map<String, Value>) -> bool {
     map.keys()
         .any(|key| list_named(key).is_some() || names_phase(key))
 }
 
-/// The lists of 2.0 under their own names and with nothing but ids. What is damaged in them is for others to tell.
+/// True if the object has the lists of version 2.0 under their own names, with nothing but ids.
+/// Damaged lists are accepted; the reader reports them.
 fn plain_lists(map: &Map<String, Value>) -> bool {
     let id = |item: &Value| item.as_str().is_some_and(|text| TaskId::new(text).is_ok());
     let plain = |list: &Value| match list {
@@ -405,7 +409,7 @@ fn plain_lists(map: &Map<String, Value>) -> bool {
     map.is_empty() || lists_of(map) && map.iter().all(fits)
 }
 
-/// Versions of this format have at most two numbers.
+/// True for versions of this format, which have at most two numbers.
 pub(super) fn is_version(value: &Value) -> bool {
     let text = match value {
         Value::String(text) => text.clone(),

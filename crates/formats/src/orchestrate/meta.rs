@@ -1,4 +1,4 @@
-//! What the file says beside the run: project, mode, and whom to tell.
+//! Data of the file beside the run: project, mode, and notification settings.
 
 use crate::reading::put;
 use bowline_machines::named;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::fmt;
 
 named! {
-    /// How the work is handed to agents.
+    /// The way work is handed to agents.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Mode {
         /// Prompts carry the whole context.
         Normal = "normal",
-        /// Replies of one line.
+        /// Agents reply with one line.
         UltraThin = "ultra-thin",
         /// Each task repeats until it prints the promise.
         Ralph = "ralph",
@@ -19,23 +19,23 @@ named! {
 }
 
 impl Mode {
-    /// The mode that a word of other documents means.
+    /// Maps a mode name of other documents to a mode.
     pub(super) fn other_name(name: &str) -> Option<Mode> {
         matches!(name, "auto-orchestrate" | "standard").then_some(Mode::Normal)
     }
 }
 
-/// An address that whoever knows it may post to: never shown.
+/// A webhook URL. Knowing it is enough to post to it, so it is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(String);
 
 impl WebhookUrl {
-    /// Keeps an address.
+    /// Wraps a URL.
     pub fn new(url: impl Into<String>) -> Self {
         WebhookUrl(url.into())
     }
 
-    /// The address itself, for the one who posts to it.
+    /// Returns the URL itself, for posting to it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -47,19 +47,17 @@ impl fmt::Debug for WebhookUrl {
     }
 }
 
-/// What the file says beside the run.
+/// Data of the file beside the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// What the project is called.
+    /// Name of the project.
     pub project: String,
-    /// How the work is handed out.
     pub mode: Mode,
-    /// Where Slack listens.
     pub slack_webhook_url: Option<WebhookUrl>,
 }
 
 impl Meta {
-    /// Reads it from a document of any version; what is missing or wrong gets its default.
+    /// Reads the data from a document of any version; missing or invalid values get their default.
     pub fn read(value: &Value) -> Meta {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let url = [
@@ -75,7 +73,8 @@ impl Meta {
             .find_map(|place| text(place));
         Meta {
             project: project.unwrap_or_default().into(),
-            // Files of other families had no other mode; those of 2.0 began as ultra-thin.
+            // Files of other families had no other mode; early files of version 2.0 were
+            // ultra-thin.
             mode: match text("/mode") {
                 Some(word) => Mode::from_name(word).unwrap_or(Mode::Normal),
                 None if value.get("tasks").is_some() => Mode::UltraThin,
@@ -85,12 +84,12 @@ impl Meta {
         }
     }
 
-    /// Writes it into a document.
+    /// Writes the data into a document.
     pub fn write(&self, value: &mut Value) {
         put(value, "/mode", self.mode.name());
         put(value, "/project", self.project.clone());
         let url = self.slack_webhook_url.as_ref().map(WebhookUrl::expose);
-        // Some files have the address at the top; there it stays.
+        // A URL at the top level of the file stays there.
         let place = match value.get("slack_webhook_url") {
             Some(_) => "/slack_webhook_url",
             None => "/config/slack_webhook_url",
@@ -99,19 +98,20 @@ impl Meta {
     }
 }
 
-/// Of what Slack wants to hear: `slack_config` of the file.
+/// Selection of events sent to Slack: `slack_config` of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlackWishes {
-    /// Every task that is done.
+    /// Send every task that is done.
     pub task_complete: bool,
-    /// Every task that failed.
+    /// Send every task that failed.
     pub task_fail: bool,
-    /// Every phase that is done, or did not land.
+    /// Send every phase that is done, or did not land.
     pub phase_complete: bool,
 }
 
 impl SlackWishes {
-    /// Reads them from a document; what it does not say is as the documents of the workflow have it.
+    /// Reads the selection from a document; missing values get the defaults of the workflow's
+    /// documents.
     pub fn read(value: &Value) -> SlackWishes {
         let said = |name: &str| {
             let places = ["/slack_config/", "/config/slack_config/"];
@@ -129,7 +129,7 @@ impl SlackWishes {
         }
     }
 
-    /// Whether an event is wanted, by its word.
+    /// True if the event of this name is selected. Events without a setting are always sent.
     pub fn wants(&self, event: &str) -> bool {
         match event {
             "task_done" => self.task_complete,

@@ -1,6 +1,7 @@
 //! `.claude/orchestrate-state.json`.
 //!
-//! A run may have 100,000 tasks: lists and maps with a member per task are walked as values, never by pointers.
+//! A run may have 100,000 tasks: lists and maps with a member per task are walked as values, never
+//! by pointers.
 
 mod check;
 mod convert;
@@ -26,21 +27,21 @@ use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::Run;
 use serde_json::{Value, json};
 
-/// The folder of the file, in the root of the project.
+/// Folder of the file, in the root of the project.
 pub const FOLDER_NAME: &str = ".claude";
-/// The file's name in its folder.
+/// Name of the file in its folder.
 pub const FILE_NAME: &str = "orchestrate-state.json";
-/// The version the file is written in. Older ones, and the other families of the file, are read, and brought up to date by
-/// the first change.
+/// Version that is written. Older versions and other families of the file are read, and converted
+/// with the first change.
 pub const VERSION: &str = "2.0";
-/// The newest major version that is understood.
+/// Newest major version that can be read.
 pub const VERSION_MAJOR: u32 = 2;
 
 /// The format of `.claude/orchestrate-state.json`.
 #[derive(Debug, Clone, Copy)]
 pub struct OrchestrateFile;
 
-/// A new file for a run.
+/// Creates the file of a run.
 pub fn new_document(meta: &Meta, run: &Run, at: Timestamp) -> JsonDocument {
     let mut value = json!({ "version": VERSION });
     meta.write(&mut value);
@@ -48,7 +49,7 @@ pub fn new_document(meta: &Meta, run: &Run, at: Timestamp) -> JsonDocument {
         value[part] = json!({});
     }
     OrchestrateFile::write(run, &mut value, at);
-    // The documented order of keys: what the run wrote stands between mode and config.
+    // The documented order of keys: the run's data stands between mode and config.
     if let Value::Object(map) = &mut value
         && let Some(config) = map.shift_remove("config")
     {
@@ -61,7 +62,8 @@ impl StateFormat for OrchestrateFile {
     type State = Run;
     const KIND: &'static str = "orchestrate";
 
-    /// The run that the file alone tells of. Whoever has the task file at hand takes [`known`] and its own graph.
+    /// Reads the run that the file alone describes. Callers that have the task file use [`known`]
+    /// with its graph.
     fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
         read::read(document)
     }

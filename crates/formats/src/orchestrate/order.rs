@@ -1,8 +1,8 @@
-//! The order of ids where no task file tells it: as people count, `T1.2` before `T1.10`.
+//! Natural order of ids if no task file gives another: `T1.2` before `T1.10`.
 
 use std::cmp::Ordering;
 
-/// Compares two ids, numbers in them by their value.
+/// Compares two ids, with the numbers in them compared by value.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     loop {
@@ -17,7 +17,8 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
             return order;
         }
         if rest_a.is_empty() || rest_b.is_empty() {
-            // `T01` and `T1` say the same number; the plain text decides, so that no two ids are equal.
+            // `T01` and `T1` have the same number; the plain text decides, so that no two ids are
+            // equal.
             return rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b));
         }
         (left, right) = (rest_a, rest_b);
@@ -29,7 +30,7 @@ fn split(text: &str, inside: impl Fn(u8) -> bool) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Digits of any length.
+/// Compares numbers of any length.
 fn by_value(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))

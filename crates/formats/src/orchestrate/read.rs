@@ -1,4 +1,4 @@
-//! Collecting what the file says, and the run that follows from it.
+//! Collects the data of the file, and derives the run from it.
 
 use super::families::{self, FOREIGN, Family, phase_word};
 use super::{Mode, VERSION, VERSION_MAJOR, check, order, phase_told_by};
@@ -17,19 +17,19 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Stands for a time that nobody knows.
+/// Represents an unknown time.
 pub(super) const UNKNOWN_TIME: Timestamp = Timestamp(0);
 
-/// What the file says: its tasks, in the order people count, and everything known of them.
+/// Data of the file: its tasks in natural order, and everything known about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
     /// Every task that is named anywhere, with its explicit dependencies.
     pub nodes: Vec<NodeSpec>,
-    /// What is known of them.
     pub facts: Facts,
 }
 
-/// Reads what the file says without making a run of it, for whoever has the graph from elsewhere.
+/// Reads the data of the file without deriving a run, for callers that have the graph from
+/// elsewhere.
 pub fn known(document: &JsonDocument) -> Result<Read<Known>, Vec<Finding>> {
     up_to_date(document, |mut reading| {
         let known = collect(&mut reading);
@@ -37,7 +37,7 @@ pub fn known(document: &JsonDocument) -> Result<Read<Known>, Vec<Finding>> {
     })
 }
 
-/// Reads the run that the file alone tells of.
+/// Reads the run that the file alone describes.
 pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
     up_to_date(document, |mut reading| {
         let known = collect(&mut reading);
@@ -57,7 +57,7 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
     })
 }
 
-/// Why the tasks of a file make no graph.
+/// Describes why the tasks of a file do not form a graph.
 fn bad_graph(error: &GraphError) -> Found {
     match error {
         GraphError::DuplicateId { id } => Found::NodeTwice { id: id.to_string() },
@@ -86,7 +86,7 @@ fn bad_graph(error: &GraphError) -> Found {
     }
 }
 
-/// Reads a document of this version, or what an older one becomes.
+/// Reads a document of this version, or the conversion of another one.
 fn up_to_date<S>(
     document: &JsonDocument,
     read: impl FnOnce(Reading<'_>) -> Result<Read<S>, Vec<Finding>>,
@@ -117,12 +117,12 @@ fn up_to_date<S>(
 
 fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
     let mut reading = Reading::begin(document)?;
-    // Without its lists the file says nothing about progress: empty ones made up here would lose it silently.
+    // Without its lists the file has no progress: creating empty ones would lose it silently.
     if !reading.get("/tasks").is_some_and(Value::is_object) {
         let message = Found::NoTaskLists;
         return Err(reading.give_up("/tasks", "missing_field", message));
     }
-    // Many have none, and some have that of the program they are about.
+    // Many files have no version, and some have that of the program they are about.
     if reading.get("/version").is_some_and(families::is_version) {
         reading.version(VERSION_MAJOR, VERSION);
     }
@@ -135,7 +135,7 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
     Ok(reading)
 }
 
-/// Other words for the mode are read; one that nobody knows is normal.
+/// Accepts other names of the modes; an unknown one becomes `normal`.
 fn read_mode(reading: &mut Reading<'_>, mode: &Value) {
     let word = mode.as_str().unwrap_or_default();
     if Mode::from_name(word).is_none() {
@@ -186,8 +186,8 @@ fn collect(reading: &mut Reading<'_>) -> Known {
     }
 }
 
-/// When the run began, and when it was last changed. A time that is missing is taken from its sibling; where neither is there,
-/// it is unknown, which is the beginning of all time and never written.
+/// Returns the times of the start and of the last change. A missing time is taken from the other
+/// one; if both are missing, they are [`UNKNOWN_TIME`], which is never written.
 fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
     let (started, updated) = ("/execution/started_at", "/execution/last_updated");
     let known = (reading.seen_time(started), reading.seen_time(updated));
@@ -209,7 +209,8 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
     (started, known.1.unwrap_or(started))
 }
 
-/// The phase the file says the run is in. A word that is no phase stays, and somebody is asked.
+/// Returns the current phase of the file. A word that is no phase is kept, with a finding that asks
+/// a person.
 fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
     let told = reading
         .get("/execution/current_phase")
@@ -239,16 +240,16 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
     phase
 }
 
-/// Every id once, shared by all who name it.
+/// Interned ids, each shared by all values that name it.
 #[derive(Default)]
 struct Ids<'d> {
     by_name: HashMap<&'d str, Id>,
-    /// As they were met: nearly the order people count in, so that sorting them is quick.
+    /// Ids in the order of the document: nearly natural order, so that sorting them is quick.
     met: Vec<Id>,
 }
 
 impl<'d> Ids<'d> {
-    /// The id in a value, if it is one.
+    /// Returns the id in a value, if it has one.
     fn of(&mut self, value: &'d Value) -> Option<Id> {
         let plain = value.as_str().and_then(|text| self.named(text));
         plain.or_else(|| families::entry(value).and_then(|(id, _)| self.named(id)))
@@ -265,7 +266,7 @@ impl<'d> Ids<'d> {
         Some(id)
     }
 
-    /// All ids in a list, and how many of its elements are none.
+    /// Returns all ids in a list, and the number of elements that are none.
     fn list(&mut self, items: &'d [Value]) -> (Vec<Id>, usize) {
         let ids: Vec<Id> = items.iter().filter_map(|item| self.of(item)).collect();
         let bad = items.len() - ids.len();
@@ -305,7 +306,7 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
             odd.push((key, None));
             continue;
         };
-        // One dependency without its list is still clear.
+        // One dependency outside a list is still unambiguous.
         let (needs, bad) = match value {
             Value::Array(items) => ids.list(items),
             one @ Value::String(_) => {
@@ -350,7 +351,7 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),
     };
-    // The address is a secret: a finding tells its place and never its text.
+    // The URL is a secret: a finding names its place and never its text.
     for place in ["/config/slack_webhook_url", "/slack_webhook_url"] {
         if let Some(found) = reading.get(place)
             && !found.is_string()
@@ -407,7 +408,7 @@ fn read_checkpoints<'d>(
         };
         let commit = reading.optional_text(&field("merge_commit"));
         let tasks = match item.get("tasks") {
-            // A short form of the file has their number here.
+            // A short form of the file has the number of tasks here.
             None => Vec::new(),
             Some(Value::Number(number)) if number.is_u64() => Vec::new(),
             Some(Value::Array(items)) => {
@@ -456,10 +457,11 @@ fn read_checkpoints<'d>(
     phases
 }
 
-/// Most phases one checkpoint may be about.
+/// Maximum number of phases that one checkpoint covers.
 const PHASES_TOGETHER_MAX: u32 = 20;
 
-/// The phases in `phase_N` and `phase_3_4`; none in `phase_5_t1`, which is about a part of one.
+/// Returns the phases in `phase_N` and `phase_3_4`; none for `phase_5_t1`, which is part of a
+/// phase.
 fn phase_numbers(key: &str) -> Option<Vec<u32>> {
     let rest = key.strip_prefix("phase_")?;
     let numbers: Option<Vec<u32>> = rest.split('_').map(|part| part.parse().ok()).collect();
@@ -478,7 +480,7 @@ struct Noted {
     section: u32,
 }
 
-/// What we keep beside the documented keys, only for tasks that have something to keep.
+/// Reads our additions to the documented keys, which exist only for some tasks.
 fn read_bookkeeping<'d>(
     reading: &mut Reading<'d>,
     ids: &mut Ids<'d>,
@@ -562,7 +564,7 @@ fn count(
     }
 }
 
-/// How long tasks took: as kept, or else as far as the average tells it.
+/// Returns the duration of tasks: as stored, otherwise derived from the average.
 fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
     let book = reading.get("/bookkeeping");
     let kept = |name: &str| book.is_some_and(|book| book.get(name).is_some());
@@ -577,7 +579,7 @@ fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
     time_from_average(average, completed)
 }
 
-/// What an average and a number of tasks say together.
+/// Derives the total duration from an average and a number of tasks.
 pub(super) fn time_from_average(average: Option<&Value>, completed: usize) -> TaskTime {
     let average = average.and_then(whole_seconds).unwrap_or(0);
     let tasks = u32::try_from(completed).unwrap_or(u32::MAX);
@@ -587,7 +589,7 @@ pub(super) fn time_from_average(average: Option<&Value>, completed: usize) -> Ta
     }
 }
 
-/// A number of seconds, fractions rounded.
+/// Returns a number of seconds with fractions rounded.
 pub(super) fn whole_seconds(value: &Value) -> Option<i64> {
     let rounded = value.as_f64()?.round();
     format!("{rounded:.0}").parse().ok()

@@ -1,4 +1,4 @@
-//! A step of a run as the journal keeps it between two writes of the file: a command and its time.
+//! A step of a run as the journal stores it between two writes of the file: a command and its time.
 //!
 //! `{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1"}}}`
 
@@ -9,19 +9,18 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
-/// A command that was legal, and when it was given. The same steps on the same document give the same run.
+/// A legal command and its time. The same steps on the same document give the same run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedStep {
-    /// When.
     #[serde(serialize_with = "write_time", deserialize_with = "read_time")]
     pub at: Timestamp,
-    /// What.
     #[serde(rename = "do", with = "CommandShape")]
     pub command: Command,
 }
 
-/// What a later version records must not be half understood: a field that is not known here stops.
+/// Serialised form of a command. Unknown fields are an error, so that records of a later version
+/// are not half understood.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Command", rename_all = "snake_case", deny_unknown_fields)]
 enum CommandShape {

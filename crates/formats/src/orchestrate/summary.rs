@@ -1,4 +1,4 @@
-//! What any file of the kind says at a glance, whatever its family.
+//! Summarises a file of any family.
 
 use super::families::{Family, family, phase_told, phase_word, total_told};
 use super::{Meta, plan_file};
@@ -8,53 +8,52 @@ use bowline_machines::orchestrate::{Landing, Status};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// A file at a glance.
+/// The summary of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Name and mode, and whom to tell.
     pub meta: Meta,
-    /// The plan it names, as written.
+    /// Path of the plan it names, as written.
     pub plan_file: Option<String>,
-    /// Tasks that are done: those it lists, or the number it gives.
+    /// Number of done tasks: those it lists, or the count it states.
     pub done: usize,
-    /// All tasks, as far as the file knows.
+    /// Number of all tasks known to the file.
     pub total: usize,
-    /// Whether it tells how many there are; else `total` is what it happens to name.
+    /// True if the file states a total; otherwise `total` only counts the tasks it names.
     pub counted: bool,
-    /// The phase, as the file says it; a number where it is one.
+    /// Current phase as in the file; a number if it can be parsed as one.
     pub phase: Value,
-    /// Phases that are done.
+    /// Numbers of the phases that are done.
     pub phases_done: Vec<u32>,
-    /// The ids by list, each in the strongest of those it is in.
+    /// Ids by list. An id in several lists is in the most advanced one only.
     pub lists: Vec<(Status, Vec<String>)>,
-    /// Numbers the file gives without ids, by the name of the list, and `total`.
+    /// Counts that the file states without ids, by the name of the list, and `total`.
     pub counts: Vec<(String, u64)>,
-    /// Whatever is odd about it.
     pub findings: Vec<Finding>,
 }
 
 impl Summary {
-    /// Whether the file alone shows that everything is done: it says so, or it knows how many tasks there are.
+    /// True if the file alone shows that everything is done: it says so, or it states a total that
+    /// is reached.
     pub fn finished(&self) -> bool {
         let told = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
         told || (self.counted && self.done > 0 && self.done == self.total)
     }
 
-    /// Whether it tells of no work at all.
+    /// True if it has no tasks and no done phases.
     pub fn untouched(&self) -> bool {
         self.done == 0
             && self.phases_done.is_empty()
             && self.lists.iter().all(|(_, ids)| ids.is_empty())
     }
 
-    /// The ids of a list.
+    /// Returns the ids of a list.
     pub fn ids(&self, status: Status) -> &[String] {
         let found = self.lists.iter().find(|(of, _)| *of == status);
         found.map_or(&[], |(_, ids)| ids)
     }
 }
 
-/// Reads a file at a glance.
+/// Summarises a file.
 pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
     let read = super::known(document)?;
     let new = match family(document.value()) {
@@ -69,7 +68,7 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
     let mut phases_done: Vec<u32> = merged.clone().map(|phase| phase.number).collect();
     phases_done.sort_unstable();
     phases_done.dedup();
-    // The strongest list first: what is completed is nowhere else.
+    // The most advanced list first: a completed task is in no other list.
     let strongest = [
         Status::Completed,
         Status::Failed,
@@ -124,7 +123,7 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
         meta: Meta::read(document.value()),
         plan_file: plan_file(document.value()).map(str::to_owned),
         done,
-        // A list that is only a number counts, too.
+        // A list given only as a count counts, too.
         total: lists
             .iter()
             .map(|(status, ids)| ids.len().max(number(status.name())))
@@ -140,7 +139,8 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
     })
 }
 
-/// The phase as the file says it: a number where it is one, its own word otherwise.
+/// Returns the phase of the file: a number if it can be parsed as one, the original value
+/// otherwise.
 fn phase(value: &Value) -> Value {
     let told = phase_told(value).cloned().unwrap_or(Value::Null);
     match phase_word(&told) {
@@ -149,7 +149,7 @@ fn phase(value: &Value) -> Value {
     }
 }
 
-/// A document as it may be shown: addresses that whoever knows them may post to are masked, wherever they stand.
+/// Returns a document with webhook URLs masked wherever they stand, so that it can be shown.
 pub fn masked(value: &Value) -> Value {
     within(value, false)
 }

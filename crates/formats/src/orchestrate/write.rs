@@ -1,4 +1,4 @@
-//! Writing a run into its document: what did not change keeps its place and spelling.
+//! Writes a run into its document: unchanged values keep their place and spelling.
 
 use super::check::{progress_text, says_average};
 use super::families::phase_word;
@@ -12,7 +12,7 @@ use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Writes the run; the document is of this version.
+/// Writes the run into a document of this version.
 pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
     put_version(value, VERSION_MAJOR, VERSION);
     write_execution(run, value, at);
@@ -35,7 +35,8 @@ pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
     write_bookkeeping(run, value);
 }
 
-/// The list of a status: those that stand in it and belong there stay in their order, the others follow.
+/// Returns the list of a status: ids that are in it and belong there keep their order, the others
+/// follow.
 pub(super) fn list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
     let belonging = || run.nodes().filter(|(_, node)| node.status == status);
     let named = old.iter().map(Value::as_str);
@@ -61,12 +62,12 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     let told = value.pointer("/execution/current_phase").cloned();
     let told = told.filter(|told| !told.is_null());
     let current = run.current_phase();
-    // A word that nobody knows is kept for whoever does.
+    // An unknown word is kept for other programs.
     if let Some(word) = told.as_ref().filter(|told| phase_word(told).is_none()) {
         put(value, "/bookkeeping/phase_word", word.clone());
     }
     let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
-    // Behind the last phase there is nothing; a number that says so stays.
+    // Behind the last phase there is nothing; a number that says so is kept.
     if !(run.all_done() && behind) {
         put(value, "/execution/current_phase", current);
     }
@@ -102,7 +103,7 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     let place = format!("/checkpoints/phase_{}", phase.number);
     let field = |name: &str| child(&place, name);
     let known = value.pointer(&place).is_some_and(Value::is_object);
-    // A phase that was passed before anybody kept account has nothing to say.
+    // A phase passed before the file recorded phases has no data.
     if !known && phase.started_at.is_none() && phase.completed_at.is_none() {
         let told = matches!(
             phase.landing,
@@ -134,7 +135,8 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
         }
         Some(Landing::Unmerged) => put(value, &field("merged"), false),
         Some(Landing::WithoutMerge) | None => {
-            // An earlier try that failed is no news any more. An earlier landing is, even of a phase that is open again.
+            // An earlier attempt that failed is obsolete. An earlier landing is not, even of a
+            // phase that is open again.
             if value.pointer(&field("merged")) == Some(&Value::Bool(false))
                 && let Some(Value::Object(map)) = value.pointer_mut(&place)
             {
@@ -149,7 +151,7 @@ fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
     let ids = run.graph().tasks_of(phase.number);
     let same = match value.pointer(&list) {
         Some(Value::Array(items)) => same_ids(items, &ids),
-        // The short form: their number.
+        // The short form: the number of tasks.
         Some(Value::Number(number)) => number.as_u64() == u64::try_from(ids.len()).ok(),
         Some(_) | None => false,
     };
@@ -176,7 +178,7 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
     let mut book = take_object(value, "/bookkeeping");
     let time = run.time();
     let average = value.pointer("/metrics/average_task_time_seconds");
-    // What the average tells need not be told twice.
+    // Values that follow from the average are not stored twice.
     let told = time_from_average(average, run.count(Status::Completed)) == time;
     if !told || book.contains_key("timed_tasks") {
         book.insert("task_seconds".into(), time.seconds.into());
@@ -209,7 +211,7 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
     }
 }
 
-/// What is kept of one task; nothing for most.
+/// Returns the stored data of one task; `None` for most.
 fn noted(
     node: &Node,
     id: &str,
@@ -250,7 +252,7 @@ fn noted(
     (!map.is_empty()).then(|| std::mem::take(map))
 }
 
-/// Whether a list names exactly these ids, in whatever order and however often.
+/// True if a list names exactly these ids, in any order and however often.
 fn same_ids(items: &[Value], ids: &[Id]) -> bool {
     let named = || items.iter().map(Value::as_str);
     if named().eq(ids.iter().map(|id| Some(&**id))) {

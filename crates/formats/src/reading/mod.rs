@@ -1,4 +1,5 @@
-//! The tolerant reader: takes typed values out of a document, notes what is odd, and keeps the repaired value.
+//! The tolerant reader: takes typed values out of a document, records findings, and builds the
+//! repaired document.
 
 mod put;
 mod values;
@@ -12,7 +13,8 @@ use bowline_machines::Timestamp;
 use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 
-/// A document being read. Every getter answers with something usable; what it had to make up is a finding.
+/// A document being read. Every getter returns a usable value; each default that it had to use is a
+/// finding.
 #[derive(Debug)]
 pub struct Reading<'d> {
     document: &'d JsonDocument,
@@ -21,7 +23,7 @@ pub struct Reading<'d> {
 }
 
 impl<'d> Reading<'d> {
-    /// Begins with the root, which must be an object.
+    /// Starts reading a document, whose root must be an object.
     pub fn begin(document: &'d JsonDocument) -> Result<Self, Vec<Finding>> {
         let mut reading = Reading {
             document,
@@ -43,7 +45,7 @@ impl<'d> Reading<'d> {
         Ok(reading)
     }
 
-    /// Ends with a state.
+    /// Finishes reading with a state.
     pub fn end<S>(self, state: S) -> Read<S> {
         Read {
             state,
@@ -52,7 +54,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// Gives up: everything found so far and why.
+    /// Aborts reading: returns all findings so far, and a fatal one with the reason.
     pub fn give_up(mut self, pointer: &str, code: &'static str, message: Found) -> Vec<Finding> {
         let last = self.fatal(pointer, code, message);
         self.findings.push(last);
@@ -87,13 +89,13 @@ impl<'d> Reading<'d> {
         });
     }
 
-    /// Adds a finding about something of another type than it should be, which is repaired by leaving it out.
+    /// Adds a finding about an element of the wrong type, which the repair leaves out.
     pub fn leave_out(&mut self, pointer: &str, message: Found) {
         let repair = Some(Repair::LeaveOut);
         self.note(Severity::Error, "wrong_type", pointer, message, repair);
     }
 
-    /// Adds a finding that is repaired by giving the place another value.
+    /// Adds a finding that is repaired by setting another value.
     pub fn mend(
         &mut self,
         severity: Severity,
@@ -109,13 +111,13 @@ impl<'d> Reading<'d> {
         self.note(severity, code, pointer, message, Some(repair));
     }
 
-    /// Adds a finding about a field that is not there and gets a value.
+    /// Adds a finding about a missing field, which gets a value.
     pub fn missing(&mut self, pointer: &str, value: Value) {
         let message = Found::Missing;
         self.mend(Severity::Warning, "missing_field", pointer, message, value);
     }
 
-    /// Adds a finding that is repaired by taking the key out.
+    /// Adds a finding that is repaired by removing the key.
     pub fn drop_key(
         &mut self,
         severity: Severity,
@@ -131,22 +133,22 @@ impl<'d> Reading<'d> {
         self.note(severity, code, pointer, message, Some(Repair::Remove));
     }
 
-    /// The value at a pointer, as the file has it.
+    /// Returns the value at a pointer, as the file has it.
     pub fn get(&self, pointer: &str) -> Option<&'d Value> {
         lookup(self.document.value(), pointer)
     }
 
-    /// Gives the repaired document a value, making parents as needed.
+    /// Sets a value in the repaired document, creating parents as needed.
     pub fn set(&mut self, pointer: &str, value: Value) {
         put(&mut self.fixed, pointer, value);
     }
 
-    /// The repaired document, to be changed by whoever knows more than a pointer.
+    /// Returns the repaired document, for changes that need more than a pointer.
     pub(crate) fn fixed_mut(&mut self) -> &mut Value {
         &mut self.fixed
     }
 
-    /// An object that the file must have.
+    /// Reads a required object.
     pub fn object(&mut self, pointer: &str) -> Option<&'d Map<String, Value>> {
         match self.get(pointer) {
             Some(Value::Object(map)) => Some(map),
@@ -157,7 +159,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A text; `default` where it is missing or something else.
+    /// Reads a text; `default` if it is missing or of another type.
     pub fn text(&mut self, pointer: &str, default: &str) -> String {
         match self.get(pointer) {
             Some(Value::String(text)) => text.clone(),
@@ -183,7 +185,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A text or nothing; `null` and missing are nothing.
+    /// Reads an optional text; `None` if it is `null` or missing.
     pub fn optional_text(&mut self, pointer: &str) -> Option<String> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
@@ -191,7 +193,8 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// One of a closed set of words. Common other spellings are understood and mended; anything else becomes `default`.
+    /// Reads one of a closed set of words. Common other spellings are accepted and repaired;
+    /// anything else becomes `default`.
     pub fn word<T: Copy>(
         &mut self,
         pointer: &str,
@@ -238,12 +241,12 @@ impl<'d> Reading<'d> {
         value
     }
 
-    /// The time at a pointer, if there is one, without a word about what else stands there.
+    /// Returns the time at a pointer, if there is one, without adding a finding.
     pub fn seen_time(&self, pointer: &str) -> Option<Timestamp> {
         put::time_at(self.document.value(), pointer)
     }
 
-    /// A time or nothing.
+    /// Reads an optional time.
     pub fn time(&mut self, pointer: &str) -> Option<Timestamp> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
@@ -264,7 +267,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A number or nothing.
+    /// Reads an optional number.
     pub fn number(&mut self, pointer: &str) -> Option<f64> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
@@ -285,7 +288,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A whole number from 0, or nothing.
+    /// Reads an optional non-negative whole number.
     pub fn count(&mut self, pointer: &str) -> Option<u32> {
         let found = self.get(pointer);
         match found {
@@ -294,7 +297,7 @@ impl<'d> Reading<'d> {
                 if let Some(count) = number.as_u64().and_then(|count| u32::try_from(count).ok()) {
                     return Some(count);
                 }
-                // 2.0 is 2 in every JSON reader that has no integers.
+                // Programs without integers write 2 as 2.0.
                 let whole = number
                     .as_f64()
                     .filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number));
@@ -316,7 +319,8 @@ impl<'d> Reading<'d> {
         Some(count.unwrap_or(0))
     }
 
-    /// A list of texts; missing is empty. Elements that are no text are left out and found.
+    /// Reads a list of texts; a missing one is empty. Elements of another type are left out, with a
+    /// finding.
     pub fn texts(&mut self, pointer: &str) -> Vec<String> {
         let items = self.list(pointer);
         let mut texts = Vec::with_capacity(items.len());
@@ -340,7 +344,7 @@ impl<'d> Reading<'d> {
         texts
     }
 
-    /// A list; missing is empty.
+    /// Reads a list; a missing one is empty.
     pub fn list(&mut self, pointer: &str) -> &'d [Value] {
         match self.get(pointer) {
             Some(Value::Array(items)) => items,
@@ -351,7 +355,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A value that follows from others: found when it says something else.
+    /// Checks a value that follows from others; adds a finding if it differs from `expected`.
     pub fn derived(&mut self, pointer: &str, expected: Value) {
         let found = self.get(pointer);
         if !found.is_some_and(|found| crate::json::same(found, &expected)) {
@@ -373,7 +377,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// The major version of `/version`; `major` is what this program writes.
+    /// Checks `/version` against the major version that this program writes.
     pub fn version(&mut self, major: u32, written: &str) {
         let text = match self.get("/version") {
             Some(Value::String(text)) => shown(text).to_owned(),
@@ -418,7 +422,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// Notes a broken rule of the machine at a place.
+    /// Adds a finding about a violated rule of the machine.
     pub fn broken(
         &mut self,
         pointer: &str,
@@ -443,7 +447,7 @@ impl<'d> Reading<'d> {
     }
 }
 
-/// So much of a value as a message can bear.
+/// Maximum characters of a value in a message.
 const SHOWN_CHARS_MAX: usize = 80;
 
 fn shown(text: &str) -> &str {
@@ -478,7 +482,7 @@ fn kind(value: &Value) -> Kind {
     }
 }
 
-/// A broken rule of a machine.
+/// Describes a violated rule of a machine.
 pub(crate) fn rule_broken(violation: &bowline_machines::Violation) -> Found {
     Found::RuleBroken {
         rule: violation.rule,

@@ -1,18 +1,18 @@
-//! Giving values to places of a document.
+//! Functions that write values at pointers of a document.
 
 use crate::json::{child, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// Gives a document a value at a pointer, making objects on the way.
+/// Sets the value at a pointer, creating objects on the way.
 pub fn put(root: &mut Value, pointer: &str, value: impl Into<Value>) {
     if let Some(place) = place(root, pointer) {
         *place = value.into();
     }
 }
 
-/// The place of a pointer, with objects made on the way; none behind the end of a list.
+/// Returns the slot at a pointer, creating objects on the way; `None` behind the end of a list.
 fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
@@ -25,7 +25,7 @@ fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
             *node = Value::Object(Map::new());
         }
         let map = node.as_object_mut()?;
-        // An entry would have a copy of every key on the way.
+        // An entry would copy every key on the way.
         if !map.contains_key(key.as_ref()) {
             map.insert(key.clone().into_owned(), Value::Null);
         }
@@ -34,7 +34,8 @@ fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
     Some(node)
 }
 
-/// Gives a document a list of objects. What else they say is kept: each is written into the one that stood in its place.
+/// Writes a list of objects. Each item is written into the object at the same index, so that
+/// unknown members are kept.
 pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
     let mut old = take_list(root, pointer).into_iter();
     let mut new = Vec::with_capacity(items.len());
@@ -47,7 +48,7 @@ pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(
     put(root, pointer, new);
 }
 
-/// Takes a list out of a document, leaving its place.
+/// Takes a list out of a document, leaving an empty one.
 pub fn take_list(root: &mut Value, pointer: &str) -> Vec<Value> {
     match root.pointer_mut(pointer) {
         Some(Value::Array(items)) => std::mem::take(items),
@@ -55,7 +56,7 @@ pub fn take_list(root: &mut Value, pointer: &str) -> Vec<Value> {
     }
 }
 
-/// Takes an object out of a document, leaving its place.
+/// Takes an object out of a document, leaving an empty one.
 pub fn take_object(root: &mut Value, pointer: &str) -> Map<String, Value> {
     match root.pointer_mut(pointer) {
         Some(Value::Object(map)) => std::mem::take(map),
@@ -63,7 +64,7 @@ pub fn take_object(root: &mut Value, pointer: &str) -> Map<String, Value> {
     }
 }
 
-/// Gives a time to a field, and leaves another spelling of the same time alone.
+/// Writes a time to a field, unless the field has another spelling of the same time.
 pub fn put_time(
     root: &mut Value,
     pointer: &str,
@@ -77,7 +78,8 @@ pub fn put_time(
     }
 }
 
-/// Puts the time of a change, which is never before the one that stands there: a clock may have been set back.
+/// Writes the time of a change, which is never before the present value: a clock may have been set
+/// back.
 pub fn put_later(
     root: &mut Value,
     pointer: &str,
@@ -88,12 +90,12 @@ pub fn put_later(
     put_time(root, pointer, Some(later), spell);
 }
 
-/// The time at a pointer, if there is one.
+/// Returns the time at a pointer, if there is one.
 pub(super) fn time_at(root: &Value, pointer: &str) -> Option<Timestamp> {
     time::parse(lookup(root, pointer)?.as_str()?)
 }
 
-/// Brings the version up to date. Another minor version of the same format is left alone.
+/// Updates the version. Another minor version of the same format is left unchanged.
 pub fn put_version(root: &mut Value, major: u32, written: &str) {
     let text = match root.pointer("/version") {
         Some(Value::String(text)) => text.clone(),
@@ -105,12 +107,12 @@ pub fn put_version(root: &mut Value, major: u32, written: &str) {
     }
 }
 
-/// The first number of a version.
+/// Returns the first number of a version.
 pub(super) fn version_major(text: &str) -> Option<u32> {
     text.split('.').next()?.trim().parse().ok()
 }
 
-/// A pointer made of keys.
+/// Builds a pointer from keys.
 pub fn at(keys: &[&str]) -> String {
     keys.iter()
         .fold(String::new(), |pointer, key| child(&pointer, key))

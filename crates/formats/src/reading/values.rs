@@ -1,4 +1,5 @@
-//! The less common values: flags, times that must be there, lists with bad elements, open objects.
+//! Getters for less common values: flags, required times, lists with invalid elements, open
+//! objects.
 
 use super::{Reading, shown};
 use crate::finding::Severity;
@@ -7,15 +8,15 @@ use bowline_machines::Timestamp;
 use bowline_words::message::{Found, Kind};
 use serde_json::{Map, Value};
 
-/// The largest whole number every JSON reader keeps exactly.
+/// Largest whole number that every JSON reader keeps exactly.
 pub(crate) const WHOLE_MAX: u64 = (1 << 53) - 1;
 
 impl<'d> Reading<'d> {
-    /// `true` or `false`; `default` where it is missing or something else.
+    /// Reads a boolean; `default` if it is missing or of another type.
     pub fn flag(&mut self, pointer: &str, default: bool) -> bool {
         match self.get(pointer) {
             Some(Value::Bool(flag)) => *flag,
-            // A text "true" is not taken for true: flags open gates.
+            // A text "true" is not accepted as true: flags open gates.
             found => {
                 self.complain(pointer, found, Kind::Bool, Value::from(default));
                 default
@@ -23,7 +24,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A time that must be there; `default` where it is missing or no time.
+    /// Reads a required time; `default` if it is missing or invalid.
     pub fn time_or(
         &mut self,
         pointer: &str,
@@ -46,7 +47,7 @@ impl<'d> Reading<'d> {
         default
     }
 
-    /// A field that may be `null` but should be there.
+    /// Adds a finding if a field is missing, even though it may be `null`.
     pub fn expect(&mut self, pointer: &str) {
         if self.get(pointer).is_none() {
             let message = Found::Missing;
@@ -60,7 +61,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A whole number from 0 that must be there; `default` where it is missing or `null`.
+    /// Reads a required non-negative whole number; `default` if it is missing or `null`.
     pub fn count_or(&mut self, pointer: &str, default: u32) -> u32 {
         self.count(pointer).unwrap_or_else(|| {
             self.missing(pointer, default.into());
@@ -68,7 +69,7 @@ impl<'d> Reading<'d> {
         })
     }
 
-    /// A whole number from 0 that need not be there: missing is `default`.
+    /// Reads a non-negative whole number that may be missing; then it is `default`.
     pub fn optional_count(&mut self, pointer: &str, default: u32) -> u32 {
         match self.get(pointer) {
             None => default,
@@ -76,7 +77,7 @@ impl<'d> Reading<'d> {
         }
     }
 
-    /// A whole number from 0 that may be large, or nothing.
+    /// Reads an optional non-negative whole number that may be large.
     pub fn whole(&mut self, pointer: &str) -> Option<u64> {
         let found = self.get(pointer)?;
         if found.is_null() {
@@ -100,7 +101,8 @@ impl<'d> Reading<'d> {
         Some(meant)
     }
 
-    /// A whole number from 0 that may be large and must be there; `default` where it is missing or `null`.
+    /// Reads a required non-negative whole number that may be large; `default` if it is missing or
+    /// `null`.
     pub fn whole_or(&mut self, pointer: &str, default: u64) -> u64 {
         self.whole(pointer).unwrap_or_else(|| {
             self.missing(pointer, default.into());
@@ -108,12 +110,13 @@ impl<'d> Reading<'d> {
         })
     }
 
-    /// The members of an object whose keys are the user's own.
+    /// Reads an object whose keys are chosen by users.
     pub fn open(&mut self, pointer: &str) -> Map<String, Value> {
         self.object(pointer).cloned().unwrap_or_default()
     }
 
-    /// A list of objects; missing is empty. The indices of those that are objects. The others are found, and [`Reading::retain`] takes them out.
+    /// Reads a list of objects and returns the indices of the elements that are objects; a missing
+    /// list is empty. Other elements are findings, and [`Reading::retain`] removes them.
     pub fn objects(&mut self, pointer: &str) -> Vec<usize> {
         let mut good = Vec::new();
         for (index, item) in self.list(pointer).iter().enumerate() {
@@ -130,8 +133,8 @@ impl<'d> Reading<'d> {
         good
     }
 
-    /// Keeps only these elements of a list in the repaired document. To be called when all of them were read, because
-    /// the places of later elements change.
+    /// Keeps only the elements at these indices in the repaired document. Call it after all of them
+    /// were read, because the indices of later elements change.
     pub fn retain(&mut self, pointer: &str, good: &[usize]) {
         let Some(Value::Array(items)) = self.fixed.pointer_mut(pointer) else {
             return;

@@ -1,4 +1,5 @@
-//! The scenario of a scripted agent: what it says and does, step by step. The format is described in `docs/scripted-agent.md`.
+//! The scenario of a scripted agent: its output and actions, step by step. The format is described
+//! in `docs/scripted-agent.md`.
 
 use bowline_machines::named;
 use serde::Deserialize;
@@ -6,23 +7,23 @@ use thiserror::Error;
 
 use crate::markers::{Category, DependencyType};
 
-/// What a scripted agent plays.
+/// Script of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How it speaks.
+    /// Output protocol of the agent.
     #[serde(default)]
     pub protocol: Speech,
-    /// The id of its conversation, told where the protocol has one.
+    /// Id of its conversation, printed if the protocol has one.
     #[serde(default = "usual_session")]
     pub session: String,
-    /// Signals it does not react to.
+    /// Signals that it ignores.
     #[serde(default)]
     pub ignores: Vec<Ignored>,
-    /// Whether its markers carry the nonce it was given.
+    /// True if its markers carry the nonce it was given.
     #[serde(default)]
     pub nonce: bool,
-    /// What it does, in this order. Behind the last step it ends with code 0.
+    /// Steps in the order in which they run. Behind the last step it exits with code 0.
     #[serde(rename = "step", default)]
     pub steps: Vec<Step>,
 }
@@ -31,16 +32,16 @@ fn usual_session() -> String {
     "00000000-0000-4000-8000-000000000001".to_owned()
 }
 
-/// The protocols it can speak.
+/// Output protocols of a scripted agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speech {
     /// Plain text with markers.
     #[default]
     Markers,
-    /// As `claude` with streamed JSON.
+    /// Output like that of `claude` with streamed JSON.
     ClaudeStreamJson,
-    /// As `codex exec --json`.
+    /// Output like that of `codex exec --json`.
     CodexJson,
 }
 
@@ -49,188 +50,176 @@ named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
     #[serde(rename_all = "UPPERCASE")]
     pub enum Ignored {
-        /// SIGTERM
+        /// `SIGTERM`
         Term = "TERM",
-        /// SIGTSTP
+        /// `SIGTSTP`
         Tstp = "TSTP",
-        /// SIGINT
+        /// `SIGINT`
         Int = "INT",
-        /// SIGHUP
+        /// `SIGHUP`
         Hup = "HUP",
     }
 }
 
-/// A stream that can be closed.
+/// An output stream that can be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Closed {
-    /// Standard output.
     Stdout,
-    /// Standard error.
     Stderr,
 }
 
-/// One thing it does.
+/// One step of a scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Says this, ended by a line end. `{input}` stands for the last message it was told.
+    /// Prints this text and a line end. `{input}` stands for the last message received.
     Say(String),
     /// Writes a file.
     Write {
-        /// Where, from the folder it works in.
+        /// Path relative to the working folder.
         path: String,
-        /// What. `{input}` stands for the last message it was told.
+        /// Content. `{input}` stands for the last message received.
         text: String,
-        /// Behind what is in the file, instead of in its place.
+        /// Appends to the file instead of replacing its content.
         #[serde(default)]
         append: bool,
     },
-    /// Uses a tool.
+    /// Reports the use of a tool.
     Tool {
-        /// Its name.
         name: String,
-        /// What it gives back.
+        /// Result of the tool.
         #[serde(default)]
         output: String,
     },
-    /// Asks leave for a tool and waits for the answer, in protocols where the client does. The answer is the next `{input}`.
+    /// Requests permission for a tool and waits for the answer, in protocols where the client does
+    /// so. The answer is the next `{input}`.
     Leave {
-        /// The tool.
         tool: String,
-        /// What it would be used with.
+        /// Arguments of the tool.
         #[serde(default)]
         input: serde_json::Map<String, serde_json::Value>,
     },
     /// Begins a step of its plan.
     Progress {
-        /// Which.
+        /// Number of the step.
         step: u32,
-        /// Of how many.
+        /// Total number of steps.
         of: u32,
-        /// Its name.
         name: String,
     },
-    /// Asks a person. Whether it waits for the answer is a step of its own, except in protocols where the client waits.
+    /// Asks a person. Waiting for the answer is a step of its own, except in protocols where the
+    /// client waits.
     Ask {
-        /// The question.
         question: String,
-        /// What it is about.
         category: Category,
-        /// What to choose from.
         #[serde(default)]
         options: Vec<String>,
-        /// What to take if nobody answers.
+        /// Answer used if no person answers.
         default: Option<String>,
-        /// Whether it needs the answer.
+        /// False if it can continue without the answer.
         #[serde(default = "yes")]
         required: bool,
     },
     /// Requests a dependency.
     Need {
-        /// What kind of thing.
         #[serde(rename = "type")]
         kind: DependencyType,
-        /// Its name.
         name: String,
-        /// What it is for.
+        /// Purpose of the value.
         description: String,
-        /// What to take if it is not given.
+        /// Value used if none is supplied.
         default: Option<String>,
-        /// Whether it can go on without.
+        /// False if it can continue without the value.
         #[serde(default = "yes")]
         required: bool,
     },
-    /// Says that a phase is complete.
+    /// Announces that a phase is complete.
     Phase {
-        /// Which, from 1.
+        /// Number of the phase, from 1.
         number: u32,
-        /// Its name.
         name: Option<String>,
-        /// What was made.
+        /// Files created in the phase.
         #[serde(default)]
         files: Vec<String>,
     },
-    /// Says that a task without phases is complete.
-    Done {
-        /// What was done.
-        summary: Option<String>,
-    },
+    /// Announces that a task without phases is complete.
+    Done { summary: Option<String> },
     /// Reports an error of its own.
     Fail {
-        /// Why.
         message: String,
-        /// Whether that is the end. Otherwise a person is told and it goes on.
+        /// True if the error ends the agent. Otherwise a person is notified and it continues.
         #[serde(default = "yes")]
         fatal: bool,
     },
-    /// Runs into a limit.
+    /// Reports that it has reached a rate limit.
     Limit {
         /// Seconds until it is lifted.
         retry_after: Option<u64>,
-        /// When it is lifted, in seconds since 1970.
+        /// Time at which it is lifted, in seconds since 1970.
         resets_at: Option<i64>,
     },
-    /// Says what it used since the turn before.
+    /// Reports its usage since the previous turn.
     Usage {
-        /// Tokens read.
+        /// Number of tokens read.
         input: u64,
-        /// Tokens written.
+        /// Number of tokens written.
         output: u64,
-        /// Dollars, told where the protocol has them.
+        /// Cost in US dollars, printed if the protocol has it.
         #[serde(default)]
         usd: f64,
     },
-    /// Ends its turn and waits for a message: any (`""`), or one with this name, such as `REVIEW_APPROVED`.
+    /// Ends its turn and waits for a message: any (`""`), or one with this name, such as
+    /// `REVIEW_APPROVED`.
     Wait(String),
-    /// Ends its turn and waits for a message as [`Step::Wait`] does; whenever one named in `on` comes before it, plays `steps` and
-    /// waits again.
+    /// Ends its turn and waits for a message like [`Step::Wait`]; whenever one named in `on`
+    /// arrives first, runs `steps` and waits again.
     Loop {
-        /// Messages that are answered.
+        /// Messages on which `steps` run.
         on: Vec<String>,
-        /// What it does for each.
+        /// Steps to run for each such message.
         #[serde(rename = "step")]
         steps: Vec<Step>,
-        /// The message that ends it.
+        /// The message that ends the loop.
         until: String,
     },
-    /// Goes on with its turn for ever, until it is interrupted or ended.
+    /// Continues its turn until it is interrupted or ended.
     Hold(bool),
-    /// Does nothing for so many milliseconds.
+    /// Sleeps for this number of milliseconds.
     SleepMs(u64),
-    /// Starts other processes that do nothing, and does not look after them.
+    /// Starts other processes that only sleep, without waiting for them.
     Fork {
-        /// How many.
+        /// Number of processes.
         #[serde(default = "one")]
         count: u32,
-        /// How long each lasts.
+        /// Lifetime of each process in seconds.
         seconds: u64,
-        /// Whether each is in a session of its own, as a daemon is.
+        /// True if each runs in a session of its own, like a daemon.
         #[serde(default)]
         daemon: bool,
     },
-    /// Prints much.
+    /// Prints a large amount of output.
     Flood {
-        /// How much.
+        /// Number of bytes to print.
         bytes: u64,
-        /// Bytes in one line with its end; 0 for a single line without an end.
+        /// Bytes per line with its end; 0 for a single line without an end.
         #[serde(default = "usual_line")]
         line_bytes: u64,
     },
-    /// Prints this as it is, also what the protocol does not allow.
+    /// Prints this text unchanged, even if it violates the protocol.
     Raw(String),
-    /// Closes one of its streams and goes on.
+    /// Closes one of its streams and continues.
     Close(Closed),
-    /// Becomes another program.
+    /// Replaces itself with another program.
     Exec(Vec<String>),
-    /// Ends by a signal, as a program does that breaks.
+    /// Ends by a signal, like a program that crashes.
     Crash(bool),
-    /// Ends with this code.
+    /// Exits with this code.
     Exit(u8),
 }
 
 impl Step {
-    /// Whether it ends its turn with this step and waits for a message.
+    /// True if it ends its turn with this step and waits for a message.
     pub fn waits(&self) -> bool {
         matches!(self, Self::Wait(_) | Self::Loop { .. })
     }
@@ -248,7 +237,7 @@ fn usual_line() -> u64 {
     80
 }
 
-/// Why a scenario cannot be played.
+/// The error of a scenario that cannot be parsed.
 #[derive(Debug, Error)]
 #[error("the scenario cannot be read: {problem}")]
 pub struct ScenarioError {
@@ -256,11 +245,12 @@ pub struct ScenarioError {
 }
 
 impl Scenario {
-    /// Reads the text of a scenario file.
+    /// Parses the text of a scenario file.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| {
             let told = error.to_string();
-            // The parser's own words for a step with several keys, or none, do not say what to do.
+            // The parser's message for a step with several keys, or none, does not say how to fix
+            // it.
             let problem = match told.split_once("wanted exactly 1 element") {
                 Some((place, _)) => format!("{place}a step has one key; begin each with [[step]]"),
                 None => told.trim_end().to_owned(),
@@ -269,7 +259,8 @@ impl Scenario {
         })
     }
 
-    /// The first step of a run: behind the completion of the phase before `phase`, and behind `turns` waits from there on.
+    /// Returns the index of the first step of a run: behind the completion of the phase before
+    /// `phase`, and behind `turns` waits from there on.
     pub fn first_step(&self, phase: u32, turns: usize) -> usize {
         let done = phase.saturating_sub(1);
         let behind = |place: Option<usize>| place.map_or(0, |place| place + 1);

@@ -1,4 +1,4 @@
-//! Scenarios as people write them, and their mistakes.
+//! Tests scenarios as people write them, and their mistakes.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::{Category, Ignored, Scenario, Speech, Step};
@@ -67,7 +67,7 @@ fn mistakes_are_named() {
     }
 }
 
-/// Whoever mistypes a key is told which and where.
+/// A mistyped key is reported with its name and line.
 #[test]
 fn an_unknown_key_is_named_with_its_line() {
     for (text, named, line) in [

@@ -1,8 +1,9 @@
-//! Headings that talk about tasks or phases, and define none.
+//! Recognises headings that mention tasks or phases without defining any.
 
 use super::head::{Named, Names, Separator};
 
-/// Words of headings whose lists talk about tasks and define none, and that are no titles of phases, wherever in the heading they stand.
+/// Words that mark a heading as a remark about tasks rather than a title of a phase, wherever in
+/// the heading they stand.
 const ASIDE_ANYWHERE: [&str; 24] = [
     "의존성",
     "의존 관계",
@@ -30,7 +31,7 @@ const ASIDE_ANYWHERE: [&str; 24] = [
     "legend",
 ];
 
-/// Words that say so only at the end: `진행 현황` is about tasks, `현황판 화면` is work.
+/// Words that do so only at the end: `진행 현황` is a remark about tasks, `현황판 화면` is work.
 const ASIDE_AT_END: [&str; 34] = [
     "그래프",
     "graph",
@@ -68,7 +69,7 @@ const ASIDE_AT_END: [&str; 34] = [
     "appendix",
 ];
 
-/// Titles that make an id heading one about the task.
+/// Titles that turn an id heading into a remark about the task.
 const NOTES: [&str; 14] = [
     "note",
     "notes",
@@ -86,7 +87,8 @@ const NOTES: [&str; 14] = [
     "summary",
 ];
 
-/// Whether a heading talks about tasks or phases and names none. What it says in brackets at its end does not matter.
+/// True if a heading mentions tasks or phases without defining any. Text in brackets at its end is
+/// ignored.
 pub(super) fn is_aside(text: &str) -> bool {
     let bare = bare(text);
     let anywhere = |word: &str| {
@@ -96,7 +98,8 @@ pub(super) fn is_aside(text: &str) -> bool {
     ends_aside(text) || ASIDE_ANYWHERE.into_iter().any(anywhere)
 }
 
-/// Whether it does so with its last word: `Phase 1 - 완료 조건`, and not `Phase 1 - Dependency injection`.
+/// True if the last word of a heading marks it as a remark: `Phase 1 - 완료 조건`, and not `Phase 1 -
+/// Dependency injection`.
 pub(super) fn ends_aside(text: &str) -> bool {
     let bare = bare(text);
     let at_end = |word: &str| {
@@ -107,7 +110,8 @@ pub(super) fn ends_aside(text: &str) -> bool {
     words.any(at_end)
 }
 
-/// Whether a heading without a box is about tasks that others define: `T5 / T6 notes`, `T5 참고`.
+/// True if a heading without a box is a remark about tasks defined elsewhere: `T5 / T6 notes`, `T5
+/// 참고`.
 pub(super) fn is_about(named: &Named<'_>) -> bool {
     let alone = || {
         let title = bare(named.title);
@@ -118,7 +122,7 @@ pub(super) fn is_about(named: &Named<'_>) -> bool {
     said && (alone() || several && ends_aside(named.title))
 }
 
-/// The words of a heading without what stands in brackets at its end; of a long one, none.
+/// Returns a heading in lower case without brackets at its end; empty for a long heading.
 fn bare(text: &str) -> String {
     let lower = match text.len() {
         0..200 => text.to_lowercase(),
@@ -130,7 +134,7 @@ fn bare(text: &str) -> String {
         .to_owned()
 }
 
-/// Whether a word stands on its own there. Korean words are joined to others as they please.
+/// True if a word stands on its own at this position. Korean words may be joined to others.
 fn is_whole(text: &str, at: usize, word: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphanumeric();
     !word.is_ascii()

@@ -1,5 +1,5 @@
-//! From Markdown to the parts of it that can mean something, in the order of the file. What is a heading, a list, a table or
-//! code is CommonMark's to say; here only the places of the text are kept.
+//! Splits Markdown into the parts that can matter, in the order of the file. Headings, lists,
+//! tables and code are recognised as in CommonMark; only the positions of the text are kept.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use super::head::What;
 
-/// Lines of front matter that are looked through for its end.
+/// Maximum number of lines searched for the end of front matter.
 const FRONT_MATTER_LINES_MAX: usize = 200;
 
-/// Spaces a tab stands for.
+/// Number of columns that a tab counts as.
 const TAB_WIDTH: usize = 4;
 
-/// How a line of text stands in the document.
+/// The role of a line of text in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A heading of this level.
@@ -22,25 +22,25 @@ pub(super) enum Kind {
     Item,
     /// Any other line of a paragraph or item.
     Line,
-    /// A line of an indented code block: no header, but people indent their fields so.
+    /// A line of an indented code block. It cannot be a header, but people indent fields like this.
     Indented,
-    /// A line of a YAML fence: people put the fields of a task there.
+    /// A line of a YAML fence, in which people put the fields of a task.
     Meta,
 }
 
-/// One line of text, without what the containers around it put before it.
+/// One line of text without the markup of the containers around it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
     pub(super) kind: Kind,
-    /// Byte position of its first character.
+    /// Byte offset of its first character.
     pub(super) start: usize,
-    /// The characters up to the end of the line, outer space removed.
+    /// The text up to the end of the line, trimmed.
     pub(super) text: &'a str,
-    /// Counted from 1.
+    /// Line number, from 1.
     pub(super) line: usize,
-    /// How far its first character is indented; for items that of the list mark.
+    /// Column of its first character; for items that of the list marker.
     pub(super) column: usize,
-    /// It stands in a block quote.
+    /// True inside a block quote.
     pub(super) quoted: bool,
 }
 
@@ -48,15 +48,15 @@ pub(super) struct Row<'a> {
 #[derive(Debug)]
 pub(super) enum Block<'a> {
     Row(Row<'a>),
-    /// The rows of a table, the head first; each cell with its place.
+    /// The rows of a table, the header first; each cell with its position.
     Table(Vec<Vec<Row<'a>>>),
     /// The lines of a Mermaid fence, with their numbers.
     Mermaid(Vec<(usize, &'a str)>),
-    /// A fence or comment, begun on this line, that the text never ends.
+    /// The line on which a fence or comment begins that is never closed.
     Unclosed(usize),
 }
 
-/// The text with the places of its lines.
+/// The text with the offsets of its lines.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     line_starts: Vec<usize>,
@@ -69,19 +69,19 @@ impl<'a> Source<'a> {
         Self { text, line_starts }
     }
 
-    /// The number of the line a byte stands on, from 1.
+    /// Returns the number, from 1, of the line that contains a byte.
     pub(super) fn line(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at)
     }
 
-    /// The place of a line with its line end.
+    /// Returns the byte range of a line with its line end.
     pub(super) fn line_range(&self, line: usize) -> Range<usize> {
         let start = self.line_starts.get(line - 1).copied();
         let end = self.line_starts.get(line).copied();
         start.unwrap_or(self.text.len())..end.unwrap_or(self.text.len())
     }
 
-    /// The end of the line a byte stands on, before its line end.
+    /// Returns the end of the line that contains a byte, without white space and line end.
     fn line_end(&self, at: usize) -> usize {
         let next = self.line_starts.get(self.line(at));
         let end = next.map_or(self.text.len(), |next| next - 1);
@@ -99,14 +99,14 @@ impl<'a> Source<'a> {
             start,
             text: &self.text[start..self.line_end(start)],
             line: self.line(start),
-            // A line can be as long as the file; nobody indents so far.
+            // A line can be as long as the file, but indentation is short.
             column: before.chars().take(256).map(width).sum(),
             quoted: before.trim_start().starts_with('>'),
         }
     }
 }
 
-/// Where the Markdown begins: behind a byte order mark and front matter.
+/// Returns the start of the Markdown, behind a byte order mark and front matter.
 fn body_start(text: &str) -> usize {
     let bom = text.len() - text.trim_start_matches('\u{feff}').len();
     let mut lines = text[bom..].split_inclusive('\n');
@@ -120,7 +120,7 @@ fn body_start(text: &str) -> usize {
         if matches!(line.trim_end(), "---" | "...") {
             return at;
         }
-        // A rule stands before something else: front matter begins at once.
+        // Front matter begins immediately; otherwise `---` is a thematic break.
         if count == 0 && (line.trim().is_empty() || line.starts_with('#')) {
             return bom;
         }
@@ -128,21 +128,21 @@ fn body_start(text: &str) -> usize {
     bom
 }
 
-/// What the inline parts that come now belong to.
+/// The element to which the next inline parts belong.
 enum Leaf {
     None,
-    /// A heading of this level, not begun yet.
+    /// A heading of this level that has not begun yet.
     Heading(u8),
-    /// Lines of a paragraph or item; the next one not begun yet when `true`.
+    /// Lines of a paragraph or item; `true` if the next line has not begun yet.
     Lines(bool),
-    /// A code block: what its lines are for.
+    /// A Mermaid block: the byte ranges of its lines.
     Mermaid(Vec<(usize, usize)>),
     Indented,
     Meta,
     Skipped,
 }
 
-/// Cuts a text into its parts.
+/// Splits a text into its parts.
 pub(super) fn blocks<'a>(source: &Source<'a>) -> Vec<Block<'a>> {
     let base = body_start(source.text);
     let markdown = &source.text[base..];
@@ -166,9 +166,9 @@ struct Cutter<'s, 'a> {
     source: &'s Source<'a>,
     out: Vec<Block<'a>>,
     leaf: Leaf,
-    /// Where the line break before the next line ends.
+    /// Offset behind the line break before the next line.
     after_break: usize,
-    /// The open list items: the place of the mark, and whether the first line was met.
+    /// The open list items: offset of the marker, and true once the first line was read.
     items: Vec<(usize, bool)>,
     table: Vec<Vec<Row<'a>>>,
     in_table: bool,
@@ -205,7 +205,7 @@ impl<'a> Cutter<'_, 'a> {
         match tag {
             Tag::Heading { level, .. } => {
                 let text = self.source.text[range].trim_end();
-                // Fields above a `---` are a heading for CommonMark, and fields for whoever wrote them.
+                // CommonMark takes fields above a `---` for a heading; authors mean fields.
                 let phase = || {
                     let mut lines = text.lines();
                     let title = lines.next().map(|line| super::head::read(line, 0).what);
@@ -219,7 +219,7 @@ impl<'a> Cutter<'_, 'a> {
             }
             Tag::Paragraph => self.leaf = Leaf::Lines(true),
             Tag::Item => {
-                // The range of an item may begin with the indentation of its mark.
+                // The range of an item may begin with the indentation of its marker.
                 let item = &self.source.text[range.clone()];
                 let indent = item.len() - item.trim_start_matches([' ', '\t']).len();
                 self.items.push((range.start + indent, false));
@@ -284,7 +284,7 @@ impl<'a> Cutter<'_, 'a> {
                 self.items.pop();
                 self.leaf = Leaf::None;
             }
-            // More text of the item may follow what was nested in it.
+            // More text of the item may follow the elements nested in it.
             TagEnd::List(_) => self.leaf = Leaf::Lines(true),
             TagEnd::CodeBlock => {
                 if let Leaf::Mermaid(lines) = std::mem::replace(&mut self.leaf, Leaf::None) {
@@ -308,7 +308,7 @@ impl<'a> Cutter<'_, 'a> {
         }
     }
 
-    /// A part of running text begins here.
+    /// Handles the start of inline text.
     fn inline(&mut self, at: usize) {
         if self.in_table {
             return;
@@ -326,7 +326,7 @@ impl<'a> Cutter<'_, 'a> {
                         *met = true;
                         self.source.row(Kind::Item, at, *mark)
                     }
-                    // It belongs to the item even where it is not indented.
+                    // The line belongs to the item even if it is not indented.
                     Some((mark, true)) => {
                         let item = self.source.row(Kind::Item, at, *mark);
                         let line = self.source.row(Kind::Line, at, at);
@@ -343,13 +343,13 @@ impl<'a> Cutter<'_, 'a> {
         }
     }
 
-    /// Text of a code block: one line or several.
+    /// Handles text of a code block: one line or several.
     fn code(&mut self, range: Range<usize>) {
         let mut at = range.start;
         for line in self.source.text[range].split_inclusive('\n') {
             let end = at + line.trim_end().len();
             match &mut self.leaf {
-                // The parser gives the end of a line apart where it is `\r\n`.
+                // The parser reports the line end separately if it is `\r `.
                 Leaf::Mermaid(lines) if end > at => lines.push((at, end)),
                 Leaf::Indented | Leaf::Meta if end > at => {
                     let kind = match self.leaf {
@@ -366,7 +366,7 @@ impl<'a> Cutter<'_, 'a> {
         }
     }
 
-    /// Says so when a fence reaches the end of the text without a line that closes it.
+    /// Reports a fence that reaches the end of the text without a closing line.
     fn unclosed_fence(&mut self, range: &Range<usize>) {
         if !self.source.text[range.end..].trim().is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! From what a plan names to its tasks, groups and phases: the same id twice becomes one task, or a finding.
+//! Builds tasks, groups and phases from the headers found in a plan. A repeated id becomes one
+//! task, or a finding.
 
 use bowline_words::message::InPlan;
 use std::collections::HashMap;
@@ -14,40 +15,40 @@ use super::survey::{Candidate, PhaseFound, Place, Survey};
 use super::{Group, PhaseHeading, Section, Task, slug::slug};
 use crate::finding::Severity;
 
-/// Whose fields a text holds.
+/// The owner of the fields in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Task(usize),
-    /// The tasks of one header, by its place in [`Built::sets`].
+    /// The tasks of one header, as an index into [`Built::sets`].
     Tasks(usize),
     Group(usize),
     Phase(u32),
     Nobody,
 }
 
-/// The tasks of a plan before their fields are known.
+/// The tasks of a plan before their fields are resolved.
 pub(super) struct Built {
     pub(super) project: Option<String>,
     pub(super) phases: Vec<PhaseHeading>,
     pub(super) tasks: Vec<Task>,
     pub(super) index: HashMap<TaskId, usize>,
     pub(super) groups: Vec<Group>,
-    /// The tasks of each group by position.
+    /// The tasks of each group, by index.
     pub(super) members: Vec<Vec<usize>>,
     /// The tasks of headers that name several.
     pub(super) sets: Vec<Vec<usize>>,
-    /// Steps, and the task they belong to.
+    /// Steps by name, with the task they belong to.
     pub(super) steps: HashMap<String, usize>,
     pub(super) worktrees: HashMap<u32, String>,
-    /// What a table says of tasks, for those that say nothing of themselves.
+    /// Status marks in tables, for tasks without a mark of their own.
     pub(super) spare: HashMap<usize, status::Mark>,
-    /// For each candidate whose fields the text below it holds.
+    /// The owner of the text below each candidate.
     pub(super) owners: Vec<Option<Owner>>,
     pub(super) findings: Vec<PlanFinding>,
 }
 
 impl Built {
-    /// Gives a candidate a task, or one more.
+    /// Makes a task the owner, or a further owner, of a candidate's text.
     fn own(&mut self, candidate: usize, task: usize) {
         match self.owners[candidate] {
             None => self.owners[candidate] = Some(Owner::Task(task)),
@@ -60,7 +61,7 @@ impl Built {
         }
     }
 
-    /// The tasks that are meant by an owner.
+    /// Returns the tasks that an owner stands for.
     pub(super) fn meant(&self, owner: Owner) -> Vec<usize> {
         match owner {
             Owner::Task(task) => vec![task],
@@ -91,7 +92,7 @@ pub(super) fn build(survey: &Survey<'_>) -> Built {
     built
 }
 
-/// How well a candidate says that it is the task: the heading first, then the box.
+/// Ranks candidates for the main header of a task: headings first, then those with a box.
 fn rank(one: &Candidate<'_>) -> u8 {
     match (one.place, one.boxed) {
         (Place::Heading(_), true) => 0,
@@ -103,7 +104,7 @@ fn rank(one: &Candidate<'_>) -> u8 {
     }
 }
 
-/// Whether a list that names the task of a heading says more than that it is that task.
+/// True if a list entry repeats the id of a heading with a different title, as a remark.
 fn is_mention(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let heading = |one: &Candidate<'_>| matches!(one.place, Place::Heading(_));
     heading(main) && !main.boxed && !heading(other) && !same_title(main, other)
@@ -131,7 +132,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
             continue;
         };
         let met = &places[&id];
-        // A header of its own counts before one that stands for many.
+        // A header of its own takes precedence over one that names several tasks.
         let several = |at: &usize| !matches!(all[*at].named.names, Names::One(_));
         let Some(&main) = met
             .iter()
@@ -141,7 +142,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
         };
         for &other in met.iter().filter(|other| **other != main) {
             let within = [all[other].item, all[other].above].contains(&Some(main));
-            // Inside of another task it is a remark: `- [ ] T1.1 is merged`.
+            // Inside another task it is a remark: `- [ ] T1.1 is merged`.
             if !within && all[other].item.is_some() && all[main].item.is_none() {
                 continue;
             }
@@ -188,7 +189,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                 if let Some(Owner::Task(task)) = built.owners[whole] {
                     built.steps.insert(id.to_owned(), task);
                 }
-                // Its fields are those of the step.
+                // Its fields belong to the step.
                 built.owners[at] = Some(Owner::Nobody);
             }
             Role::Struck => {
@@ -199,7 +200,8 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
             }
             Role::Boxless | Role::Unsure | Role::Nothing | Role::Group => {
                 if let Some(&task) = built.index.get(id) {
-                    // Said again: what stands there is about the task, too. A remark in a list is only a remark.
+                    // A repeated heading: the text below it is also about the task. In a list it is
+                    // only a remark.
                     let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
                     built.owners[at] = heading.then_some(Owner::Task(task));
                     if let (true, Some(mark)) = (one.place == Place::Cell, &one.mark) {
@@ -222,15 +224,15 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
     }
 }
 
-/// Whether two headers of one id are two tasks that somebody gave the same id.
+/// True if two headers with one id are two different tasks.
 fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    // A list behind all phases, of ids that have one, says again what there is.
+    // A list behind all phases repeats tasks that are defined in one.
     let outside = main.phase.is_some() && other.phase.is_none();
     let aside = main.aside || other.aside || outside;
     rank(main) == rank(other) && !aside && !same_title(main, other)
 }
 
-/// Whether the letters of one title hold those of the other.
+/// True if one title contains the other, comparing letters and digits only.
 fn same_title(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let plain = |one: &Candidate<'_>| {
         let title = fields::titled(one.named.title).title;
@@ -276,7 +278,7 @@ fn task(
         }
         title = kept;
     }
-    // A box knows better: `[ ] T1.1: Order page - done` is about a page.
+    // A box is more reliable: `[ ] T1.1: Order page - done` is about a page.
     if let Some((mark, kept)) = status::after_dash(title, title_at(title))
         && (!one.boxed || (mark.says, progress) == (Progress::Done, Progress::Done))
     {
@@ -286,7 +288,7 @@ fn task(
         }
         title = kept;
     }
-    // `T2` alone counts tasks as often as phases.
+    // `T2` alone may count tasks as well as phases.
     let told = phase_told_by(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
     let stated = met
         .iter()
@@ -366,7 +368,7 @@ fn task(
     }
 }
 
-/// How far the group around the row of a table is, for rows that say nothing of themselves.
+/// Returns the progress of the group around a table row, for rows without a status.
 fn progress_of_group(one: &Candidate<'_>, survey: &Survey<'_>) -> Progress {
     let group = one
         .above
@@ -382,7 +384,7 @@ fn progress_of_group(one: &Candidate<'_>, survey: &Survey<'_>) -> Progress {
         .unwrap_or(Progress::Open)
 }
 
-/// A title without the end of emphasis that was begun before the id: `**T1.1: Title** more`.
+/// Removes the end of emphasis that began before the id: `**T1.1: Title** more`.
 fn whole_marks(title: &str) -> String {
     let mut title = title.to_owned();
     for marker in ["**", "~~", "`"] {
@@ -452,7 +454,7 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
     }
 }
 
-/// The phases, one per number: their first heading that is a title.
+/// Returns the phases, one per number, each with its best heading.
 fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
     let mut phases: Vec<PhaseHeading> = Vec::new();
     let mut known: HashMap<u32, usize> = HashMap::new();
@@ -491,8 +493,8 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
     phases
 }
 
-/// How well a heading says what its phase is called: `Phase 1` before `M1`, which may be a milestone around it; what is about a
-/// phase, and the title of a half phase, stand in until there is a better one.
+/// Ranks the headings of a phase: `Phase 1` before `M1`, which may be a milestone around it.
+/// Remarks about a phase and titles of half phases are used only until there is a better one.
 fn title_rank(found: &PhaseFound<'_>) -> u8 {
     if found.number.half > 0 {
         return 1;
@@ -504,10 +506,11 @@ fn title_rank(found: &PhaseFound<'_>) -> u8 {
     }
 }
 
-/// Words of a title that say "plan" and name no project.
+/// Words of a title that mean "plan" rather than a project.
 const PLAN_WORDS: [&str; 4] = ["tasks", "task", "태스크", "태스크 목록"];
 
-/// The title of the file without the word for a plan or its file name; `# TASKS` alone names no project.
+/// Returns the title of the file without the word for a plan or its file name; `# TASKS` alone
+/// names no project.
 fn project_name(heading: &str) -> Option<String> {
     // A sign before the word is decoration, as in `📋 TASKS: Ferry`.
     let bare = heading.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -552,7 +555,7 @@ fn project_name(heading: &str) -> Option<String> {
     (!name.is_empty() && !number).then(|| name.to_owned())
 }
 
-/// `tasks.md`, `06-tasks.md`.
+/// True for file names such as `tasks.md` and `06-tasks.md`.
 fn is_file_name(word: &str) -> bool {
     word.strip_suffix(".md")
         .is_some_and(|stem| !stem.is_empty() && !stem.contains(' '))

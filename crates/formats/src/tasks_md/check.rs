@@ -1,4 +1,4 @@
-//! What is checked once all tasks and edges are known.
+//! Checks a plan once all tasks and dependencies are known.
 
 use bowline_words::message::InPlan;
 use std::collections::{BTreeMap, HashSet};
@@ -11,10 +11,10 @@ use super::parse::excerpt;
 use super::survey::Boxes;
 use crate::finding::Severity;
 
-/// Most circles that are reported of one file.
+/// Maximum number of cycles reported for one file.
 pub const CYCLES_REPORTED_MAX: usize = 20;
 
-/// Adds the findings about the whole and sorts all of them by line.
+/// Adds the findings about the whole plan and sorts all findings by line.
 pub(super) fn check(file: &mut TasksFile, boxes: &Boxes<'_>) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn check(file: &mut TasksFile, boxes: &Boxes<'_>) {
     file.findings = findings;
 }
 
-/// Phases count up from 0 or 1 without gaps, and each heading has tasks.
+/// Checks that phases count up from 0 or 1 without gaps, and that each heading has tasks.
 fn check_phases(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     let mut first_lines: BTreeMap<u32, usize> = BTreeMap::new();
     for heading in &file.phases {
@@ -106,7 +106,7 @@ fn check_later_phases(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     }
 }
 
-/// Makes errors about tasks that are done warnings: nothing can be waited for any more.
+/// Reduces errors about done tasks to warnings: nothing waits for them any more.
 fn forgive_done(file: &TasksFile, findings: &mut [PlanFinding]) {
     let done = |id: &TaskId| file.task(id.as_str()).is_some_and(|task| task.done);
     for finding in findings {
@@ -126,7 +126,7 @@ fn forgive_done(file: &TasksFile, findings: &mut [PlanFinding]) {
 }
 
 fn check_cycles(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
-    // What is done waits for nothing: circles through it are told only where there are no others.
+    // A done task waits for nothing: cycles through one are reported only if there are no others.
     let open = file.tasks.iter().zip(&file.needs);
     let open: Vec<Vec<usize>> = open
         .map(|(task, needs)| match task.done {

@@ -1,11 +1,12 @@
-//! The fields of a task (`**의존성**: T1.1`), on lines of their own, behind a title, or in cells.
+//! Parses the fields of a task (`**의존성**: T1.1`): on lines of their own, behind a title, or in
+//! cells.
 
 use super::id::{Shape, is_word_char, leading_id, leading_word, shape};
 
-/// How far into a text the colon after a field name is looked for, in bytes.
+/// Maximum offset of the colon behind a field name.
 const FIELD_NAME_BYTES_MAX: usize = 60;
 
-/// Which field a text holds.
+/// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Assignee,
@@ -105,7 +106,7 @@ const FIELD_NAMES: [(&str, Field); 83] = [
     ("수정파일", Field::Touches),
 ];
 
-/// Heads of columns beside the names above.
+/// Column headers in addition to the names above.
 const COLUMN_NAMES: [(&str, Field); 14] = [
     ("title", Field::Title),
     ("제목", Field::Title),
@@ -123,7 +124,7 @@ const COLUMN_NAMES: [(&str, Field); 14] = [
     ("check", Field::Status),
 ];
 
-/// Heads of columns of ids.
+/// Headers of id columns.
 const ID_COLUMNS: [&str; 10] = [
     "id",
     "no",
@@ -137,7 +138,7 @@ const ID_COLUMNS: [&str; 10] = [
     "작업번호",
 ];
 
-/// Values that say "nothing here".
+/// Values that mean "nothing".
 const NONE_WORDS: [&str; 16] = [
     "없음",
     "없다",
@@ -157,7 +158,7 @@ const NONE_WORDS: [&str; 16] = [
     "-",
 ];
 
-/// Words at the end of the names of those who do the work.
+/// Last words of role names, for assignees.
 const ROLES: [&str; 14] = [
     "specialist",
     "agent",
@@ -175,7 +176,7 @@ const ROLES: [&str; 14] = [
     "lead",
 ];
 
-/// Roles of one word. Only a long dash before one makes it who does the work.
+/// Roles of one word. They count as an assignee only behind an em or en dash.
 const LONE_ROLES: [&str; 8] = [
     "backend",
     "frontend",
@@ -187,7 +188,7 @@ const LONE_ROLES: [&str; 8] = [
     "프런트엔드",
 ];
 
-/// The field a name means.
+/// Returns the field with this name.
 fn by_name(name: &str) -> Option<Field> {
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
     let name = name.split(['(', '（']).next().unwrap_or_default();
@@ -195,7 +196,7 @@ fn by_name(name: &str) -> Option<Field> {
     if name.is_empty() || name.len() > FIELD_NAME_BYTES_MAX {
         return None;
     }
-    // `Dependencies / 의존성`: the same in two languages.
+    // `Dependencies / 의존성`: the same name in two languages.
     if let Some((one, other)) = name.split_once('/') {
         return by_name(one).filter(|field| by_name(other) == Some(*field));
     }
@@ -209,7 +210,7 @@ fn by_name(name: &str) -> Option<Field> {
     Some(found.1)
 }
 
-/// The field a column of a table holds.
+/// Returns the field of a table column.
 pub(super) fn of_column(head: &str) -> Option<Field> {
     let name = head.trim_matches(|c: char| !c.is_alphanumeric());
     let named = COLUMN_NAMES
@@ -218,14 +219,14 @@ pub(super) fn of_column(head: &str) -> Option<Field> {
     by_name(head).or(named.map(|(_, field)| *field))
 }
 
-/// Whether a column of a table holds ids.
+/// True if a table column holds ids.
 pub(super) fn is_id_column(head: &str) -> bool {
     let name = head.trim_matches(|c: char| !c.is_alphanumeric());
     let known = |it: &str| name.eq_ignore_ascii_case(it);
     name.is_empty() && head.contains('#') || ID_COLUMNS.iter().any(|it| known(it))
 }
 
-/// The field whose name is the whole text: a heading or cell.
+/// Returns the field whose name is the whole text of a heading or cell.
 pub(super) fn named(text: &str) -> Option<Field> {
     by_name(text.trim_end_matches([':', '：', ' ']))
 }
@@ -233,7 +234,7 @@ pub(super) fn named(text: &str) -> Option<Field> {
 /// Calls `found` for every field of a line, with its value.
 pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t', '•']);
-    // The list mark may have been the first star of a bold name.
+    // The list marker may have been the first star of a bold name.
     let line = line.trim();
     if let Some((field, value)) = at_start(line) {
         follow(field, value, &mut found);
@@ -242,7 +243,7 @@ pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
     }
 }
 
-/// `Depends on T1.1 and T1.2` as a line of its own.
+/// Parses `Depends on T1.1 and T1.2` as a line of its own.
 fn sentence(line: &str) -> Option<&str> {
     let phrases = ["depends on ", "depends upon ", "blocked by ", "needs "];
     let phrase = phrases.iter().find(|phrase| {
@@ -258,7 +259,7 @@ fn sentence(line: &str) -> Option<&str> {
     words.all(fits).then_some(value)
 }
 
-/// Goes through the fields that may follow one on the same line.
+/// Reports a field and those that follow it on the same line.
 fn follow<'a>(field: Field, value: &'a str, found: &mut impl FnMut(Field, &'a str)) {
     let (mut field, mut value, mut from) = (field, value, 0);
     while let Some((at, next, rest)) = next_field(value, from) {
@@ -276,7 +277,8 @@ fn tidy(value: &str) -> &str {
     value.trim_matches(|c: char| c.is_whitespace() || "|,;/·".contains(c))
 }
 
-/// The next place from which a further field may begin: where the text before it ends, where to look on, and its text.
+/// Finds the next position at which another field may begin: the end of the text before it, the
+/// position to continue from, and its text.
 fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
     let found = text[from..].char_indices().find(|(at, c)| {
         let hyphen = || text[..from + at].ends_with(' ') && text[from + at..].starts_with("- ");
@@ -291,7 +293,7 @@ fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
     Some((at, next, text[next..].trim_start()))
 }
 
-/// Reads `name: value`, where the name may be bold with the colon inside or outside of the bold.
+/// Parses `name: value`. The name may be bold, with the colon inside or outside.
 fn at_start(text: &str) -> Option<(Field, &str)> {
     if is_quoted(text) {
         return None;
@@ -305,14 +307,14 @@ fn at_start(text: &str) -> Option<(Field, &str)> {
         .find(|(_, c)| matches!(c, ':' | '：'))?;
     let (name, value) = (&text[..colon.0], &text[colon.0 + colon.1.len_utf8()..]);
     let field = by_name(name)?;
-    // `http://` and `agent::new` are no fields.
+    // `http://` and `agent::new` are not fields.
     if value.starts_with([':', '/']) {
         return None;
     }
     Some((field, value.trim_start().trim_start_matches("**").trim()))
 }
 
-/// Whether a text begins with a code span that holds a name and its value, and goes on: it talks about a field.
+/// True if a text begins with a code span of a name and value and continues: it mentions a field.
 fn is_quoted(text: &str) -> bool {
     let Some((code, rest)) = text.strip_prefix('`').and_then(|it| it.split_once('`')) else {
         return false;
@@ -321,9 +323,10 @@ fn is_quoted(text: &str) -> bool {
     field && rest.contains(|c: char| c.is_alphanumeric() || c == '→')
 }
 
-/// `**의존성** T1.1`, `의존성 — T1.1`: a name in bold or before a dash, where what follows is what such a field holds.
+/// Parses `**의존성** T1.1` and `의존성 — T1.1`: a name in bold or before a dash, followed by a value
+/// that fits the field.
 fn without_colon(text: &str) -> Option<(Field, &str)> {
-    // The stars before it may have been taken for the mark of a list.
+    // The stars before it may have been taken for the marker of a list.
     let bare = text.strip_prefix("**").unwrap_or(text);
     let near = bare.char_indices().map(|(at, _)| at);
     let mut near = near.take_while(|at| *at < FIELD_NAME_BYTES_MAX);
@@ -333,7 +336,7 @@ fn without_colon(text: &str) -> Option<(Field, &str)> {
             .any(|it| bare[*at..].starts_with(it))
     };
     let (name, value) = bare.split_at(near.find(ends)?);
-    // The name first: what follows is only looked at where there is one, however long it is.
+    // The value is examined only behind a known name, because it may be long.
     let field = by_name(name).filter(|_| !name.ends_with([':', '：']))?;
     let value = value.trim_start_matches("**").trim_start();
     if value.starts_with([':', '：']) {
@@ -355,7 +358,7 @@ pub(super) struct Titled<'a> {
     pub(super) fields: Vec<(Field, &'a str)>,
 }
 
-/// Splits what follows an id into its title and the fields people put behind it.
+/// Splits the text behind an id into its title and the fields behind it.
 pub(super) fn titled(text: &str) -> Titled<'_> {
     let mut fields = Vec::new();
     let text = match who_at_end(text) {
@@ -381,14 +384,14 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
         fields.push((Field::Assignee, who));
         title = kept;
     }
-    // Bold that was begun before the id ends here.
+    // Bold that began before the id ends here.
     if title.matches("**").count() % 2 == 1 {
         title = title.strip_suffix("**").unwrap_or(title);
     }
     Titled { title, fields }
 }
 
-/// Collects the fields behind a text, and says where it ends before them.
+/// Collects the fields behind a text, and returns the end of the text before them.
 fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
     let mut from = 0;
     while let Some((at, next, rest)) = next_field(text, from) {
@@ -415,14 +418,14 @@ fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
     text.len()
 }
 
-/// `depends on T1.1`, `T1.1 의존`, `after T1.1` without a colon.
+/// Parses `depends on T1.1`, `T1.1 의존` and `after T1.1` without a colon.
 fn in_words(text: &str) -> Option<&str> {
     let near = text
         .char_indices()
         .nth(48)
         .map_or(text, |(end, _)| &text[..end]);
     let head = near.to_ascii_lowercase();
-    // The last three say other things as well: an id has to follow.
+    // The last three have other meanings as well: an id must follow.
     for (phrase, least) in [
         ("depends on ", None),
         ("depends: ", None),
@@ -446,10 +449,10 @@ fn in_words(text: &str) -> Option<&str> {
     (needs && shape(id) == Some(Shape::Strong)).then_some(inside)
 }
 
-/// Whoever a title ends with: after a dash, in code marks, or both.
+/// Splits the assignee from the end of a title: behind a dash, in code marks, or both.
 fn who_at_end(title: &str) -> Option<(&str, &str)> {
     if let Some(inner) = title.strip_suffix('`') {
-        // `a` + `b`: from the first mark of the joined ones.
+        // For `a` + `b`, starts at the first code mark of the joined names.
         let mut start = inner.rfind('`')?;
         while let Some(before) = title[..start].trim_end().strip_suffix(['+', '&', ','])
             && let Some(inner) = before.trim_end().strip_suffix('`')
@@ -507,7 +510,7 @@ fn is_role(name: &str) -> bool {
     name.len() > last.len() && name.chars().all(plain) && ROLES.contains(&last.as_str())
 }
 
-/// The names in an assignee field: without code marks, `@` and a remark in parentheses.
+/// Returns the names in an assignee field, without code marks, `@` and a remark in parentheses.
 pub(super) fn assignee(value: &str) -> Option<String> {
     let end = value.find(['(', '（', '|', '→']).unwrap_or(value.len());
     let name: String = value[..end]
@@ -518,7 +521,7 @@ pub(super) fn assignee(value: &str) -> Option<String> {
     (name.contains(char::is_alphanumeric) && !is_none(name)).then(|| name.to_owned())
 }
 
-/// The folder in a worktree field; `None` for anything that would leave the project.
+/// Returns the folder in a worktree field; `None` for paths that leave the project.
 pub(super) fn worktree(value: &str) -> Option<&str> {
     let start = value.find('`').map_or(value, |at| &value[at + 1..]);
     let path = start
@@ -532,11 +535,11 @@ pub(super) fn worktree(value: &str) -> Option<&str> {
         && path.chars().all(fits)
         && path.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !path.split('/').any(|part| part == "..");
-    // The main checkout is no worktree.
+    // The main checkout is not a worktree.
     (safe && !is_none(path) && !matches!(path, "main" | "master")).then_some(path)
 }
 
-/// The files and folders in a field of what a task touches: separated by commas, or each in code marks.
+/// Returns the paths that a task changes: separated by commas, or each in code marks.
 pub(super) fn touches(value: &str) -> Vec<String> {
     let coded = value.contains('`');
     let parts = value.split(if coded { '`' } else { ',' }).enumerate();
@@ -553,7 +556,7 @@ pub(super) fn touches(value: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a value says that there is nothing.
+/// True if a value means "nothing".
 pub(super) fn is_none(text: &str) -> bool {
     let slashed = text
         .get(..3)

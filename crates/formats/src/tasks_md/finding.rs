@@ -1,4 +1,4 @@
-//! What is wrong, or doubtful, in a TASKS.md.
+//! Findings about a TASKS.md: errors and warnings.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use bowline_words::message::InPlan;
 use super::id::TaskId;
 use crate::finding::Severity;
 
-/// Most ids printed of one path; the middle of a longer one is left out.
+/// Maximum number of ids printed for a path; a longer one loses its middle.
 const PATH_IDS_MAX: usize = 32;
 
 named! {
     /// The kinds of findings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum PlanFindingCode {
-        /// The file holds no task.
+        /// The file has no tasks.
         ParseFail = "PARSE_FAIL",
         /// Two headers have the same id; the first counts.
         DuplicateId = "DUPLICATE_ID",
         /// The file is too large to be read.
         TooLarge = "TOO_LARGE",
-        /// A task needs a task that is not in the file.
+        /// A task depends on a task that is not in the file.
         MissingDep = "MISSING_DEP",
-        /// A short id could mean several tasks.
+        /// A short id matches several tasks.
         AmbiguousDep = "AMBIGUOUS_DEP",
-        /// Tasks need each other in a circle.
+        /// Tasks depend on each other.
         CircularDep = "CIRCULAR_DEP",
-        /// A task needs one of a later phase, which starts only after its own.
+        /// A task depends on one of a later phase, which starts only after its own.
         LaterPhaseDep = "LATER_PHASE_DEP",
         /// A header states one phase and its id another.
         WrongPhase = "WRONG_PHASE",
@@ -35,13 +35,13 @@ named! {
         TooManyEdges = "TOO_MANY_EDGES",
         /// An arrow of a diagram leads to an id that is not in the file.
         MissingNode = "MISSING_NODE",
-        /// A line of a diagram was understood only up to some point.
+        /// A line of a diagram was parsed only in part.
         UnreadMermaid = "UNREAD_MERMAID",
-        /// A number is left out between phases.
+        /// A number is missing between phases.
         PhaseGap = "PHASE_GAP",
-        /// The phase in the id is not that of the heading above, which counts.
+        /// The phase in the id differs from that of the heading above, which counts.
         PhaseMismatch = "PHASE_MISMATCH",
-        /// A phase heading has no task.
+        /// A phase heading has no tasks.
         EmptyPhase = "EMPTY_PHASE",
         /// A task has no title.
         EmptyTitle = "EMPTY_TITLE",
@@ -53,7 +53,7 @@ named! {
         UnreadDep = "UNREAD_DEP",
         /// A parallel field names a task that is not in the file.
         MissingParallel = "MISSING_PARALLEL",
-        /// Nobody knows what the mark in a tick box means; it counts as not done.
+        /// The mark in a tick box has no known meaning; it counts as not done.
         UnknownTick = "UNKNOWN_TICK",
         /// A code fence or comment is never closed, so the rest of the file is not read.
         UnclosedBlock = "UNCLOSED_BLOCK",
@@ -61,7 +61,7 @@ named! {
 }
 
 impl PlanFindingCode {
-    /// Whether the finding stops a run.
+    /// Returns the default severity; errors stop a run.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
@@ -90,20 +90,19 @@ impl PlanFindingCode {
     }
 }
 
-/// One thing that is wrong or doubtful.
+/// A problem or doubt found in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanFinding {
-    /// Which kind.
     pub code: PlanFindingCode,
-    /// Whether it stops a run.
+    /// Severity; it may be lower than the default of the code.
     pub severity: Severity,
-    /// The line to look at, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Further lines that belong to it: the first header of a duplicate, the tasks of a circle.
+    /// Further lines that belong to it: the first header of a duplicate, the tasks of a cycle.
     pub lines: Vec<usize>,
-    /// The ids it is about. In a path each task needs the next; a circle ends with the id it starts with.
+    /// The ids it is about. In a path each task depends on the next; a cycle ends with its first
+    /// id.
     pub path: Vec<TaskId>,
-    /// What it says to people.
     pub message: InPlan,
 }
 
@@ -130,7 +129,8 @@ impl PlanFinding {
         self
     }
 
-    /// The detail for `ERROR:CODE:detail`: the path (`T1.3->T1.4->T1.3`), or the message where there is none.
+    /// Returns the detail for `ERROR:CODE:detail`: the path (`T1.3->T1.4->T1.3`), or the message if
+    /// there is none.
     #[must_use]
     pub fn detail(&self) -> String {
         if self.path.is_empty() {
@@ -153,7 +153,7 @@ impl fmt::Display for PlanFinding {
     }
 }
 
-/// `T1.3->T1.4->T1.3`; a very long path loses its middle.
+/// Formats a path as `T1.3->T1.4->T1.3`; a very long one loses its middle.
 pub(super) fn path_text(path: &[TaskId]) -> String {
     let mut ids: Vec<&str> = path.iter().map(TaskId::as_str).collect();
     if ids.len() > PATH_IDS_MAX {

@@ -1,17 +1,18 @@
-//! What tasks need, and circles of needs.
+//! Dependencies of tasks, and cycles in them.
 
 use super::TasksFile;
 use super::id::TaskId;
 
 impl TasksFile {
-    /// The explicit dependencies (fields, then diagrams) of every task that has any, in file order, without repeats and
-    /// without ids that are not in the file.
+    /// Returns the explicit dependencies (fields, then diagrams) of every task that has any, in
+    /// file order, without repeats and without ids that are not in the file.
     pub fn dependencies(&self) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
         self.named(&self.needs)
     }
 
-    /// The same without those that hold nothing any more, which is why a plan with them can be run: dependencies of or on a done
-    /// task across phases, from an earlier one on a later one, and those of done tasks on a circle.
+    /// Returns the dependencies without those that no longer matter, so that the plan can be run.
+    /// Omitted are dependencies of or on a done task from an earlier phase on a later one, and
+    /// those of done tasks on a cycle.
     pub fn open_dependencies(&self) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
         let mut needs = self.needs.clone();
         for (task, needs) in self.tasks.iter().zip(&mut needs) {
@@ -42,8 +43,8 @@ impl TasksFile {
     }
 }
 
-/// The nodes on circles, and those between two circles: what is left without all that needs nothing, and without all that
-/// nothing needs, again and again.
+/// Marks the nodes on cycles, and those between two cycles, by repeatedly removing nodes without
+/// dependencies and nodes that nothing depends on.
 fn on_circles(needs: &[Vec<usize>]) -> Vec<bool> {
     let mut needed_by = vec![Vec::new(); needs.len()];
     for (node, needs) in needs.iter().enumerate() {
@@ -76,8 +77,9 @@ enum Visit {
     Finished,
 }
 
-/// Up to `max` circles in the graph; each starts at its first node, and each node needs the next. Depth first with a stack of its own:
-/// a chain of 100,000 tasks must not exhaust the thread's.
+/// Returns up to `max` cycles of the graph; each starts at its first node, and each node depends on
+/// the next. The depth-first search has a stack of its own, because a chain of 100,000 tasks must
+/// not exhaust the thread's.
 pub(super) fn cycles(needs: &[Vec<usize>], max: usize) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     let mut visits = vec![Visit::New; needs.len()];

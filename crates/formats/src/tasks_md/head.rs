@@ -1,28 +1,29 @@
-//! What the text of a heading, list item or line begins with: a box, a phase, an id, a title.
+//! Parses the beginning of a heading, list item or line: a box, a phase, an id, a title.
 
 use super::id::{Shape, dotted_numbers, is_token, last_number, leading_id, leading_number, shape};
 use super::refs::full_end;
 use super::status::{Mark, box_at_title, sign, tick_box};
 
-/// Decorations that are passed over before a name.
+/// Maximum number of decorations skipped before a name.
 const DECORATIONS_MAX: usize = 12;
 
-/// Most ids one header may list.
+/// Maximum number of ids listed in one header.
 const LISTED_MAX: usize = 64;
 
-/// Longest tag before an id, in bytes.
+/// Maximum length of a tag before an id.
 const TAG_BYTES_MAX: usize = 24;
 
-/// Longest size between an id and its colon, in bytes.
+/// Maximum length of a size between an id and its colon.
 const SIZE_BYTES_MAX: usize = 4;
 
-/// Marks of emphasis.
+/// Markdown emphasis markers.
 const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
 
-/// Tags of emphasis.
+/// HTML tags of emphasis.
 const TAGS: [&str; 7] = ["b", "strong", "i", "em", "code", "s", "del"];
 
-/// Words before the number of a phase. Those of the second kind count where the plan has none of the first.
+/// Words before the number of a phase. Those marked `Other` count only if the plan has none of the
+/// first kind.
 const PHASE_WORDS: [(&str, PhaseWord); 8] = [
     ("phase", PhaseWord::Phase),
     ("페이즈", PhaseWord::Phase),
@@ -37,14 +38,14 @@ const PHASE_WORDS: [(&str, PhaseWord); 8] = [
 /// Words before the number of a task.
 const TASK_WORDS: [&str; 3] = ["task", "태스크", "작업"];
 
-/// How a phase is named.
+/// The notation of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhaseWord {
-    /// `Phase 1`.
+    /// A word such as `Phase 1`.
     Phase,
-    /// `P1`, `M1`.
+    /// A letter such as `P1`, `M1`.
     Letter,
-    /// `Milestone 1`, `1단계`.
+    /// Another word: `Milestone 1`, `1단계`.
     Other,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct PhaseNumber {
     pub(super) half: u32,
 }
 
-/// The ids a header names.
+/// The ids in a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Names<'a> {
     One(&'a str),
@@ -72,32 +73,32 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What stands between id and title.
+/// The separator between id and title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
-    /// A colon, a dash, a full stop, or brackets around the id: nobody writes so by accident.
+    /// A colon, a dash, a full stop, or brackets around the id, which are never accidental.
     Clear,
-    /// Only space.
+    /// White space only.
     Space,
-    /// Nothing follows.
+    /// The text ends behind the id.
     End,
 }
 
-/// A name with its title.
+/// A task header: ids with their title.
 #[derive(Debug)]
 pub(super) struct Named<'a> {
     pub(super) names: Names<'a>,
     pub(super) shape: Shape,
     pub(super) separator: Separator,
     pub(super) stated: Option<PhaseNumber>,
-    /// The title as written, and its place.
+    /// The title as written, and its offset.
     pub(super) title: &'a str,
     pub(super) title_at: usize,
-    /// What stands behind a link that id and title are the text of.
+    /// The text behind a link whose text is id and title.
     pub(super) more: &'a str,
 }
 
-/// What a text is about.
+/// The meaning of a text.
 #[derive(Debug)]
 pub(super) enum What<'a> {
     Task(Named<'a>),
@@ -109,23 +110,23 @@ pub(super) enum What<'a> {
     Other,
 }
 
-/// What a text begins with.
+/// The parsed beginning of a text.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     /// The box, or the sign in its place.
     pub(super) mark: Option<Mark>,
-    /// Whether it is a box.
+    /// True if `mark` is a box.
     pub(super) boxed: bool,
-    /// What the box holds, when nobody knows what that means.
+    /// The content of the box, if it has no known meaning.
     pub(super) odd: Option<char>,
-    /// It begins with what is struck out.
+    /// True if it begins with struck-out text.
     pub(super) struck: bool,
     /// The text without box and decoration.
     pub(super) text: &'a str,
     pub(super) what: What<'a>,
 }
 
-/// Reads the beginning of a text that stands at `offset`.
+/// Parses the beginning of a text located at `offset`.
 pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
     let mut head = Head {
         mark: None,
@@ -147,7 +148,7 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         } else if head.boxed
             && let Some((_, _, after)) = tick_box(rest, at)
         {
-            // A second box beside the first says nothing.
+            // A second box beside the first is ignored.
             rest = after;
         } else if let Some((mark, after)) = sign(rest, at) {
             head.mark.get_or_insert(mark);
@@ -191,14 +192,15 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
     head
 }
 
-/// `~~T1.2~~ T1.3: Title`: the text behind the struck-out part, where it begins with an id.
+/// Returns the text behind a struck-out part, if it begins with an id: `~~T1.2~~ T1.3: Title`.
 fn behind_struck(text: &str) -> Option<&str> {
     let (_, after) = text.strip_prefix("~~")?.split_once("~~")?;
     let id = leading_id(after.trim_start_matches([' ', '*', '`', '[']));
     (shape(id) == Some(Shape::Strong)).then_some(after)
 }
 
-/// `[BE] T1.1`, `[P1][FE] T1.1`: the text behind tags before an id. What names a phase or a task in its brackets is no tag.
+/// Returns the text behind tags before an id: `[BE] T1.1`, `[P1][FE] T1.1`. Brackets that name a
+/// phase or a task are not tags.
 fn tags(text: &str) -> Option<&str> {
     let mut rest = text;
     while let (Some(close), inner) = opened(rest) {
@@ -213,13 +215,13 @@ fn tags(text: &str) -> Option<&str> {
     let (worded, bare) = task_word(rest.trim_start_matches(['*', '_', '`']));
     let id = leading_id(bare);
     let ends = !bare[id.len()..].starts_with(|c: char| c.is_alphanumeric());
-    // One letter in brackets is a tag also before an id that is sure only with its separator.
+    // One letter in brackets is a tag even before an id that is only certain with its separator.
     let letter = letter_tag(text).is_some() && bare[id.len()..].starts_with([':', '：']);
     let strong = shape(id) == Some(Shape::Strong) || (worded || letter) && shape(id).is_some();
     (rest.len() < text.len() && ends && strong).then_some(rest)
 }
 
-/// The one capital in the brackets that a text begins with.
+/// Returns the single capital in the brackets at the start of a text.
 pub(super) fn letter_tag(text: &str) -> Option<char> {
     let inner = text.trim_start().strip_prefix('[')?;
     let mut chars = inner.chars();
@@ -227,7 +229,7 @@ pub(super) fn letter_tag(text: &str) -> Option<char> {
     chars.as_str().starts_with(']').then_some(letter)
 }
 
-/// `<a id="t1"></a>`, a place for links to lead to, or a tag of emphasis: `<b>`.
+/// Skips an anchor such as `<a id="t1"></a>`, or a tag of emphasis such as `<b>`.
 fn anchor(text: &str) -> Option<&str> {
     if let Some(inside) = text.strip_prefix("<a ") {
         return inside.split_once("</a>").map(|(_, after)| after);
@@ -236,7 +238,7 @@ fn anchor(text: &str) -> Option<&str> {
         .find_map(|tag| text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>'))
 }
 
-/// `1️⃣`.
+/// Skips a keycap emoji such as `1️⃣`.
 fn keycap(text: &str) -> Option<&str> {
     let (_, length) = leading_number(text)?;
     let rest = &text[length..];
@@ -245,7 +247,8 @@ fn keycap(text: &str) -> Option<&str> {
         .strip_prefix('\u{20e3}')
 }
 
-/// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
+/// Skips the number of a section or list, `3. ` or `2) `, before a box, a phase or an id with
+/// letters.
 fn numbering(text: &str) -> Option<&str> {
     let (_, length) = leading_number(text)?;
     let section = length + dotted_numbers(&text[length..]);
@@ -287,7 +290,8 @@ fn what(text: &str, offset: usize, emphasis: bool, boxed: bool) -> What<'_> {
                 return What::Task(Named { stated, ..named });
             }
         }
-        // Behind a box it is a task whatever stands between: `[ ] Phase 1 - T1.1: a`, `[ ] P1: T1.2 b`.
+        // Behind a box it is a task despite a phase before it: `[ ] Phase 1 - T1.1: a`, `[ ] P1:
+        // T1.2 b`.
         let name =
             after.trim_start_matches(|c: char| c.is_whitespace() || ":：-–—|>/·".contains(c));
         let at = offset + (text.len() - name.len());
@@ -312,7 +316,7 @@ fn what(text: &str, offset: usize, emphasis: bool, boxed: bool) -> What<'_> {
     named(text, offset, emphasis, boxed).map_or(What::Other, What::Task)
 }
 
-/// The bracket a text begins with, as the one that closes it, and the text inside.
+/// Returns the closing bracket for the one at the start of a text, and the text inside.
 fn opened(text: &str) -> (Option<char>, &str) {
     for (open, close) in [('[', ']'), ('(', ')'), ('【', '】')] {
         if let Some(inner) = text.strip_prefix(open) {
@@ -322,7 +326,7 @@ fn opened(text: &str) -> (Option<char>, &str) {
     (None, text)
 }
 
-/// The phase a text begins with, and what follows its number.
+/// Parses the phase at the start of a text, and returns the text behind its number.
 fn phase_prefix(text: &str) -> Option<(PhaseWord, PhaseNumber, &str)> {
     let number = |rest: &'_ str| {
         let (whole, length) = leading_number(rest)?;
@@ -357,7 +361,8 @@ fn phase_prefix(text: &str) -> Option<(PhaseWord, PhaseNumber, &str)> {
     Some((PhaseWord::Other, number, after))
 }
 
-/// The title behind the number of a phase; `None` when the text is about several phases, or about something else.
+/// Returns the title behind the number of a phase; `None` if the text is about several phases, or
+/// about something else.
 fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     if after.starts_with(|c: char| c.is_alphanumeric() || c == '/' || c == '+') {
         return None;
@@ -388,7 +393,7 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     Some(title)
 }
 
-/// Id and title at the start of a text. Behind a box both may be the text of a link.
+/// Parses id and title at the start of a text. Behind a box both may be the text of a link.
 fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named<'_>> {
     let (bracket, inner) = opened(text);
     let (worded, name) = task_word(inner);
@@ -418,7 +423,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
             None => (after, more) = link(after).filter(|_| boxed && close == ']')?,
         }
     }
-    // Stars that were begun inside of the brackets.
+    // Stars that began inside the brackets.
     let emphasis = emphasis || bracket.is_some();
     let (names, after) = several(id, strip_closers(after, emphasis));
     let after = size_tag(after).unwrap_or(after);
@@ -428,7 +433,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     let title = if let Some(title) = next.strip_prefix(['：', '｜']) {
         title
     } else if let Some(title) = next.strip_prefix(':') {
-        // `10:30` and `S3://x` are no titles.
+        // `10:30` and `S3://x` have no titles.
         if found != Shape::Strong && !title.is_empty() && !title.starts_with([' ', '\t', '*']) {
             return None;
         }
@@ -467,7 +472,7 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     })
 }
 
-/// The text behind the size between an id and its colon: ` (M): Title`, ` (3pt): Title`.
+/// Returns the text behind the size between an id and its colon: ` (M): Title`, ` (3pt): Title`.
 fn size_tag(text: &str) -> Option<&str> {
     let (size, rest) = text.trim_start().strip_prefix('(')?.split_once(')')?;
     let counted = size.starts_with(|c: char| c.is_ascii_digit());
@@ -477,14 +482,14 @@ fn size_tag(text: &str) -> Option<&str> {
     (short && rest.starts_with([':', '：'])).then_some(rest)
 }
 
-/// The rest of the text of a link, and what follows its target.
+/// Returns the rest of a link's text, and the text behind its target.
 fn link(text: &str) -> Option<(&str, &str)> {
     let (inside, target) = text.split_once("](")?;
     let (_, more) = target.split_once(')')?;
     Some((inside, more))
 }
 
-/// `M1.2: a` as a task of milestone 1, for plans that number their tasks so.
+/// Parses `M1.2: a` as a task of milestone 1, for plans with such numbers.
 pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
     let id = leading_id(text);
     let (_, number, after) = phase_prefix(text).filter(|(word, ..)| *word == PhaseWord::Letter)?;
@@ -510,7 +515,8 @@ pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
     })
 }
 
-/// The id in brackets that a heading with a box ends with, where it begins with none: `### [ ] Title (T1.1)`.
+/// Parses the id in brackets at the end of a heading with a box and no id at its start: `### [ ]
+/// Title (T1.1)`.
 pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
     let inner = text.strip_suffix([')', ']'])?;
     let open = inner.rfind(['(', '['])?;
@@ -527,7 +533,7 @@ pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
     })
 }
 
-/// `Task 1.1`, `작업 3`: the rest behind the word.
+/// Returns the text behind a task word, as in `Task 1.1` and `작업 3`.
 fn task_word(text: &str) -> (bool, &str) {
     for word in TASK_WORDS {
         if let Some(head) = text.get(..word.len())
@@ -553,7 +559,7 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
         .trim_start_matches(['*', '_', '`'])
 }
 
-/// Further ids behind the first: a range, or a list.
+/// Parses further ids behind the first: a range, or a list.
 fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
     if let Some((end, rest)) = range_end(after, first) {
         let full = full_end(first, end);
@@ -583,7 +589,8 @@ fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
     }
 }
 
-/// The other end of a range that goes on behind its first id, and what follows: `~T1.6`, ` ~ P2-S1-T7`, `-T5`, `~6`.
+/// Parses the end of a range behind its first id: `~T1.6`, ` ~ P2-S1-T7`, `-T5`, `~6`. Returns the
+/// rest too.
 pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a str)> {
     let next = after.trim_start();
     let spaced = next.len() < after.len();
@@ -596,7 +603,7 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
     let end = leading_id(rest);
     let after = &rest[end.len()..];
     let whole = shape(end) == Some(Shape::Strong);
-    // A bare number ends a range only behind a sign that is for nothing else.
+    // A bare number ends a range only behind a sign with no other meaning.
     let dots = |id: &str| id.bytes().filter(|byte| *byte == b'.').count();
     let like_first =
         shape(first) == Some(Shape::Number) && dots(first) > 0 && dots(first) == dots(end);
@@ -611,7 +618,8 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
     Some((end, after.trim_start_matches(['*', '`', ']'])))
 }
 
-/// A title without outer space, closing `#`s, and what is left of emphasis that was begun before the id.
+/// Trims a title: removes white space, closing `#`s, and the end of emphasis that began before the
+/// id.
 fn clean(title: &str, emphasis: bool) -> &str {
     let mut title = title.trim();
     let unhashed = title.trim_end_matches('#');
@@ -635,7 +643,7 @@ fn clean(title: &str, emphasis: bool) -> &str {
     title.trim()
 }
 
-/// Where a part of a text begins in it.
+/// Returns the offset of a part of a text in it.
 pub(super) fn place_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }

@@ -1,34 +1,34 @@
-//! Task ids: which words may name a task, and what an id says about its phase.
+//! Task ids: words that may name a task, and the phase that an id implies.
 
 use std::borrow::Borrow;
 use std::fmt;
 
 use serde::Serialize;
 
-/// Longest task id that is accepted, in bytes.
+/// Maximum length of a task id.
 pub const ID_BYTES_MAX: usize = 64;
 
-/// Digits that still fit the number of a phase (`u32`) without a check for overflow.
+/// Maximum digits of a number; any such number fits a `u32`.
 const PHASE_DIGITS_MAX: usize = 9;
 
-/// The name of a task: one word, safe inside every line of the wire protocol.
+/// The id of a task: one word, safe inside every line of the wire protocol.
 ///
-/// Letters and digits of any script, `_`, `-` and `.`; it starts with a letter or digit, ends with one (or `_`), has no
-/// two dots in a row and at most [`ID_BYTES_MAX`] bytes.
+/// It has letters and digits of any script, `_`, `-` and `.`; it starts with a letter or digit,
+/// ends with one (or `_`), has no two dots in a row and at most [`ID_BYTES_MAX`] bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct TaskId(Box<str>);
 
-/// The text is not a task id.
+/// The error for a text that is not a task id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a task id")]
 pub struct BadTaskId {
-    /// What was given.
+    /// The text, cut to [`ID_BYTES_MAX`] characters.
     pub text: String,
 }
 
 impl BadTaskId {
-    /// The stable name of this error.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         "bad_task_id"
@@ -36,10 +36,11 @@ impl BadTaskId {
 }
 
 impl TaskId {
-    /// Accepts `text` if it may name a task.
+    /// Creates an id if `text` may name a task.
     ///
     /// # Errors
-    /// [`BadTaskId`] when it is empty, too long, or holds a character that an id may not have.
+    /// Fails with [`BadTaskId`] if it is empty, too long, or has a character that an id may not
+    /// have.
     pub fn new(text: &str) -> Result<Self, BadTaskId> {
         if is_token(text) {
             Ok(Self(text.into()))
@@ -50,13 +51,13 @@ impl TaskId {
         }
     }
 
-    /// The id as it is written in the file.
+    /// Returns the id as written in the file.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The first number in the id: its phase, where no heading tells it.
+    /// Returns the first number in the id, which is its phase if no heading gives one.
     #[must_use]
     pub fn first_number(&self) -> Option<u32> {
         let digits = self.0.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -96,7 +97,8 @@ impl From<TaskId> for String {
     }
 }
 
-/// The phase that an id tells by itself: `T1.3`, `P1-R2-T3`, `M0-T1`. A number alone (`T005`) counts tasks, not phases.
+/// Returns the phase that an id itself states: `T1.3`, `P1-R2-T3`, `M0-T1`. A number alone (`T005`)
+/// counts tasks, not phases.
 pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
     if shape(text) != Some(Shape::Strong) {
         return None;
@@ -112,40 +114,40 @@ pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
     told.then_some(number)
 }
 
-/// The id that a text begins with and then goes on: `T1.1: title`.
+/// Returns the id at the start of a longer text: `T1.1: title`.
 pub(crate) fn id_at_start(text: &str) -> Option<&str> {
     let id = leading_id(text);
     let ends = !text[id.len()..].starts_with(|c: char| c.is_alphanumeric());
     (ends && shape(id) == Some(Shape::Strong)).then_some(id)
 }
 
-/// How surely a word names a task.
+/// The certainty with which a word names a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shape {
     /// Numbers alone, `1.1`: an id only behind a box or the word "Task".
     Number,
-    /// Letters and digits (`F12`, `AUTH-12`, `task-01`): an id where the place says so.
+    /// Letters and digits (`F12`, `AUTH-12`, `task-01`): an id if its position says so.
     Loose,
-    /// `T1.3`, `P1-R2-T3`, `P5-Integration-T1`, `A0-1`: an id wherever it stands.
+    /// An id in any position: `T1.3`, `P1-R2-T3`, `P5-Integration-T1`, `A0-1`.
     Strong,
 }
 
-/// A character that may stand inside an id.
+/// True for characters that may stand inside an id.
 pub(super) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// The longest run of id characters at the start of `text`.
+/// Returns the longest run of id characters at the start of `text`.
 pub(super) fn leading_word(text: &str) -> &str {
     let end = text.find(|c| !is_word_char(c)).unwrap_or(text.len());
     &text[..end]
 }
 
-/// The run of Latin id characters at the start of `text`, without what only ends it; empty when a letter of the same word
-/// follows that no id has.
+/// Returns the run of ASCII id characters at the start of `text`, without trailing separators;
+/// empty if it has no such start.
 pub(super) fn leading_id(text: &str) -> &str {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    // Longer runs are no ids, and must not be walked again from each of their parts.
+    // Longer runs are no ids, and must not be scanned again from each of their parts.
     let near = text.bytes().take(2 * ID_BYTES_MAX);
     let length = near.take_while(inside).count();
     let word = &text[..length];
@@ -154,7 +156,7 @@ pub(super) fn leading_id(text: &str) -> &str {
     word.trim_end_matches(['.', '-', '_'])
 }
 
-/// Whether `text` as a whole may name a task.
+/// True if `text` as a whole may name a task.
 pub(super) fn is_token(text: &str) -> bool {
     text.len() <= ID_BYTES_MAX
         && text.starts_with(char::is_alphanumeric)
@@ -163,7 +165,8 @@ pub(super) fn is_token(text: &str) -> bool {
         && !text.contains("..")
 }
 
-/// How surely `text` as a whole names a task; `None` for words that name none. `P0` and `M1.5` are phases.
+/// Returns the certainty with which `text` as a whole names a task; `None` for other words. `P0`
+/// and `M1.5` are phases.
 pub(super) fn shape(text: &str) -> Option<Shape> {
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     if !digits || !text.is_ascii() || !is_token(text) {
@@ -208,8 +211,8 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     }
 }
 
-/// `T3`, `S2-V`, `Integration-T1`, `E2E`, `1`: each segment begins with a capital or a digit. The last has a digit or is one
-/// letter; below a phase it may be a word.
+/// True for segments such as `T3`, `S2-V`, `Integration-T1`, `E2E` and `1`. Each begins with a
+/// capital or a digit. The last has a digit or is one letter; below a phase it may be a word.
 fn strong_segments(text: &str, word_at_end: bool) -> bool {
     let begins = |it: &str| it.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
     let last = text.rsplit('-').next().unwrap_or_default();
@@ -221,21 +224,23 @@ fn one_letter(text: &str) -> bool {
     text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Whether `longer` continues the id `shorter` by this character.
+/// True if `longer` continues the id `shorter` with this character.
 pub(super) fn continues(longer: &str, shorter: &str, by: char) -> bool {
     longer
         .strip_prefix(shorter)
         .is_some_and(|rest| rest.starts_with(by))
 }
 
-/// Id up to its last number, that number, and how many digits it has.
+/// Splits off the last number of an id; returns the part before it, the number, and its digit
+/// count.
 pub(super) fn last_number(id: &str) -> Option<(&str, u32, usize)> {
     let digits = id.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (stem, number) = id.split_at(id.len() - digits);
     leading_number(number).map(|(number, length)| (stem, number, length))
 }
 
-/// The decimal number at the start of `text`, and its length; none if it is absurdly long.
+/// Parses the decimal number at the start of `text`, and returns its length too; `None` if it has
+/// more than nine digits.
 pub(super) fn leading_number(text: &str) -> Option<(u32, usize)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     if length == 0 || length > PHASE_DIGITS_MAX {
@@ -244,7 +249,7 @@ pub(super) fn leading_number(text: &str) -> Option<(u32, usize)> {
     Some((text[..length].parse().ok()?, length))
 }
 
-/// Length of the `.1.2` that `text` starts with.
+/// Returns the length of the `.1.2` at the start of `text`.
 pub(super) fn dotted_numbers(text: &str) -> usize {
     let mut taken = 0;
     while let Some(rest) = text[taken..].strip_prefix('.') {

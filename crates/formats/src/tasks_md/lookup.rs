@@ -1,4 +1,4 @@
-//! Which tasks fields and diagrams name, and what is wrong with the names.
+//! Resolves the names in fields and diagrams to tasks, and reports invalid names.
 
 use super::fields::Field;
 use super::finding::{PlanFinding, PlanFindingCode};
@@ -10,7 +10,7 @@ use super::{EDGES_MAX, Edge};
 use bowline_words::message::InPlan;
 use std::collections::HashMap;
 
-/// Names of a plan being looked up, and what came of it.
+/// Resolver of the names in a plan, with its results so far.
 pub(super) struct Lookup<'t> {
     pub(super) names: Names<'t>,
     pub(super) needs: Vec<Vec<usize>>,
@@ -18,7 +18,7 @@ pub(super) struct Lookup<'t> {
     pub(super) beside: Vec<Vec<TaskId>>,
     pub(super) findings: Vec<PlanFinding>,
     told_too_many: bool,
-    /// The tasks by their titles, where there is only one of each; made when somebody asks.
+    /// Tasks by title, `None` for repeated titles; built on first use.
     titles: Option<HashMap<String, Option<usize>>>,
 }
 
@@ -35,7 +35,7 @@ impl<'t> Lookup<'t> {
         }
     }
 
-    /// The tasks a field names, for all whose field it is.
+    /// Resolves the tasks in a field, for all of its owners.
     pub(super) fn field(&mut self, pending: &PendingField<'_>, owners: &[usize]) {
         let value = without_comment(pending.value);
         let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
@@ -43,14 +43,15 @@ impl<'t> Lookup<'t> {
         let id = self.names.task(first).id.clone();
         let drawn = refs.len() > 1 && value.contains(['→', '>']);
         for one in refs {
-            // `T1.1 완료 후 T1.2와 병렬`: the second is beside it.
+            // `T1.1 완료 후 T1.2와 병렬`: the second runs in parallel.
             let field = match one {
                 Ref::One(name) if beside(value, name) => Field::Beside,
                 _ => pending.field,
             };
             let pending = &PendingField { field, ..*pending };
             for &task in owners {
-                // `T1.1 → T1.2` at T1.2 draws the way to itself; alone it would be a circle.
+                // `T1.1 → T1.2` at T1.2 describes the path to itself; without the arrow it would be
+                // a cycle.
                 let own =
                     matches!(one, Ref::One(name) if name == self.names.task(task).id.as_str());
                 if own && drawn {
@@ -82,7 +83,7 @@ impl<'t> Lookup<'t> {
         }
     }
 
-    /// The one task that has this title, for those who name tasks by what they are.
+    /// Returns the only task with this title, for plans that name dependencies by title.
     fn titled(&mut self, text: &str) -> Option<usize> {
         let titles = self.titles.get_or_insert_with(|| {
             let mut titles = HashMap::new();
@@ -201,7 +202,7 @@ impl<'t> Lookup<'t> {
         self.findings.push(finding);
     }
 
-    /// The arrows of the diagrams.
+    /// Resolves the arrows of the diagrams.
     pub(super) fn links(&mut self, links: Vec<Link<'_>>) -> Vec<Edge> {
         let mut edges = Vec::new();
         for link in links {
@@ -249,7 +250,7 @@ impl<'t> Lookup<'t> {
         edges
     }
 
-    /// The tasks a node stands for: by the id its label starts with, else by its own name.
+    /// Returns the tasks of a node: by the id at the start of its label, otherwise by its own name.
     fn node(&self, node: Node<'_>) -> End {
         let label = node.label.map_or("", leading_id);
         let exact = self.names.is_id(node.id);
@@ -265,7 +266,7 @@ impl<'t> Lookup<'t> {
                 return End::Tasks(tasks);
             }
         }
-        // `A[Login<br/>T1.1]`: the one id that a label holds.
+        // `A[Login<br/>T1.1]`: the only id in a label.
         if let Some(text) = node.label {
             // Many arrows may lead to one label.
             let end = text.char_indices().nth(LABEL_CHARS_MAX);
@@ -278,7 +279,7 @@ impl<'t> Lookup<'t> {
                 return End::Tasks(tasks);
             }
         }
-        // With a label of its own a node's name is free.
+        // If the label has an id, the name of the node is arbitrary.
         let named = shape(label).is_some();
         if let Some(task) = self.names.folded(node.id).filter(|_| !named) {
             return End::Tasks(vec![task]);
@@ -298,19 +299,19 @@ impl<'t> Lookup<'t> {
     }
 }
 
-/// A text by its letters and digits alone.
+/// Returns the letters and digits of a text in lower case.
 fn letters(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// What stands before a name that runs beside.
+/// English phrase before a task that runs in parallel.
 const BESIDE: &str = "parallel with";
 
-/// How much of a label is looked through for an id, in characters.
+/// Maximum characters of a label searched for an id.
 const LABEL_CHARS_MAX: usize = 200;
 
-/// Whether the words around a name in a value say that it runs beside.
+/// True if the words around a name in a value say that it runs in parallel.
 fn beside(value: &str, name: &str) -> bool {
     let start = super::head::place_in(value, name);
     let (before, after) = (&value[..start], &value[start + name.len()..]);
@@ -328,7 +329,7 @@ fn beside(value: &str, name: &str) -> bool {
     korean || english
 }
 
-/// What an end of an arrow is.
+/// The resolved end of an arrow.
 enum End {
     Tasks(Vec<usize>),
     Missing(TaskId),

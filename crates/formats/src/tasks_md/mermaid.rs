@@ -1,10 +1,10 @@
-//! The edges of a Mermaid flowchart. Only what can order tasks is read; looks, classes and labels are skipped.
+//! Parses the edges of Mermaid flowcharts. Styles, classes and link labels are skipped.
 
 use std::collections::HashMap;
 
 use super::id::is_word_char;
 
-/// First words of statements that hold no link.
+/// First words of statements without links.
 const OTHER_STATEMENTS: [&str; 10] = [
     "subgraph",
     "end",
@@ -18,14 +18,14 @@ const OTHER_STATEMENTS: [&str; 10] = [
     "accDescr",
 ];
 
-/// A node as it is written in a link, with the label that the block gives it somewhere.
+/// A node of a link, with the label that the block defines for it anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node<'a> {
     pub(super) id: &'a str,
     pub(super) label: Option<&'a str>,
 }
 
-/// `before --> after`.
+/// A link `before --> after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link<'a> {
     pub(super) before: Node<'a>,
@@ -33,17 +33,18 @@ pub(super) struct Link<'a> {
     pub(super) line: usize,
 }
 
-/// What a block says.
+/// The parsed content of a block.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chart<'a> {
     pub(super) links: Vec<Link<'a>>,
-    /// Lines that were given up half-way.
+    /// Lines that were parsed only in part.
     pub(super) unread: Vec<usize>,
-    /// The line whose links would exceed the limit; reading stopped there.
+    /// The line whose links would exceed the limit; parsing stopped there.
     pub(super) over_limit: Option<usize>,
 }
 
-/// Reads the lines of one block (number and text), at most `links_max` links. A block that is not a flowchart is empty.
+/// Parses the lines of one block (number and text), with at most `links_max` links. A block that is
+/// not a flowchart gives an empty chart.
 pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a> {
     let mut chart = Chart::default();
     let mut labels: HashMap<&'a str, &'a str> = HashMap::new();
@@ -61,7 +62,8 @@ pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a
         if first {
             first = false;
             let word = line.split([' ', '\t', ';']).next().unwrap_or_default();
-            // Fragments without a header line are read too; other kinds of diagrams start with their own word.
+            // Fragments without a header line are parsed too; other diagrams start with their own
+            // keyword.
             let fragment = line.contains("->") || line.contains("=>") || line.contains('[');
             if !matches!(word, "graph" | "flowchart") && !fragment {
                 return chart;
@@ -72,7 +74,8 @@ pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a
             match cursor.statement(number, &mut labels, &mut chart, links_max) {
                 Ok(()) => {}
                 Err(Stop::Unread) => {
-                    // Not only to the next `;`: a line of broken statements must not be searched once for each.
+                    // Skips the whole line, not only to the next `;`: a line of invalid statements
+                    // must not be searched once for each.
                     chart.unread.push(number);
                     continue 'lines;
                 }
@@ -131,7 +134,7 @@ impl<'a> Cursor<'a> {
         self.at += self.rest().find(';').map_or(self.rest().len(), |at| at + 1);
     }
 
-    /// Reads `nodes (link nodes)* ;`.
+    /// Parses `nodes (link nodes)* ;`.
     fn statement(
         &mut self,
         line: usize,
@@ -187,7 +190,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads `A & B[label] & C:::class`.
+    /// Parses `A & B[label] & C:::class`.
     fn nodes(&mut self, labels: &mut HashMap<&'a str, &'a str>) -> Result<Vec<&'a str>, Stop> {
         let mut nodes = Vec::new();
         loop {
@@ -210,7 +213,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The characters of an id up to the first that can only belong to a link.
+    /// Parses an id, up to the first character that can only belong to a link.
     fn node_id(&mut self) -> Option<&'a str> {
         let text = self.rest();
         let mut chars = text.char_indices().peekable();
@@ -230,7 +233,7 @@ impl<'a> Cursor<'a> {
         (end > 0).then(|| &text[..end])
     }
 
-    /// The text in the brackets after an id, or in its `@{ label: "…" }`.
+    /// Parses the text in the brackets after an id, or in its `@{ label: "…" }`.
     fn label(&mut self) -> Result<Option<&'a str>, Stop> {
         if self.rest().starts_with("@{") {
             self.at += 1;
@@ -248,7 +251,7 @@ impl<'a> Cursor<'a> {
         Ok(Some(label))
     }
 
-    /// Moves past the bracket that closes the one here; brackets inside quotes do not count.
+    /// Skips to the bracket that closes the one here; brackets inside quotes do not count.
     fn skip_brackets(&mut self) -> Option<()> {
         let (mut depth, mut quoted) = (0usize, false);
         for (at, c) in self.rest().char_indices() {
@@ -269,7 +272,8 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Reads one link and says whether it has a direction: `-->`, `==>`, `-.->`, `-- text -->`, `-->|text|`.
+    /// Parses one link and returns true if it has a direction: `-->`, `==>`, `-.->`, `-- text -->`,
+    /// `-->|text|`.
     fn link(&mut self) -> Option<bool> {
         let both_ways = self.take('<');
         let line = self.line_run();
@@ -277,7 +281,8 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let mut head = self.head();
-        // `---`, `===`, `-.-` and `~~~` are whole links without a head; the shorter ones open a text.
+        // `---`, `===`, `-.-` and `~~~` are whole links without a head; the shorter ones open a
+        // text.
         if !head && line.len() < 3 {
             let close = match line {
                 "--" => "--",
@@ -306,7 +311,7 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// The head of an arrow: `>`, `>>`, or a round or crossed end before a space.
+    /// Parses the head of an arrow: `>`, `>>`, or a round or crossed end before a space.
     fn head(&mut self) -> bool {
         if self.take('>') {
             self.take('>');

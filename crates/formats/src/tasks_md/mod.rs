@@ -1,8 +1,9 @@
-//! `TASKS.md`: the list of tasks that an orchestration runs, and the one-line protocol it speaks.
+//! `TASKS.md`: the list of tasks that an orchestration runs, and its one-line protocol.
 //!
-//! [`parse`] reads a file and never fails: what is wrong comes back as findings beside whatever could be read.
-//! [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`] holds the lines that resolver, executor and main agent exchange.
-//! The forms are described for users in `docs/formats/tasks-md.md`.
+//! [`parse`] reads a file and never fails: problems are returned as findings beside everything that
+//! could be read. [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`] holds
+//! the lines that resolver, executor and main agent exchange. The format is described for users in
+//! `docs/formats/tasks-md.md`.
 
 mod asides;
 mod blocks;
@@ -36,126 +37,121 @@ pub use slug::{SLUG_BYTES_MAX, slug};
 pub use status::{Mark, Progress};
 pub use tick::{TickError, set_tick, set_ticks};
 
-/// A plan of this many bytes or more is not read.
+/// Size at which a plan is too large to be read.
 pub const PLAN_BYTES_MAX: usize = 10_000_000;
 
-/// Most dependencies that are read from one plan.
+/// Maximum number of dependencies read from one plan.
 pub const EDGES_MAX: usize = 1_000_000;
 
-/// What a file says.
+/// A parsed plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TasksFile {
     /// The first `# ` heading, without a leading `TASKS:`.
     pub project: Option<String>,
-    /// The phase headings, in file order, one per number.
+    /// Phase headings in file order, one per number.
     pub phases: Vec<PhaseHeading>,
-    /// The tasks, in file order, ids unique.
+    /// Tasks in file order; their ids are unique.
     pub tasks: Vec<Task>,
-    /// The headings that name several tasks, in file order.
+    /// Headings that name several tasks, in file order.
     pub groups: Vec<Group>,
-    /// The edges of the Mermaid diagrams between tasks of this file, in file order.
+    /// Edges of the Mermaid diagrams between tasks of this file, in file order.
     pub edges: Vec<Edge>,
-    /// What is wrong or doubtful, by line.
+    /// Problems and doubts, by line.
     pub findings: Vec<PlanFinding>,
     /// Position in `tasks` by id.
     index: HashMap<TaskId, usize>,
-    /// For each task the positions of those it needs: fields first, then diagrams; only tasks of this file, no repeats.
+    /// For each task the positions of its dependencies: fields first, then diagrams; only tasks of
+    /// this file, no repeats.
     needs: Vec<Vec<usize>>,
 }
 
-/// `## Phase 1: User auth`.
+/// A heading such as `## Phase 1: User auth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseHeading {
-    /// The number of the phase.
     pub number: u32,
-    /// The title, possibly empty.
+    /// May be empty.
     pub title: String,
-    /// The part of the title that may stand in a branch name, possibly empty.
+    /// The part of the title for use in a branch name; may be empty.
     pub slug: String,
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Where the plan wants it worked on.
+    /// Folder of the worktree that the plan asks for.
     pub worktree: Option<String>,
-    /// The half phases in it (`Phase 1.5`), in file order.
+    /// Half phases in it (`Phase 1.5`), in file order.
     pub sections: Vec<Section>,
 }
 
-/// `## Phase 1.5: Contracts`, an ordered section of phase 1.
+/// A heading such as `## Phase 1.5: Contracts`, an ordered section of phase 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The number behind the full stop.
+    /// Number behind the full stop.
     pub number: u32,
-    /// The title, possibly empty.
+    /// May be empty.
     pub title: String,
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
-/// `### P1-R1: Users` above `#### [ ] P1-R1-T1`: a name for several tasks.
+/// A heading such as `### P1-R1: Users` above `#### [ ] P1-R1-T1`: a name for several tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The id.
     pub id: TaskId,
     /// Its tasks, in file order.
     pub tasks: Vec<TaskId>,
-    /// The line of the heading, counted from 1.
+    /// Line number of the heading, from 1.
     pub line: usize,
 }
 
 /// One task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its id, unique in the file.
+    /// Unique in the file.
     pub id: TaskId,
-    /// Its phase: what the header says, else the heading above, else the first number of the id.
+    /// Phase stated in the header, else by the heading above, else the first number of the id.
     pub phase: u32,
-    /// The section of its phase: 5 below `Phase 1.5`, 0 outside of half phases.
+    /// Section of its phase: 5 below `Phase 1.5`, 0 outside half phases.
     pub section: u32,
-    /// Its title, possibly empty.
+    /// May be empty.
     pub title: String,
-    /// Whether the plan calls it done.
+    /// True if the plan marks it as done.
     pub done: bool,
-    /// How far the plan says it is.
     pub progress: Progress,
-    /// Who does it.
     pub assignee: Option<String>,
-    /// Where it is worked on: its own field, else that of its phase.
+    /// Folder to work in: its own field, else that of its phase.
     pub worktree: Option<String>,
-    /// The files and folders it says that it changes.
+    /// Files and folders that the plan says it changes.
     pub touches: Vec<String>,
-    /// The tasks its dependency fields name (also those that are not in the file), without repeats.
+    /// Tasks named in its dependency fields, without repeats; some may not be in the file.
     pub dependencies: Vec<TaskId>,
-    /// The tasks its parallel fields name and the file has.
+    /// Tasks of the file named in its parallel fields.
     pub parallel_with: Vec<TaskId>,
-    /// The line of the header, counted from 1.
+    /// Line number of the header, from 1.
     pub line: usize,
-    /// Every place that says how far it is.
+    /// Every mark that states its progress.
     pub marks: Vec<Mark>,
     /// Byte range of the text that belongs to the task, after its header line.
     pub body: Range<usize>,
-    /// Where a sign behind its title would stand.
+    /// Offset at which a sign behind its title would be inserted.
     title_end: Option<usize>,
 }
 
-/// An arrow of a diagram: `after` needs `before`.
+/// An arrow of a diagram: `after` depends on `before`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The task that comes first.
     pub before: TaskId,
-    /// The task that needs it.
     pub after: TaskId,
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
 impl TasksFile {
-    /// The task of this id.
+    /// Returns the task with this id.
     #[must_use]
     pub fn task(&self, id: &str) -> Option<&Task> {
         self.index.get(id).map(|at| &self.tasks[*at])
     }
 
-    /// The first finding that forbids to run the tasks.
+    /// Returns the first finding that prevents running the tasks.
     #[must_use]
     pub fn blocking(&self) -> Option<&PlanFinding> {
         self.findings
@@ -163,7 +159,7 @@ impl TasksFile {
             .find(|finding| finding.severity == crate::finding::Severity::Error)
     }
 
-    /// The numbers of the phases that have tasks, ascending.
+    /// Returns the numbers of the phases that have tasks, ascending.
     #[must_use]
     pub fn phase_numbers(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self.tasks.iter().map(|task| task.phase).collect();
@@ -172,7 +168,8 @@ impl TasksFile {
         numbers
     }
 
-    /// The name of a phase in branches and folders: `phase-1-user-auth`, `phase-2` where the title has no Latin letters.
+    /// Returns the name of a phase in branches and folders: `phase-1-user-auth`, or `phase-2` if
+    /// the title has no Latin letters.
     #[must_use]
     pub fn phase_slug(&self, number: u32) -> String {
         let heading = self.phases.iter().find(|phase| phase.number == number);

@@ -1,5 +1,5 @@
-//! From text to [`TasksFile`]: the parts of the document, what they name, their fields; then names are looked up and the
-//! whole is checked.
+//! Parses text to a [`TasksFile`]: splits the document, finds headers and fields, resolves names,
+//! and checks the whole.
 
 use bowline_words::message::InPlan;
 use std::collections::{HashMap, HashSet};
@@ -19,10 +19,10 @@ use super::{EDGES_MAX, PLAN_BYTES_MAX, TasksFile, check};
 /// The level of a line that is a header: below all headings.
 const LINE_LEVEL: u8 = 7;
 
-/// Longest part of a line that a message repeats, in characters.
+/// Maximum characters of a line quoted in a message.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// Reads a plan. Never fails; a file without tasks has the finding [`PlanFindingCode::ParseFail`].
+/// Parses a plan. Never fails; a file without tasks has the finding [`PlanFindingCode::ParseFail`].
 #[must_use]
 pub fn parse(text: &str) -> TasksFile {
     if text.len() >= PLAN_BYTES_MAX {
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> TasksFile {
     reader.finish(&survey)
 }
 
-/// What is said of a file that is not read at all.
+/// Builds the result for a file that is too large to be read.
 fn too_large(text: &str) -> TasksFile {
     let before = &text.as_bytes()[..PLAN_BYTES_MAX - 1];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -57,7 +57,7 @@ fn too_large(text: &str) -> TasksFile {
     }
 }
 
-/// A field whose ids are looked up once all tasks are known.
+/// A field whose ids are resolved once all tasks are known.
 pub(super) struct PendingField<'a> {
     pub(super) owner: Owner,
     pub(super) field: Field,
@@ -65,20 +65,20 @@ pub(super) struct PendingField<'a> {
     pub(super) line: usize,
 }
 
-/// A heading or item that what follows belongs to.
+/// A heading or item that contains the following lines.
 struct Open {
-    /// The level of a heading; items go by their column.
+    /// Level of a heading; `None` for items, which end by their column.
     level: Option<u8>,
     column: usize,
     owner: Owner,
-    /// The line, where it names the owner.
+    /// Line number, if it names the owner.
     header: Option<usize>,
-    /// Where the text behind its line begins.
+    /// Offset of the text behind its line.
     body: usize,
 }
 
 impl Open {
-    /// Whether a heading of this level, or a line in this column, is no part of it.
+    /// True if a heading of this level, or a line in this column, ends it.
     fn ends_at(&self, heading: Option<u8>, column: usize) -> bool {
         match (self.level, heading) {
             (Some(own), Some(level)) => level <= own,
@@ -98,9 +98,9 @@ fn owner(open: &[Open]) -> Owner {
 struct OpenField {
     field: Field,
     owner: Owner,
-    /// How far its values are indented at least.
+    /// Minimum column of its values.
     column: usize,
-    /// Whether nothing has followed yet.
+    /// True until a value has followed.
     fresh: bool,
 }
 
@@ -146,7 +146,8 @@ impl<'a> Reader<'a> {
             let named = named.and_then(|at| self.built.owners[at]);
             let heading = match row.kind {
                 Kind::Heading(level) => Some(level),
-                // A line that is a header of its own goes on until the next one, however that is indented.
+                // A line that is a header of its own continues until the next one, whatever its
+                // indentation.
                 Kind::Line if named.is_some() => Some(LINE_LEVEL),
                 Kind::Item | Kind::Line | Kind::Indented | Kind::Meta => None,
             };
@@ -189,7 +190,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Gives a task the text behind its header; where it has several, that of the one that counts, or of a longer one.
+    /// Assigns a task the text behind its header. If it has several headers, the main one takes
+    /// precedence unless its text is empty.
     fn close(&mut self, part: Option<Open>, end: usize) {
         if let Some(Open {
             owner: Owner::Task(task),
@@ -214,7 +216,8 @@ impl<'a> Reader<'a> {
         if text.starts_with("~~") && text.ends_with("~~") {
             return;
         }
-        // Of what stands in code only the order and who does it are about the task, and may be about something else.
+        // In code only dependencies, parallel tasks and the assignee count as fields, and may mean
+        // something else.
         let code = row.kind == Kind::Meta;
         let mut named = false;
         let mut open_field = None;
@@ -226,7 +229,7 @@ impl<'a> Reader<'a> {
                 _ if code => return,
                 _ => field,
             };
-            // A comma at the end goes on below.
+            // A trailing comma continues on the next line.
             let goes_on = value.is_empty() || text.ends_with([',', '，', '、']);
             open_field = goes_on.then(|| OpenField {
                 field,
@@ -295,7 +298,8 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// A table: rows that name tasks bring their fields; one of names and values in the body of a task is its fields.
+    /// Reads a table of names and values in the body of a task as its fields. Rows that name tasks
+    /// were read before.
     fn table(&mut self, rows: &[Vec<Row<'a>>], owner: Owner) {
         // With names above and values below there is one row of them.
         if let [names, values] = rows
@@ -387,7 +391,7 @@ impl<'a> Reader<'a> {
         for (field, meant) in self.pending.iter().zip(&meant) {
             match (field.field, field.owner) {
                 (Field::Needs, _) => lookup.field(field, meant),
-                // Of a group only its order counts for each of its tasks.
+                // Of a group's fields only its dependencies apply to each of its tasks.
                 (_, Owner::Group(_)) => {}
                 (Field::Conditions | Field::Beside, _) => lookup.field(field, meant),
                 (Field::Assignee, _) => {
@@ -463,7 +467,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The worktrees that every task of a phase names, by phase.
+/// Returns the worktrees that all tasks of a phase share, by phase.
 fn common_worktrees(tasks: &[super::Task]) -> HashMap<u32, String> {
     let mut trees: HashMap<u32, Option<&str>> = HashMap::new();
     for task in tasks {
@@ -479,7 +483,7 @@ fn common_worktrees(tasks: &[super::Task]) -> HashMap<u32, String> {
     named.collect()
 }
 
-/// What fields behind titles say of how far tasks are: `T1.1: Title [상태: 완료]`.
+/// Returns the status fields behind titles: `T1.1: Title [상태: 완료]`.
 fn inline_marks(survey: &Survey<'_>, built: &Built) -> Vec<(usize, Mark)> {
     let mut all = Vec::new();
     for (at, one) in survey.candidates.iter().enumerate() {
@@ -499,7 +503,7 @@ fn inline_marks(survey: &Survey<'_>, built: &Built) -> Vec<(usize, Mark)> {
     all
 }
 
-/// The fields behind titles and in the cells of tables.
+/// Returns the fields behind titles and in the cells of tables.
 fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &'a str, usize)> {
     let mut all = Vec::new();
     for (at, one) in survey.candidates.iter().enumerate() {
@@ -517,7 +521,8 @@ fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &
     all
 }
 
-/// Marks are written as the plan writes them: with its own word for "done", and its sign behind titles that have no mark.
+/// Adapts marks to the style of the plan: its own word for "done", and its sign behind titles
+/// without a mark. Updates the progress of each task.
 fn one_form(tasks: &mut [super::Task]) {
     let own = |mark: &Mark| {
         mark.says == Progress::Done && mark.when_done.starts_with(char::is_alphabetic)
@@ -571,7 +576,7 @@ fn one_form(tasks: &mut [super::Task]) {
     }
 }
 
-/// A text up to the comment in it.
+/// Returns the text before an HTML comment.
 pub(super) fn without_comment(text: &str) -> &str {
     match text.find("<!--") {
         Some(at) => text[..at].trim_end(),
@@ -579,14 +584,14 @@ pub(super) fn without_comment(text: &str) -> &str {
     }
 }
 
-/// The start of a text, for a message.
+/// Returns the start of a text, for a message.
 pub(super) fn excerpt(text: &str) -> &str {
     text.char_indices()
         .nth(EXCERPT_CHARS_MAX)
         .map_or(text, |(end, _)| &text[..end])
 }
 
-/// Drops repeats, keeps the order.
+/// Removes repeated entries and keeps the order.
 fn keep_first<T: Clone + Eq + std::hash::Hash>(list: &mut Vec<T>) {
     if list.len() > 1 {
         let mut seen = HashSet::with_capacity(list.len());

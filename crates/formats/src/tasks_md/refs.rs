@@ -1,4 +1,4 @@
-//! Which tasks a value names: ids as written, short ids, groups, ranges.
+//! Finds the tasks that a value names: full ids, short ids, groups, ranges.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -8,33 +8,34 @@ use super::head::range_end;
 use super::id::{ID_BYTES_MAX, Shape, TaskId, last_number, leading_id, shape};
 use super::{EDGES_MAX, Group, Task};
 
-/// Longest range that is expanded.
+/// Maximum length of a range that is expanded.
 pub(super) const RANGE_MAX: u32 = 1_000;
 
-/// Most tasks an ambiguous name is told with.
+/// Maximum number of tasks listed for an ambiguous name.
 const NAMED_MAX: usize = 4;
 
-/// A word of a value that names something.
+/// A reference in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ref<'a> {
     One(&'a str),
     Range(&'a str, &'a str),
-    /// `P1-R1-T1/T2`: the second of them.
+    /// The second id of `P1-R1-T1/T2`.
     Joined(&'a str, &'a str),
-    /// Everything that begins so: `P1-R*`.
+    /// Every id with this prefix: `P1-R*`.
     Prefix(&'a str),
     Phase(u32),
 }
 
-/// What a value says.
+/// The parsed references of a value.
 #[derive(Debug, Default)]
 pub(super) struct Mentions<'a> {
     pub(super) refs: Vec<Ref<'a>>,
-    /// Parts in which no id was found although one was expected.
+    /// Parts without an id although one was expected.
     pub(super) unread: Vec<&'a str>,
 }
 
-/// Finds the names in a value. Remarks in parentheses count only where nothing stands outside of them.
+/// Parses the references in a value. Remarks in parentheses count only if there is no reference
+/// outside them.
 pub(super) fn mentions<'a>(value: &'a str, known: &impl Fn(&str) -> bool) -> Mentions<'a> {
     let mut all = Mentions::default();
     if is_none(value) {
@@ -92,20 +93,20 @@ fn read<'a>(
         }
     }
     end_item(&value[item_start..], item_refs, words, all);
-    // Prose beside ids is a remark; prose alone may be a dependency nobody would see.
+    // Prose beside ids is a remark; prose alone may be a dependency that would be overlooked.
     if all.refs.is_empty() {
         all.unread.extend(prose);
     }
 }
 
-/// The length of `~~T1.1~~`, which somebody took out. Behind an id it would be a range.
+/// Returns the length of struck-out text such as `~~T1.1~~`. Behind an id it would be a range.
 fn struck(value: &str, at: usize) -> Option<usize> {
     let inside = value[at..].strip_prefix("~~")?;
     let begins = !value[..at].trim_end().ends_with(char::is_alphanumeric);
     inside.find("~~").filter(|_| begins).map(|end| end + 4)
 }
 
-/// Reads the word at a place, and says where to go on.
+/// Parses the word at a position, and returns the position to continue from.
 fn word<'a>(
     value: &'a str,
     at: usize,
@@ -163,7 +164,7 @@ fn word<'a>(
             return value.len() - next.len() + length;
         }
     }
-    // A name that is an id by the plan's own word, with a particle behind it.
+    // A word that is an id only in this plan, followed by a particle.
     if behind > at {
         behind.max(at + 1)
     } else {
@@ -171,7 +172,7 @@ fn word<'a>(
     }
 }
 
-/// Reads the short ids that are joined to an id without a space, and says where to go on.
+/// Parses short ids joined to an id without a space, and returns the position to continue from.
 fn joined<'a>(value: &'a str, first: &'a str, at: usize, all: &mut Mentions<'a>) -> usize {
     let mut at = at;
     while let Some(rest) = value[at..].strip_prefix(['/', ',', '·', '+', '&']) {
@@ -185,7 +186,7 @@ fn joined<'a>(value: &'a str, first: &'a str, at: usize, all: &mut Mentions<'a>)
     at
 }
 
-/// The text before a `*` that stands for the rest of an id, and is no mark of emphasis.
+/// Returns the text before a `*` that stands for the rest of an id rather than for emphasis.
 fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     let rest = &value[behind..];
     let star = rest.strip_prefix(['-', '.']).unwrap_or(rest);
@@ -194,14 +195,14 @@ fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
     (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
-/// The text before an `x` that stands for the last part of an id: `T1.x`.
+/// Returns the text before an `x` that stands for the last part of an id: `T1.x`.
 fn placeholder(id: &str) -> Option<&str> {
     let stem = id.strip_suffix(['x', 'X'])?;
     let parted = stem.ends_with(['.', '-']);
     (parted && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
-/// Two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` where both are known.
+/// Splits two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` if both are known.
 fn glued<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     let middle = word.find("-T").or_else(|| word.find("-P"))?;
     let (first, end) = (&word[..middle], &word[middle + 1..]);
@@ -210,30 +211,31 @@ fn glued<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &
     (both(&strong) || both(known)).then_some((first, end))
 }
 
-/// What a name stands for.
+/// The result of resolving a name.
 pub(super) enum Found {
     Tasks(Vec<usize>),
-    /// It could mean any of these.
+    /// Several tasks match; these are some of them.
     Ambiguous(Vec<usize>),
-    /// The group the task itself is in.
+    /// The group that contains the task itself.
     Own,
     Missing,
 }
 
-/// Everything that can be named.
+/// Index of everything that can be named.
 pub(super) struct Names<'t> {
     index: &'t HashMap<TaskId, usize>,
     tasks: &'t [Task],
     groups: HashMap<&'t str, &'t [usize]>,
-    /// Steps, and the task they are a part of.
+    /// Steps by name, with the task they belong to.
     steps: &'t HashMap<String, usize>,
-    /// Tasks and groups by each end of their ids, in their phase and anywhere; a few of each, for more than one is too many.
+    /// Tasks and groups by each suffix of their ids, within their phase and anywhere. Only a few of
+    /// each are kept, since more than one is ambiguous.
     ends: HashMap<(Option<u32>, &'t str), Vec<&'t str>>,
-    /// Ids in order, to find those that continue one.
+    /// Ids in sorted order, for searches by prefix.
     sorted: Vec<(&'t str, usize)>,
-    /// Ids with every separator alike, as diagrams must write them.
+    /// Tasks by id with unified separators, as diagrams must write them.
     folded: HashMap<String, Vec<usize>>,
-    /// How many tasks names may still stand for in all.
+    /// Remaining number of tasks that names may resolve to in total.
     left: Cell<usize>,
 }
 
@@ -297,12 +299,12 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// The task at a position.
+    /// Returns the task at a position.
     pub(super) fn task(&self, at: usize) -> &'t Task {
         &self.tasks[at]
     }
 
-    /// Whether a word is an id of the plan, or the end of one.
+    /// True if a word is an id of the plan, or a suffix of one.
     pub(super) fn knows(&self, word: &str) -> bool {
         let end = || shape(word).is_some() && self.ends.contains_key(&(None, word));
         self.index.contains_key(word)
@@ -311,17 +313,17 @@ impl<'t> Names<'t> {
             || end()
     }
 
-    /// Whether a word is the whole id of a task or group.
+    /// True if a word is the whole id of a task or group.
     pub(super) fn is_id(&self, word: &str) -> bool {
         self.index.contains_key(word) || self.groups.contains_key(word)
     }
 
-    /// Whether a name is that of a part of a task.
+    /// True if a name is that of a step.
     pub(super) fn is_step(&self, name: &str) -> bool {
         self.steps.contains_key(name) && !self.index.contains_key(name)
     }
 
-    /// What a name means in the words of a task.
+    /// Resolves a name as used by the task `from`.
     pub(super) fn find(&self, name: &str, from: Option<usize>) -> Found {
         if let Some(&task) = self.index.get(name) {
             return Found::Tasks(vec![task]);
@@ -339,7 +341,7 @@ impl<'t> Names<'t> {
             Found::Missing => {}
             found => return found,
         }
-        // `T1.1` and `Task 1.1` are the same for people.
+        // People use `T1.1` and `Task 1.1` interchangeably.
         let other = match name.strip_prefix('T') {
             Some(number) => self.index.get(number),
             None => None,
@@ -350,7 +352,7 @@ impl<'t> Names<'t> {
         // `T0.5` for `T0.5.1` and `T0.5.2`.
         let parts = match shape(name) {
             Some(Shape::Strong) => self.beginning(&format!("{name}.")),
-            // The number in the label of a diagram counts something else.
+            // A number in the label of a diagram counts something else.
             Some(Shape::Number) if from.is_some() => self.beginning(&format!("{name}.")),
             Some(Shape::Number | Shape::Loose) | None => Vec::new(),
         };
@@ -361,7 +363,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// The tasks of a group, told by its heading or by their ids alone.
+    /// Returns the tasks of a group, known by its heading or by their ids alone.
     fn group(&self, name: &str) -> Option<Vec<usize>> {
         if let Some(members) = self.groups.get(name) {
             self.spend(members.len());
@@ -386,18 +388,18 @@ impl<'t> Names<'t> {
         self.left.set(self.left.get().saturating_sub(tasks));
     }
 
-    /// Whether names have stood for more tasks than are looked at.
+    /// True if names have resolved to more tasks than the limit.
     pub(super) fn exhausted(&self) -> bool {
         self.left.get() == 0
     }
 
-    /// Every task whose id begins so.
+    /// Returns every task whose id has this prefix.
     pub(super) fn beginning(&self, stem: &str) -> Vec<usize> {
         let start = self.sorted.partition_point(|(id, _)| *id < stem);
         let within = self.sorted[start..]
             .iter()
             .take_while(|(id, _)| id.starts_with(stem));
-        // `A3*` is not `A30`.
+        // `A3*` does not match `A30`.
         let digit = |text: &str| text.ends_with(|c: char| c.is_ascii_digit());
         let goes_on = |id: &str| id[stem.len()..].starts_with(|c: char| c.is_ascii_digit());
         let mut tasks: Vec<usize> = within
@@ -409,7 +411,8 @@ impl<'t> Names<'t> {
         tasks
     }
 
-    /// Every task of a wildcard: whose id begins so, or so with the other separator (`A3.*` for `A3-1`).
+    /// Returns the tasks of a wildcard: by its prefix, or with the other separator (`A3.*` for
+    /// `A3-1`).
     pub(super) fn matching(&self, stem: &str) -> Vec<usize> {
         let tasks = self.beginning(stem);
         let bare = stem.trim_end_matches(['-', '.']);
@@ -423,7 +426,8 @@ impl<'t> Names<'t> {
             .unwrap_or_default()
     }
 
-    /// The one task or group that ends in a name: among its own neighbours first, then in its phase, then anywhere.
+    /// Resolves a suffix to the only task or group with it: among the siblings of `from` first,
+    /// then in its phase, then anywhere.
     fn by_end(&self, name: &str, from: Option<usize>) -> Found {
         let stand_for = |id: &str| match self.index.get(id) {
             Some(&task) => vec![task],
@@ -455,7 +459,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Every task of a range; the end that is not there, if one is not.
+    /// Returns every task of a range, or the end of it that does not exist.
     pub(super) fn range<'a>(
         &self,
         first: &'a str,
@@ -503,7 +507,7 @@ impl<'t> Names<'t> {
         Ok((low..=high).collect())
     }
 
-    /// The task of a diagram's node by its name, where separators had to be left out.
+    /// Returns the task of a diagram's node by its name, in which separators may be missing.
     pub(super) fn folded(&self, name: &str) -> Option<usize> {
         if name.len() > ID_BYTES_MAX {
             return None;
@@ -517,19 +521,19 @@ impl<'t> Names<'t> {
     }
 }
 
-/// An id with all separators written as one.
+/// Replaces all separators of an id.
 fn fold(id: &str, separator: &str) -> String {
     id.split(['.', '-', '_'])
         .collect::<Vec<_>>()
         .join(separator)
 }
 
-/// The end of a range, written in full: `P12-T1~T5` ends with `P12-T5`.
+/// Returns the end of a range in full: `P12-T1~T5` ends with `P12-T5`.
 pub(super) fn full_end(first: &str, end: &str) -> String {
     if shape(end) == Some(Shape::Number)
         && let Some((stem, ..)) = last_number(first)
     {
-        // `T1.1~1.6` repeats a part of what stands before.
+        // `T1.1~1.6` repeats a part of the first id.
         let last = end.rsplit(['.', '-']).next().unwrap_or(end);
         return format!("{stem}{last}");
     }

@@ -1,4 +1,5 @@
-//! Which of the ids in a plan are tasks. A box makes a task; without one it depends on what else the plan has.
+//! Decides which of the ids in a plan are tasks. An id with a box is a task; without one it depends
+//! on the rest of the plan.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,30 +9,30 @@ use super::id::{Shape, continues, last_number};
 use super::refs::full_end;
 use super::survey::{Candidate, Place};
 
-/// Most tasks one header may stand for.
+/// Maximum number of tasks that one header may stand for.
 const EXPANDED_MAX: u32 = 200;
 
-/// From how many ids on words without a box are a series of tasks.
+/// Minimum number of ids without a box that make a series of tasks.
 const SERIES_LEAST: usize = 3;
 
-/// What became of a candidate.
+/// The decision about a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Task,
     /// A name for the tasks below it.
     Group,
-    /// A part of another candidate's task.
+    /// A part of the task of another candidate, given by its index.
     Step(usize),
     /// An id heading without a box in a plan whose tasks have boxes.
     Boxless,
-    /// A task that somebody struck out.
+    /// A task that is struck out.
     Struck,
-    /// It has a box and what may be an id, but no other id of the plan looks like it.
+    /// It has a box and a possible id, but no other id of the plan has that form.
     Unsure,
     Nothing,
 }
 
-/// The ids a candidate stands for, written in full.
+/// Returns the ids that a candidate stands for, written in full.
 pub(super) fn expanded(names: &Names<'_>) -> Vec<String> {
     match names {
         Names::One(id) => vec![(*id).to_owned()],
@@ -68,13 +69,13 @@ pub(super) fn expanded(names: &Names<'_>) -> Vec<String> {
     }
 }
 
-/// The letters an id begins with, for ids that are sure only in numbers.
+/// Returns the part of an id before its first digit. Ids with a common prefix form a series.
 fn prefix(id: &str) -> &str {
     let end = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
     &id[..end]
 }
 
-/// Says what each candidate is.
+/// Decides the role of each candidate.
 pub(super) fn decide(all: &[Candidate<'_>]) -> Vec<Role> {
     let mut roles = vec![Role::Nothing; all.len()];
     parts_in_tables(all, &mut roles);
@@ -102,10 +103,11 @@ pub(super) fn decide(all: &[Candidate<'_>]) -> Vec<Role> {
     roles
 }
 
-/// Rows whose ids continue that of the heading around their table: they are the tasks, and it is their group.
+/// Finds rows whose ids continue that of the heading around their table: they are tasks, and the
+/// heading is their group.
 fn parts_in_tables(all: &[Candidate<'_>], roles: &mut [Role]) {
     let lettered = all.iter().any(is_strong_header);
-    // `### EPIC-1: Pay` above a table of `US-1`, `US-2` that says how far each is.
+    // `### EPIC-1: Pay` above a table of `US-1`, `US-2` with their status.
     let stories = all.iter().filter(|one| {
         let above = one.above.map(|above| &all[above]);
         let epic = |above: &Candidate<'_>| {
@@ -138,13 +140,14 @@ fn parts_in_tables(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// Whether an id stands where tasks are defined, and can be nothing else.
+/// True if an id stands where tasks are defined, and can be nothing else.
 fn is_strong_header(one: &Candidate<'_>) -> bool {
     let place = one.boxed || matches!(one.place, Place::Heading(_) | Place::Cell);
     place && one.named.shape == Shape::Strong && !one.aside
 }
 
-/// Which numbers with a box are ids: `1.1` in a series, `1.` in a series, and never `404` with a title behind a space.
+/// Returns a test for numbers with a box that are ids: `1.1` in a series, `1.` in a series, and
+/// never `404` with a title behind a space.
 fn numbers_are_ids(all: &[Candidate<'_>]) -> impl Fn(&Candidate<'_>) -> bool {
     let parted = |id: &str| id.contains(['.', '-']);
     let (mut dotted, mut bare) = (HashSet::new(), HashSet::new());
@@ -166,7 +169,8 @@ fn numbers_are_ids(all: &[Candidate<'_>]) -> impl Fn(&Candidate<'_>) -> bool {
     }
 }
 
-/// Whether an item is a line of the check list of the id heading above it: its own id looks like none of the plan's.
+/// True if an item belongs to the check list of the id heading above it: its own id resembles no
+/// other of the plan.
 fn is_check_list(one: &Candidate<'_>, all: &[Candidate<'_>], once: &HashSet<&str>) -> bool {
     let (Some(above), false) = (
         one.above,
@@ -185,7 +189,7 @@ fn is_check_list(one: &Candidate<'_>, all: &[Candidate<'_>], once: &HashSet<&str
     }
 }
 
-/// The ids of series of several, each of which stands at one place only.
+/// Returns the ids of series of several ids, each of which occurs only once.
 fn unique_series<'a>(all: &[Candidate<'a>]) -> HashSet<&'a str> {
     let mut series: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
     for one in all.iter().filter(|one| one.boxed) {
@@ -198,7 +202,7 @@ fn unique_series<'a>(all: &[Candidate<'a>]) -> HashSet<&'a str> {
     unique.flat_map(HashMap::into_keys).collect()
 }
 
-/// Everything with a box, as far as its id is sure enough.
+/// Decides candidates with a box whose id is certain enough.
 fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
     let boxed = || all.iter().enumerate().filter(|(_, one)| one.boxed);
     let strong = all.iter().any(is_strong_header);
@@ -214,13 +218,15 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         }
     }
     let several = |id: &str| counted.get(prefix(id)).is_some_and(|ids| ids.len() > 1);
-    // With only a space behind it, an id has to look like others: `UI-1 button` beside `UI-2 list`, and not `GPT-4 costs`.
+    // With only a space behind it, an id must resemble others: `UI-1 button` beside `UI-2 list`,
+    // and not `GPT-4 costs`.
     let alike = |one: &Candidate<'_>| {
         let id = one.named.names.first();
         clear(one) || several(id) && (!strong || cleared.contains(prefix(id)))
     };
     let lettered = strong || boxed().any(|(_, one)| one.named.shape == Shape::Loose && alike(one));
-    // Where tasks are headings, a list is mostly an ordinary check list: one odd word in it is no id, a series of them is.
+    // If tasks are headings, a list is usually an ordinary check list: a single odd word in it is
+    // no id, a series is.
     let headed = boxed()
         .any(|(_, one)| one.named.shape == Shape::Strong && matches!(one.place, Place::Heading(_)));
     for (at, one) in boxed() {
@@ -250,7 +256,7 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
             roles[at] = Role::Unsure;
         }
     }
-    // A list that says `T1.1` of the heading `P1-T1.1` says it again.
+    // A list entry `T1.1` repeats the heading `P1-T1.1`.
     let headed = |one: &Candidate<'_>| matches!(one.place, Place::Heading(_));
     let mut ends: HashSet<&str> = HashSet::new();
     for (one, _) in all
@@ -261,7 +267,8 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         let id = one.named.names.first();
         ends.extend(id.match_indices('-').map(|(at, _)| &id[at + 1..]));
     }
-    // Beside headings a check list may speak of `T3` and mean a server: without a colon it needs the form of a task's id.
+    // Beside headings a check list may mean a server by `T3`: without a colon it needs the form of
+    // a task's id.
     let form = |id: &str| {
         id.chars()
             .map(|c| if c.is_ascii_digit() { '0' } else { c })
@@ -275,7 +282,8 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         .map(|(one, _)| form(one.named.names.first()))
         .collect();
     let inside = |one: &Candidate<'_>| one.aside || one.item.or(one.above).is_some();
-    // Inside of a task a code with other letters than those of tasks (`AC1-2`) is a criterion, and no task.
+    // Inside a task a code with other letters than those of tasks (`AC1-2`) is a criterion, not a
+    // task.
     let is_task = |outer: Option<usize>| {
         outer.is_some_and(|outer| roles[outer] == Role::Task || is_strong_header(&all[outer]))
     };
@@ -315,14 +323,14 @@ fn clear(one: &Candidate<'_>) -> bool {
     one.named.separator != Separator::Space
 }
 
-/// Id headings without a box.
+/// Decides id headings without a box.
 fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
     let strong = all.iter().any(|one| one.named.shape == Shape::Strong);
     let mut counted: HashMap<&str, HashSet<&str>> = HashMap::new();
     let open: Vec<usize> = (0..all.len())
         .filter(|at| !all[*at].boxed && matches!(all[*at].place, Place::Heading(_)))
         .collect();
-    // An item or a deeper heading whose id continues that of the heading around it by a dot.
+    // An item or a deeper heading whose id continues that of the heading around it with a dot.
     let part = |one: &Candidate<'_>| {
         let whole = one.above.filter(|above| !all[*above].boxed)?;
         let apart =
@@ -337,7 +345,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
         let id = one.named.names.first();
         counted.entry(prefix(id)).or_default().insert(id);
     }
-    // `### 1.1 Sign-in` above `- [ ] 1.1.1 Form`; a section `2.` is none.
+    // `### 1.1 Sign-in` above `- [ ] 1.1.1 Form`; a section `2.` is not.
     let numbers = all
         .iter()
         .zip(&*roles)
@@ -362,7 +370,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
         }
     };
     let open: Vec<usize> = open.into_iter().filter(sure).collect();
-    // Ids that could make a heading's id the shorter one, and headings that hold such ids.
+    // Ids of which a heading's id may be a prefix, and headings that contain such ids.
     let is_open: HashSet<usize> = open.iter().copied().collect();
     let mut levels: HashMap<&str, (u8, bool)> = HashMap::new();
     for &at in &open {
@@ -373,7 +381,8 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             own.1 |= all[at].fields;
         }
     }
-    // A heading of the same level is a sibling: with a word at its end, or beside one with fields, both are tasks.
+    // A heading of the same level is a sibling: with a word at its end, or beside one with fields,
+    // both are tasks.
     let sibling = |one: &Candidate<'_>, shorter: &str, rest: &str| {
         let Some((level, fields)) = levels.get(shorter) else {
             return false;
@@ -411,7 +420,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             holders.insert(above);
         }
     }
-    // With fields of its own, and none in the headings it holds, a heading is the task, and they are its steps.
+    // A heading with fields is the task if the headings in it have none; those are its steps.
     let mut without_steps = holders.clone();
     for (at, one) in all.iter().enumerate() {
         let step = |above: usize| {
@@ -451,7 +460,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
             heads.insert(id);
         }
     }
-    // Among those of one level an id continued by a full stop is a step of the shorter one.
+    // Among headings of one level an id continued by a full stop is a step of the shorter one.
     let first: HashMap<&str, usize> = open
         .iter()
         .rev()
@@ -473,7 +482,7 @@ fn headings(all: &[Candidate<'_>], roles: &mut [Role], ticked_headings: bool) {
     }
 }
 
-/// List items without a box: tasks where nothing else can be meant.
+/// Decides list items without a box: tasks if they can mean nothing else.
 fn items(all: &[Candidate<'_>], roles: &mut [Role]) {
     let any_box = all
         .iter()
@@ -496,7 +505,7 @@ fn items(all: &[Candidate<'_>], roles: &mut [Role]) {
             one.named.shape == Shape::Strong || one.named.shape == Shape::Loose && part && !any_box;
         !one.boxed && one.place == Place::Item && sure
     };
-    // An id that others continue is a name for them, as with headings.
+    // An id that others continue is a group, as with headings.
     let listed = all.iter().filter(|one| wanted(one) && clear(one));
     let longer: HashSet<&str> = listed
         .map(|one| one.named.names.first())
@@ -546,7 +555,7 @@ fn items(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// Rows of tables.
+/// Decides the rows of tables.
 fn rows(all: &[Candidate<'_>], roles: &mut [Role]) {
     let any = roles.contains(&Role::Task);
     let known: HashSet<String> = tasks_of(all, roles);
@@ -584,7 +593,7 @@ fn rows(all: &[Candidate<'_>], roles: &mut [Role]) {
             Shape::Loose => !strong && told,
             Shape::Number => !strong && !any && one.mark.is_some(),
         };
-        // Beside tasks with boxes a table mostly says again what they are.
+        // Beside tasks with boxes a table usually repeats tasks.
         let wanted = !any || one.boxed || (one.mark.is_some() && !one.aside);
         if task && wanted && !known.contains(id) && !ends.contains(id) && !shorter.contains(id) {
             roles[at] = Role::Task;
@@ -592,7 +601,7 @@ fn rows(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// Paragraphs that begin with an id in bold, in plans that have nothing else.
+/// Decides paragraphs that begin with an id in bold, in plans that have nothing else.
 fn bold(all: &[Candidate<'_>], roles: &mut [Role]) {
     for (at, one) in all.iter().enumerate() {
         let sure = one.named.shape == Shape::Strong && !one.aside;
@@ -602,7 +611,8 @@ fn bold(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// `### 1.2 Title` below `## Phase 1`, in plans that have nothing else: a number that begins with that of its phase.
+/// Decides headings such as `### 1.2 Title` below `## Phase 1`, in plans that have nothing else:
+/// the number begins with that of the phase.
 fn numbered(all: &[Candidate<'_>], roles: &mut [Role]) {
     for (at, one) in all.iter().enumerate() {
         let id = one.named.names.first();
@@ -614,7 +624,7 @@ fn numbered(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// `1. **T1.1 Title**` below a phase, in plans that have nothing else.
+/// Decides items such as `1. **T1.1 Title**` below a phase, in plans that have nothing else.
 fn spaced(all: &[Candidate<'_>], roles: &mut [Role]) {
     for (at, one) in all.iter().enumerate() {
         let sure = one.named.shape == Shape::Strong && one.phase.is_some() && !one.aside;
@@ -624,7 +634,7 @@ fn spaced(all: &[Candidate<'_>], roles: &mut [Role]) {
     }
 }
 
-/// `- B0.1. Title`, `- B0.2. Title`: a series of ids, in plans that have nothing else.
+/// Decides series of ids such as `- B0.1. Title`, `- B0.2. Title`, in plans that have nothing else.
 fn series(all: &[Candidate<'_>], roles: &mut [Role]) {
     let fits = |one: &Candidate<'_>| {
         let apart = one.named.separator == Separator::Clear;

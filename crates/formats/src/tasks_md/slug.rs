@@ -1,9 +1,10 @@
-//! Titles as parts of branch and folder names.
+//! Converts titles to parts of branch and folder names.
 
-/// Longest slug, in bytes.
+/// Maximum length of a slug.
 pub const SLUG_BYTES_MAX: usize = 48;
 
-/// The title in `[a-z0-9-]`: Latin letters in lower case, everything between words one `-`; empty where it has none.
+/// Converts a title to `[a-z0-9-]`: Latin letters in lower case, one `-` between words; empty if it
+/// has none.
 #[must_use]
 pub fn slug(title: &str) -> String {
     let mut slug = String::new();

@@ -1,39 +1,36 @@
-//! Where a plan says how far a task is, and in which form: a box, a sign, or a word. A change is written in the same form.
+//! Reads the status marks of a plan: boxes, signs and words. Changes are written in the same form.
 
 use bowline_machines::named;
 use std::ops::Range;
 
 named! {
-    /// How far a task is, as the plan says.
+    /// The progress of a task according to the plan.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Progress {
-        /// Not begun.
         #[default]
         Open = "pending",
-        /// Being worked on.
         InProgress = "in_progress",
-        /// Done.
         Done = "done",
     }
 }
 
-/// One place that says how far a task is.
+/// A mark in the plan that states the progress of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Byte range of what changes; empty where a sign would be put in.
+    /// Byte range to replace; empty if a sign would be inserted.
     pub at: Range<usize>,
-    /// What it says now.
+    /// The progress it states now.
     pub says: Progress,
-    /// What stands there when the task is done.
+    /// Text to write if the task is done.
     pub when_done: &'static str,
-    /// What stands there when it is not.
+    /// Text to write if it is not.
     pub when_open: &'static str,
 }
 
-/// How far from the end of a title a sign is looked for, in characters.
+/// Length of the end of a title in which a sign is searched.
 const ENDING_CHARS_MAX: usize = 32;
 
-/// Signs, what they say, and their partners when done and when open.
+/// Signs with their meaning, and the signs to write when done and when open.
 const SIGNS: [(&str, Progress, &str, &str); 13] = [
     ("✅", Progress::Done, "✅", "⬜"),
     ("☑️", Progress::Done, "☑️", "☐"),
@@ -50,7 +47,8 @@ const SIGNS: [(&str, Progress, &str, &str); 13] = [
     ("🟡", Progress::InProgress, "✅", "⬜"),
 ];
 
-/// Words, what they say, and their partners when done and when open. Longer ones first where one begins like another.
+/// Words with their meaning, and the words to write when done and when open. Longer words precede
+/// their prefixes.
 const WORDS: [(&str, Progress, &str, &str); 49] = [
     ("완료됨", Progress::Done, "완료됨", "대기"),
     ("완료함", Progress::Done, "완료함", "대기"),
@@ -103,13 +101,14 @@ const WORDS: [(&str, Progress, &str, &str); 49] = [
     ("Backlog", Progress::Open, "Done", "Backlog"),
 ];
 
-/// Words behind one for "done" that say it is not so yet: `완료 예정`, `Done when the tests pass`.
+/// Words that negate a word for "done" before them: `완료 예정`, `Done when the tests pass`.
 const NOT_YET: [&str; 19] = [
     "예정", "대기", "전", "필요", "아님", "안됨", "안 됨", "못함", "불가", "미정", "목표", "no",
     "not", "soon", "when", "once", "if", "pending", "planned",
 ];
 
-/// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`), with the text after it. `offset` is where `text` stands.
+/// Parses a box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`) and returns the text
+/// after it. `offset` is the position of `text`.
 pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
     let inside = text
         .strip_prefix("\\[")
@@ -143,7 +142,7 @@ pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>,
     Some((mark_of, (!known).then_some(mark), after))
 }
 
-/// A sign at the start of `text`, with the text after it.
+/// Parses a sign at the start of `text` and returns the text after it.
 pub(super) fn sign(text: &str, offset: usize) -> Option<(Mark, &str)> {
     let found = SIGNS.iter().find(|(sign, ..)| text.starts_with(sign))?;
     Some((mark(found, offset), &text[found.0.len()..]))
@@ -158,7 +157,7 @@ fn mark(found: &(&'static str, Progress, &'static str, &'static str), offset: us
     }
 }
 
-/// A status word at the start of `text` that ends there.
+/// Parses a whole status word at the start of `text` and returns the text after it.
 fn word(text: &str, offset: usize) -> Option<(Mark, &str)> {
     let whole = |word: &str| {
         text.starts_with(word) && !text[word.len()..].starts_with(|c: char| c.is_alphanumeric())
@@ -167,14 +166,14 @@ fn word(text: &str, offset: usize) -> Option<(Mark, &str)> {
     Some((mark(found, offset), &text[found.0.len()..]))
 }
 
-/// The value of a status field or cell: a box, a sign, a word, or a sign and a word.
+/// Parses the value of a status field or cell: a box, a sign, a word, or a sign and a word.
 pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     let bare = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
     let offset = offset + (text.len() - bare.len());
     if let Some((mark, _, _)) = tick_box(bare, offset) {
         return Some(mark);
     }
-    // A picture beside the word is one with it, and goes when the word changes.
+    // A picture beside the word belongs to it and is replaced with it.
     let picture = |c: char| c == ' ' || !c.is_ascii() && !"—–：（".contains(c);
     let plain = bare.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
     let signed = sign(bare, offset).map(|(mark, _)| mark);
@@ -187,7 +186,7 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     };
     let pictured = !bare[..bare.len() - plain.len()].is_ascii();
     if said.says == Progress::Done && is_unfinished(rest, pictured) {
-        // The whole of it says so, and goes when the task is done.
+        // The whole value states it, and is replaced when the task is done.
         let end = offset + bare.trim_end_matches([' ', '\t', '*', '_', '`']).len();
         return Some(Mark {
             at: start..end,
@@ -204,8 +203,8 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     })
 }
 
-/// Tells when the rest of a value takes its word for "done" back: `완료 예정`, `완료 (3/5)`.
-/// Behind a picture numbers are a date.
+/// True if the rest of a value negates its word for "done": `완료 예정`, `완료 (3/5)`. Behind a picture
+/// numbers are a date.
 fn is_unfinished(rest: &str, pictured: bool) -> bool {
     let next = rest.trim_start_matches([' ', ':', '：', '*', '_', '`']);
     let begins = |word: &str| {
@@ -236,7 +235,8 @@ fn is_unfinished(rest: &str, pictured: bool) -> bool {
     }
 }
 
-/// The status word behind the box of a status field: `[x] DONE`. The box decides what both say.
+/// Parses the status word behind the box of a status field: `[x] DONE`. The box gives the meaning
+/// of both.
 pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<Mark> {
     let start = text.find(['[', '［'])?;
     let (held, _, rest) = tick_box(&text[start..], offset + start)?;
@@ -248,7 +248,8 @@ pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<Mark> {
     })
 }
 
-/// A box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. The title without it.
+/// Parses a box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. Returns the title
+/// without it.
 pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
     if let Some((mark, None, rest)) = tick_box(title, offset)
         && rest.starts_with(char::is_whitespace)
@@ -261,7 +262,7 @@ pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
     (odd.is_none() && rest.is_empty() && !kept.is_empty()).then_some((mark, kept))
 }
 
-/// A sign like a box between id and title: `T1.1: ✅ Title`. Other signs there are pictures.
+/// Parses a sign for a box between id and title: `T1.1: ✅ Title`. Other signs there are pictures.
 pub(super) fn before_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let (mark, rest) = sign(title, offset).filter(|(mark, _)| {
         let sign = &title[..mark.at.len()];
@@ -271,7 +272,8 @@ pub(super) fn before_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
     (!kept.is_empty() && sign(kept, 0).is_none()).then_some((mark, kept))
 }
 
-/// A sign, or a word in brackets, that ends a title: `Title ✅`, `Title ✅ 완료`, `Title (완료)`. The title without it.
+/// Parses a sign, or a word in brackets, at the end of a title: `Title ✅`, `Title ✅ 완료`, `Title
+/// (완료)`. Returns the title without it.
 pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let open = title.trim_end_matches([')', ']', '）', '*', '_', ' ']);
     let tail = title
@@ -309,7 +311,8 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     (rest.is_empty() && open.len() < title.len()).then_some((mark, kept))
 }
 
-/// A word behind a dash that ends a title, and when it was so: `Title - 완료 2026-01-10`. The title without it.
+/// Parses a word behind a dash at the end of a title, with an optional date: `Title - 완료
+/// 2026-01-10`. Returns the title without it.
 pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let dashes = [" - ", " — ", " – "];
     let ends = dashes
@@ -320,7 +323,7 @@ pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
     (is_date(rest) && !is_unfinished(rest, false)).then_some((mark, title[..at].trim_end()))
 }
 
-/// Nothing, or when something was done: `(2026-01-10)`, ` 1/10`.
+/// True for an empty text or a date: `(2026-01-10)`, ` 1/10`.
 fn is_date(text: &str) -> bool {
     let letter = |c: char| c.is_alphabetic() && !"년월일".contains(c);
     !text.contains(letter)

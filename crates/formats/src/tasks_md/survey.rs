@@ -1,4 +1,5 @@
-//! Everything a plan names, and where: ids that may be tasks, phases, and boxes that name nothing.
+//! Finds everything a plan names, and its positions: ids that may be tasks, phases, and boxes
+//! without an id.
 
 use super::asides::{ends_aside, is_about, is_aside};
 use super::blocks::{Block, Kind, Row};
@@ -10,10 +11,10 @@ use super::roles::{Role, decide};
 use super::status::{self, Mark, Progress};
 use std::collections::HashSet;
 
-/// The level of a phase that only a line in bold begins, in plans without a heading for any.
+/// The level of a phase given only by a line in bold, in plans without phase headings.
 const LINE_LEVEL: u8 = 7;
 
-/// Where an id stands.
+/// The position of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Heading(u8),
@@ -31,7 +32,7 @@ pub(super) struct Cells<'a> {
     pub(super) fields: Vec<(Field, Row<'a>)>,
 }
 
-/// Something that may be a task.
+/// An id that may be a task.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) block: usize,
@@ -43,15 +44,15 @@ pub(super) struct Candidate<'a> {
     pub(super) odd: Option<char>,
     pub(super) phase: Option<PhaseNumber>,
     pub(super) cells: Option<Cells<'a>>,
-    /// The id heading around it, as a candidate.
+    /// Index of the candidate whose heading contains it.
     pub(super) above: Option<usize>,
-    /// The list item around it.
+    /// Index of the candidate whose list item contains it.
     pub(super) item: Option<usize>,
-    /// Below a heading that talks about tasks.
+    /// True below a heading that only mentions tasks.
     pub(super) aside: bool,
-    /// Fields of a task stand right below it.
+    /// True if fields of a task stand directly below it.
     pub(super) fields: bool,
-    /// It is struck out, and not as done.
+    /// True if it is struck out and not marked as done.
     pub(super) struck: bool,
 }
 
@@ -63,24 +64,24 @@ pub(super) struct PhaseFound<'a> {
     pub(super) title: &'a str,
     pub(super) line: usize,
     pub(super) block: usize,
-    /// It is about the phase, and not its title.
+    /// True if it is a remark about the phase rather than its title.
     pub(super) aside: bool,
-    /// Its title is one of what is about a phase, and only stands in for a better one.
+    /// True if its title reads like a remark, and is used only until there is a better one.
     pub(super) about: bool,
 }
 
-/// All that a plan names.
+/// Everything that a plan names.
 pub(super) struct Survey<'a> {
     pub(super) candidates: Vec<Candidate<'a>>,
     pub(super) roles: Vec<Role>,
     pub(super) phases: Vec<PhaseFound<'a>>,
-    /// Headings and items with a box and without an id: block, line, text.
+    /// Headings with a box and without an id: line, text.
     pub(super) unread: Vec<(usize, &'a str)>,
     pub(super) first_heading: Option<&'a str>,
     pub(super) boxes: Boxes<'a>,
 }
 
-/// Boxes that belong to no id, for plans that have nothing else.
+/// Boxes without an id, for the message about plans that have nothing else.
 #[derive(Default)]
 pub(super) struct Boxes<'a> {
     pub(super) count: usize,
@@ -88,7 +89,7 @@ pub(super) struct Boxes<'a> {
 }
 
 impl Survey<'_> {
-    /// The id headings around a candidate, the nearest first.
+    /// Returns the id headings around a candidate, the nearest first.
     pub(super) fn above(&self, at: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.candidates[at].above, |above| {
             self.candidates[*above].above
@@ -96,12 +97,12 @@ impl Survey<'_> {
     }
 }
 
-/// Whether a cell holds a box and nothing else.
+/// True if a cell holds a box and nothing else.
 fn is_box(cell: &Row<'_>) -> bool {
     status::tick_box(cell.text, cell.start).is_some_and(|(.., rest)| rest.trim().is_empty())
 }
 
-/// The text of a heading without closing marks.
+/// Returns the text of a heading without closing `#`s.
 fn heading_text<'a>(row: &Row<'a>) -> &'a str {
     let text = without_comment(row.text.trim_start_matches('#')).trim_end();
     let open = text.trim_end_matches('#');
@@ -112,7 +113,7 @@ fn heading_text<'a>(row: &Row<'a>) -> &'a str {
     }
 }
 
-/// Looks through all parts of a plan.
+/// Surveys all parts of a plan.
 pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
     let mut heads: Vec<Option<Head<'a>>> = blocks.iter().map(head_of).collect();
     dotted(&mut heads, blocks);
@@ -155,7 +156,7 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
             *role = Role::Struck;
         }
     }
-    // What has a box and turned out to be no task is an ordinary box.
+    // A candidate with a box that is no task is an ordinary box.
     for (one, role) in survey.candidates.iter().zip(&survey.roles) {
         if one.boxed && *role == Role::Nothing {
             survey.boxes.count += 1;
@@ -171,7 +172,7 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
     survey
 }
 
-/// Tells an item that is bold to its end and has items in it.
+/// True if an item is bold to its end and contains items.
 fn holds_items(row: &Row<'_>, next: Option<&Block<'_>>) -> bool {
     let inside = |next: &Block<'_>| match next {
         Block::Row(next) => next.kind == Kind::Item && next.column > row.column,
@@ -192,7 +193,8 @@ fn head_of<'a>(block: &Block<'a>) -> Option<Head<'a>> {
     }
 }
 
-/// `[X] T1.1` beside `[B] T1.2`: where headings have letters in brackets, `X` is one of them.
+/// Treats `[X] T1.1` beside `[B] T1.2` as a tag: if headings have letters in brackets, `X` is one
+/// of them.
 fn letters_are_tags(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
     let letter = |block: &Block<'_>| match block {
         Block::Row(row) if matches!(row.kind, Kind::Heading(_)) => {
@@ -215,7 +217,8 @@ fn letters_are_tags(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
     }
 }
 
-/// `M1.1`, `M1.2` below `M1` are half phases in a plan that has other tasks, and the tasks of one that has none.
+/// Decides the meaning of `M1.1`, `M1.2` below `M1`: half phases in a plan that has other tasks,
+/// and tasks in one that has none.
 fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
     let (mut level, mut whole, mut boxed, mut open) = (u8::MAX, HashSet::new(), 0, 0);
     for (head, block) in heads.iter().zip(blocks) {
@@ -269,7 +272,7 @@ fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
     }
 }
 
-/// Which words count as those of a phase: the weaker ones only where the plan has no other.
+/// Returns which words name phases: the weaker ones count only if the plan has no other.
 fn phase_words(heads: &[Option<Head<'_>>], blocks: &[Block<'_>]) -> (bool, bool) {
     let (mut strong, mut phase) = (false, false);
     for (head, block) in heads.iter().zip(blocks) {
@@ -286,7 +289,7 @@ fn phase_words(heads: &[Option<Head<'_>>], blocks: &[Block<'_>]) -> (bool, bool)
 
 struct Walk<'a> {
     survey: Survey<'a>,
-    /// Whether phases are named by letter or word, and whether by word.
+    /// Two flags: phases are named by letter or word, and by word.
     words: (bool, bool),
     /// The open phases, the outermost first.
     open_phases: Vec<(PhaseNumber, u8, PhaseWord)>,
@@ -294,7 +297,7 @@ struct Walk<'a> {
     sections: Vec<(u8, Option<usize>, bool)>,
     /// The open items that are candidates: column, candidate.
     items: Vec<(usize, usize)>,
-    /// The column of the item that is the open phase.
+    /// Column of the item that is the open phase.
     phase_item: Option<usize>,
 }
 
@@ -369,12 +372,12 @@ impl<'a> Walk<'a> {
         self.sections.push((level, candidate, aside));
     }
 
-    /// Ends the phases that a heading of this level ends.
+    /// Closes the phases that a heading of this level ends.
     fn close_phases(&mut self, level: u8) {
         self.open_phases.retain(|(_, open, _)| *open < level);
     }
 
-    /// The phase around something: the one its id tells, if that is open, else the nearest.
+    /// Returns the phase around a header: the one its id states, if that is open, else the nearest.
     fn phase_of(&self, names: &head::Names<'_>) -> Option<PhaseNumber> {
         let told = phase_told_by(names.first());
         let mut open = self.open_phases.iter().rev().map(|(number, ..)| *number);
@@ -385,7 +388,7 @@ impl<'a> Walk<'a> {
     fn is_phase(&self, word: PhaseWord, level: u8) -> bool {
         match word {
             PhaseWord::Phase => true,
-            // Inside a phase that is named in full, `P0` is a priority or the like.
+            // Inside a phase given by a word, `P0` is a priority or the like.
             PhaseWord::Letter => !self
                 .open_phases
                 .iter()
@@ -394,7 +397,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A line or an item; `holds` tells an item that is bold to its end and has others in it.
+    /// Handles a line or an item; `holds` is set for an item that is bold to its end and contains
+    /// others.
     fn text(&mut self, block: usize, row: &Row<'a>, head: Head<'a>, holds: bool) {
         if self.phase_item.is_some_and(|column| row.column <= column) {
             self.phase_item = None;
@@ -460,7 +464,7 @@ impl<'a> Walk<'a> {
         let What::Task(named) = head.what else {
             return None;
         };
-        // In running text only a box, or bold, begins something.
+        // In running text only a box, or bold, begins a task.
         if place == Place::Line && !head.boxed {
             return None;
         }
@@ -489,7 +493,7 @@ impl<'a> Walk<'a> {
         Some(self.survey.candidates.len() - 1)
     }
 
-    /// Notes that fields of a task stand below the id heading around a line.
+    /// Records that fields of a task stand below the id heading around a line.
     fn note_fields(&mut self, row: &Row<'a>) {
         let (Some(above), true) = (self.around().0, self.items.is_empty()) else {
             return;
@@ -535,7 +539,8 @@ impl<'a> Walk<'a> {
         }
         let group = above.map(|above| self.survey.candidates[above].named.names.first());
         for cells in rows {
-            // The id is in the first column, or behind a running number; in a column of needs it is that of another.
+            // The id is in the first column, or behind a running number; in a dependency column it
+            // is that of another task.
             let found = cells.iter().take(2).enumerate().find_map(|(at, cell)| {
                 let head = head::read(cell.text, cell.start);
                 let own = columns

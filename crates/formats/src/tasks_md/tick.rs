@@ -1,32 +1,28 @@
-//! Ticking tasks: the one mark of a task changes, in the form it has, and nothing else.
+//! Ticks tasks: changes the mark of a task in its own form, and nothing else.
 
 use super::parse::parse;
 use super::status::{Mark, Progress};
 
-/// How far a status word may stand behind its box to be changed with it, in bytes: `[x] **DONE**`.
+/// Maximum distance of a status word behind its box to be changed with it: `[x] **DONE**`.
 const JOINED_BYTES_MAX: usize = 4;
 
-/// Why a task cannot be ticked.
+/// Reasons why a task cannot be ticked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TickError {
-    /// The file has no task of this id.
+    /// The file has no task with this id.
     #[error("no task `{id}`")]
-    UnknownTask {
-        /// The id that was asked for.
-        id: String,
-    },
-    /// The plan has no place that says whether it is done.
+    UnknownTask { id: String },
+    /// The plan has no mark that could state its progress.
     #[error("task `{id}` on line {line} has no tick box")]
     NoTickBox {
-        /// The id that was asked for.
         id: String,
-        /// The line of its header.
+        /// Line number of its header.
         line: usize,
     },
 }
 
 impl TickError {
-    /// The stable name of this error.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -36,18 +32,20 @@ impl TickError {
     }
 }
 
-/// The text with the box of one task ticked (`x`) or cleared (a space). A box that already says so stays as it is.
+/// Returns the text with the box of one task ticked (`x`) or cleared (a space). A box in that state
+/// is left unchanged.
 ///
 /// # Errors
-/// [`TickError`] when the task is unknown or has no box.
+/// Fails with [`TickError`] if the task is unknown or has no box.
 pub fn set_tick(text: &str, id: &str, done: bool) -> Result<String, TickError> {
     set_ticks(text, [(id, done)])
 }
 
-/// The text with the boxes of several tasks set; the file is read once. On an error nothing is changed.
+/// Returns the text with the boxes of several tasks set; the file is parsed once. On an error
+/// nothing is changed.
 ///
 /// # Errors
-/// [`TickError`] when one of the tasks is unknown or has no box.
+/// Fails with [`TickError`] if one of the tasks is unknown or has no box.
 pub fn set_ticks<'a>(
     text: &str,
     changes: impl IntoIterator<Item = (&'a str, bool)>,
@@ -70,7 +68,8 @@ pub fn set_ticks<'a>(
         if task.done == done {
             continue;
         }
-        // One place says that it is done, with the word beside its box; all must agree that it is not.
+        // To mark a task done, one mark and the word beside its box change; to clear it, all marks
+        // for done do.
         let says_done = |mark: &&Mark| mark.says == Progress::Done;
         let first = task.marks.first().map_or(0, |mark| mark.at.end);
         let beside =

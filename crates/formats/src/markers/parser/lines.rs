@@ -1,4 +1,4 @@
-//! What one line does: to the message that is open, or as a line of its own.
+//! Handles one complete line: as part of the open message, or on its own.
 
 use super::super::completion::Completion;
 use super::super::event::{Event, IgnoredReason, Kind, Malformed, Marker, Resume};
@@ -31,7 +31,7 @@ impl Parser {
         }
     }
 
-    /// A line too long to be anything. It ends what is open, since it would not fit in.
+    /// Handles a line that exceeds the limit. It ends the open message, since it could not fit in.
     pub(super) fn line_too_long(&mut self, end: End, sink: &mut impl FnMut(Event)) {
         let Some(open) = self.open else {
             return;
@@ -117,7 +117,7 @@ impl Parser {
         });
     }
 
-    /// Whether the nonce of `opening`, or its lack of one, lets it count.
+    /// Checks the nonce of `opening`, or its absence.
     fn counts(&self, opening: &Opening<'_>) -> Result<(), IgnoredReason> {
         match (&self.nonce, opening.nonce) {
             (None, _) => Ok(()),
@@ -128,7 +128,7 @@ impl Parser {
         }
     }
 
-    /// The opening in `line` that cuts the open message short.
+    /// Returns the spelling of a marker in `line` that interrupts the open message.
     fn cut_short_by(&self, line: &[u8]) -> Option<&'static str> {
         opening(line)
             .filter(|opening| self.counts(opening).is_ok())
@@ -170,7 +170,8 @@ impl Parser {
         line: &[u8],
         sink: &mut impl FnMut(Event),
     ) -> bool {
-        // A line with a meaning of its own is never part of a list, even if it ends like a file name.
+        // A line with a meaning of its own is never part of a list, even if it ends like a file
+        // name.
         let taken = open.size + line.len() <= MESSAGE_BYTES_MAX
             && opening(line).is_none()
             && progress(line).is_none()
@@ -220,7 +221,7 @@ impl Parser {
                 && let Some(fence) = fence_opening(line)
             {
                 self.fence = Some(fence);
-                // The fence itself is no part of the JSON, but it counts towards the size.
+                // The fence itself is not part of the JSON, but it counts towards the size.
                 self.open = Some(Open {
                     size: open.size + line.len() + 1,
                     ..open
@@ -285,7 +286,7 @@ impl Parser {
         self.emit(open.start, end, Kind::Malformed(defect), sink);
     }
 
-    /// The end of an event that the line being read does not belong to.
+    /// Returns the end of an event that does not include the line being read.
     pub(super) fn before_line(&self) -> End {
         End {
             offset: self.line_start,

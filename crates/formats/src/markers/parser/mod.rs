@@ -1,4 +1,5 @@
-//! The push parser: cuts bytes into lines, passes over what cannot matter, and keeps the one message that is open.
+//! Splits the pushed bytes into lines, skips lines that cannot matter, and buffers the one open
+//! message.
 
 mod lines;
 
@@ -9,34 +10,37 @@ use super::syntax::{Block, Head, closes, opening};
 use super::verification::Braces;
 use lines::not_closed;
 
-/// Bytes after which a line without an end is known to be too long, even if the last one is a carriage return.
+/// Length at which an unfinished line is known to be too long, even if its last byte is a carriage
+/// return.
 const LINE_READ_BYTES: usize = LINE_BYTES_MAX + 2;
 
-/// Bytes of a buffer kept for the next message; hundreds of parsers may be alive, mostly idle.
+/// Maximum capacity of a buffer kept for the next message; hundreds of parsers may be alive, mostly
+/// idle.
 const BUFFER_KEPT_BYTES: usize = 4_096;
 
-/// What a parser must know beforehand.
+/// Options of a parser.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The nonce given to the agent. Once the agent has used it, markers without it no longer count.
+    /// The nonce given to the agent. Once the agent has used it, markers without it no longer
+    /// count.
     pub nonce: Option<String>,
 }
 
 /// Finds markers in the output of one agent.
 ///
-/// The events depend on the bytes alone, not on how they were cut into pushes. Only [`flush_pending`](Self::flush_pending)
-/// brings time into it, and the caller decides when that is called.
+/// The events depend on the bytes alone, not on how they are split into pushes. Only
+/// [`flush_pending`](Self::flush_pending) depends on time, and the caller decides when to call it.
 #[derive(Debug)]
 pub struct Parser {
     nonce: Option<String>,
     nonce_used: bool,
-    /// Absolute offset of the next byte to come.
+    /// Absolute offset of the next byte to push.
     offset: u64,
     /// Absolute offset of the line being read.
     line_start: u64,
-    /// The beginning of the line being read, unless `skip`.
+    /// The beginning of the line being read, unless `skip` is set.
     line: Vec<u8>,
-    /// The rest of this line does not matter.
+    /// True while the rest of this line is ignored.
     skip: bool,
     fence: Option<Fence>,
     open: Option<Open>,
@@ -64,7 +68,7 @@ enum What {
     Verification(Option<Braces>),
 }
 
-/// Where an event ends: the offset, and whether that is inside a line.
+/// The end of an event. `mid_line` is set if it is inside a line.
 #[derive(Debug, Clone, Copy)]
 struct End {
     offset: u64,
@@ -72,12 +76,12 @@ struct End {
 }
 
 impl Parser {
-    /// A parser at the beginning of an agent's output.
+    /// Creates a parser for the beginning of an agent's output.
     pub fn new(options: Options) -> Self {
         Self::resume_at(options, Resume::default())
     }
 
-    /// A parser that goes on where another one was.
+    /// Creates a parser that continues at `resume`.
     pub fn resume_at(options: Options, resume: Resume) -> Self {
         Self {
             nonce: options.nonce,
@@ -92,9 +96,10 @@ impl Parser {
         }
     }
 
-    /// The latest point from which a new parser finds everything this one has not reported yet.
+    /// Returns the latest point from which a new parser finds everything this one has not reported
+    /// yet.
     ///
-    /// It lags behind the bytes pushed by no more than one message and one line, whatever was pushed.
+    /// It lags behind the pushed bytes by at most one message and one line.
     pub fn resume(&self) -> Resume {
         let (offset, fence) = match self.open {
             Some(open) => (open.start, None),
@@ -109,22 +114,22 @@ impl Parser {
         }
     }
 
-    /// Absolute offset of the next byte to push.
+    /// Returns the absolute offset of the next byte to push.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The message that has begun and is not complete, with the offset at which it begins.
+    /// Returns the message that has begun and is not complete, with the offset at which it begins.
     pub fn pending(&self) -> Option<(Marker, u64)> {
         self.open.map(|open| (open.marker(), open.start))
     }
 
-    /// Bytes of memory held for the line and the message being read.
+    /// Returns the bytes of memory held for the line and the message being read.
     pub fn buffered_bytes(&self) -> usize {
         self.line.capacity() + self.body.capacity()
     }
 
-    /// Reads the next bytes of the output.
+    /// Parses the next bytes of the output.
     pub fn push(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Event)) {
         while let Some(first) = bytes.first() {
             if self.line.is_empty() && self.open.is_none() && !self.may_matter(*first) {
@@ -178,7 +183,7 @@ impl Parser {
         self.offset += by as u64;
     }
 
-    /// Whether a line that begins with `first` needs a look while no message is open.
+    /// True if a line that begins with `first` must be parsed while no message is open.
     fn may_matter(&self, first: u8) -> bool {
         match first {
             b'`' | b'~' | b' ' => true,
@@ -187,13 +192,14 @@ impl Parser {
         }
     }
 
-    /// Reports what is complete although its last line, or its list, may not have ended: call it when the output has been
-    /// silent for [`IDLE_FLUSH_MS`](super::IDLE_FLUSH_MS).
+    /// Reports complete messages whose last line or list may not have ended. Call it when the
+    /// output has been silent for [`IDLE_FLUSH_MS`](super::IDLE_FLUSH_MS).
     ///
-    /// An agent that has announced a completion may wait for a reply without another word. So a pending completion is
-    /// reported with the lines read so far, and an unfinished line is taken as ended if it is a whole `=== … ===` line, a
-    /// closing tag, a one-line message with its closing tag, or a listed file. What later follows on that line, and
-    /// further lines of the list, are ordinary output. A block that is still open stays open.
+    /// An agent that has announced a completion may wait for a reply without further output. So a
+    /// pending completion is reported with the lines read so far. An unfinished line is taken as
+    /// ended if it is a whole `=== … ===` line, a closing tag, a one-line message with its closing
+    /// tag, or a listed file. Text that later follows on that line, and further lines of the list,
+    /// are ordinary output. A block that is still open stays open.
     pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event)) {
         if !self.skip && !self.line.is_empty() && self.line_ends_itself() {
             let line = std::mem::take(&mut self.line);
@@ -240,8 +246,8 @@ impl Parser {
         }
     }
 
-    /// Reports what the end of the output leaves: the last line counts as ended, an open completion as complete, any
-    /// other open message as malformed. A fence left open ends here too.
+    /// Reports what is pending at the end of the output. The last line counts as ended, an open
+    /// completion as complete, any other open message as malformed. An open fence ends here too.
     pub fn finish(&mut self, sink: &mut impl FnMut(Event)) {
         let end = End {
             offset: self.offset,
@@ -281,7 +287,7 @@ fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// `buffer` for use again, or a new one if it has grown large.
+/// Returns `buffer` emptied for reuse, or a new one if it has grown large.
 fn emptied(mut buffer: Vec<u8>) -> Vec<u8> {
     if buffer.capacity() > BUFFER_KEPT_BYTES {
         return Vec::new();

@@ -1,7 +1,8 @@
-//! The one-line protocol between the main agent, the resolver (which task next?) and the executor (do this task).
+//! The one-line protocol between the main agent, the resolver (which selects the next task) and the
+//! executor (which does it).
 //!
-//! Every message is a type with `FromStr` and `Display`; what is printed is read back as the same value, and no value can
-//! print a line break into a one-line message.
+//! Every message is a type with `FromStr` and `Display`; printed messages parse to the same value,
+//! and no value can print a line break into a one-line message.
 
 mod reply;
 mod task;
@@ -13,42 +14,42 @@ use std::fmt;
 
 use super::id::{BadTaskId, TaskId};
 
-/// Longest detail of an `ERROR:` line, in characters.
+/// Maximum length of the detail of an `ERROR:` line.
 pub const DETAIL_CHARS_MAX: usize = 500;
 
-/// Longest part of a refused message that its error repeats, in characters.
+/// Maximum length of the part of an invalid message that its error quotes.
 const QUOTE_CHARS_MAX: usize = 80;
 
-/// Why a message was not understood.
+/// Reasons why a message is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// It does not start with the word of this kind of message, or has parts that do not belong there.
+    /// The text does not start with the word of this kind of message, or has unexpected parts.
     #[error("`{text}` is not {expected}")]
     NotThis {
-        /// What was read, shortened.
+        /// The message, shortened.
         text: String,
-        /// What would have been understood.
+        /// Description of valid messages.
         expected: &'static str,
     },
-    /// An id in it is none.
+    /// An id in the message is invalid.
     #[error("bad id in a message")]
     BadId(#[source] BadTaskId),
     /// The `META:` line is not a JSON object on one line.
     #[error("metadata is not a JSON object on one line: `{text}`")]
     BadMeta {
-        /// What was read, shortened.
+        /// The metadata, shortened.
         text: String,
     },
     /// The path has a control character, or starts or ends with a space.
     #[error("worktree path does not fit one line: `{text}`")]
     BadWorktree {
-        /// What was given, shortened.
+        /// The path, shortened.
         text: String,
     },
 }
 
 impl WireError {
-    /// The stable name of this error.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -75,13 +76,13 @@ fn id(text: &str) -> Result<TaskId, WireError> {
     TaskId::new(text.trim()).map_err(WireError::BadId)
 }
 
-/// Text that fits one line: no control characters, no outer space.
+/// Text that fits one line: no control characters, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct OneLine(String);
 
 impl OneLine {
-    /// Makes a line of `text`: control characters and line breaks become spaces, outer space goes, and what is beyond
-    /// `chars_max` characters is cut off.
+    /// Creates a line from `text`: control characters and line breaks become spaces, outer white
+    /// space is removed, and the rest is cut to `chars_max` characters.
     #[must_use]
     pub fn new(text: &str, chars_max: usize) -> Self {
         let flat: String = text
@@ -92,13 +93,12 @@ impl OneLine {
         Self(cut.trim_end().to_owned())
     }
 
-    /// The line.
+    /// Returns the text of the line.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether nothing is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -111,12 +111,12 @@ impl fmt::Display for OneLine {
     }
 }
 
-/// Characters that end a line somewhere, or that a terminal acts upon.
+/// True for characters that end a line somewhere, or that terminals interpret.
 fn is_break(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Prints ids with commas between them.
+/// Prints entries separated by commas.
 fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, list: &[T]) -> fmt::Result {
     for (at, entry) in list.iter().enumerate() {
         if at > 0 {

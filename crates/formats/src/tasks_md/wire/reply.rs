@@ -1,4 +1,4 @@
-//! What the resolver answers.
+//! Replies of the resolver.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,30 +11,30 @@ use crate::tasks_md::id::TaskId;
 const EXPECTED: &str =
     "`READY:…`, `WAIT`, `PHASE_DONE:n`, `ALL_DONE`, `STALLED:…` or `ERROR:CODE:detail`";
 
-/// One line that says what can happen next.
+/// One line that states what can happen next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveReply {
-    /// These may start.
+    /// These tasks may start.
     Ready(Ready),
     /// Tasks are running, and none can start before one of them ends.
     Wait,
     /// All tasks of the phase are done; it can be merged.
     PhaseDone(u32),
-    /// Nothing is left to do.
+    /// All work is done.
     AllDone,
-    /// Nothing runs, nothing can start, and the phase is not done: the failed tasks, then the blocked ones.
+    /// Nothing runs, nothing can start, and the phase is not done: the failed tasks, then the
+    /// blocked ones.
     Stalled(Vec<TaskId>),
-    /// The question cannot be answered.
+    /// The request cannot be answered.
     Error {
-        /// Why.
         code: ErrorCode,
-        /// Where; possibly empty.
+        /// Details such as a path; may be empty.
         detail: OneLine,
     },
 }
 
 impl ResolveReply {
-    /// An `ERROR:` line.
+    /// Creates an `ERROR:` line.
     #[must_use]
     pub fn error(code: ErrorCode, detail: &str) -> Self {
         Self::Error {
@@ -50,12 +50,11 @@ impl From<&PlanFinding> for ResolveReply {
     }
 }
 
-/// A task that may start, with the specialist that should do it if the sender names one: `T1.3` or `T1.3:backend`.
+/// A task that may start, with the specialist if the sender names one: `T1.3` or `T1.3:backend`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyTask {
-    /// Which task.
     pub id: TaskId,
-    /// Who.
+    /// The agent that should do the task.
     pub specialist: Option<TaskId>,
 }
 
@@ -84,25 +83,25 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// The groups that hold a task; `None` when there is none.
+    /// Keeps the groups that hold a task; `None` if there are none.
     #[must_use]
     pub fn new(mut groups: Vec<Vec<ReadyTask>>) -> Option<Self> {
         groups.retain(|group| !group.is_empty());
         (!groups.is_empty()).then_some(Self { groups })
     }
 
-    /// One group of tasks that may all start now; `None` when there is none.
+    /// Creates one group of tasks that may all start now; `None` if there are none.
     pub fn now(ids: impl IntoIterator<Item = TaskId>) -> Option<Self> {
         Self::new(vec![ids.into_iter().map(ReadyTask::from).collect()])
     }
 
-    /// All groups, in order.
+    /// Returns all groups in order.
     #[must_use]
     pub fn groups(&self) -> &[Vec<ReadyTask>] {
         &self.groups
     }
 
-    /// The tasks that may start now.
+    /// Returns the tasks that may start now.
     #[must_use]
     pub fn first(&self) -> &[ReadyTask] {
         self.groups.first().map_or(&[], Vec::as_slice)
@@ -116,18 +115,18 @@ pub struct ErrorCode(Cow<'static, str>);
 impl ErrorCode {
     /// There is no TASKS.md.
     pub const TASKS_NOT_FOUND: Self = Self(Cow::Borrowed("TASKS_NOT_FOUND"));
-    /// Tasks need each other in a circle.
+    /// Tasks depend on each other.
     pub const CIRCULAR_DEP: Self = Self(Cow::Borrowed("CIRCULAR_DEP"));
-    /// A task needs one that does not exist.
+    /// A task depends on one that does not exist.
     pub const MISSING_DEP: Self = Self(Cow::Borrowed("MISSING_DEP"));
     /// The state file is damaged.
     pub const STATE_CORRUPT: Self = Self(Cow::Borrowed("STATE_CORRUPT"));
 
     /// There is no state file yet.
     pub const STATE_NOT_FOUND: Self = Self(Cow::Borrowed("STATE_NOT_FOUND"));
-    /// The phase that was asked about does not exist.
+    /// The requested phase does not exist.
     pub const NO_PHASE: Self = Self(Cow::Borrowed("NO_PHASE"));
-    /// The phase that was asked about comes later.
+    /// The requested phase is a later one.
     pub const PHASE_NOT_CURRENT: Self = Self(Cow::Borrowed("PHASE_NOT_CURRENT"));
 
     /// Accepts any word in the form of a code.
@@ -140,7 +139,7 @@ impl ErrorCode {
         valid.then(|| Self(Cow::Owned(word.to_owned())))
     }
 
-    /// The word.
+    /// Returns the word itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -218,7 +217,7 @@ impl fmt::Display for ResolveReply {
     }
 }
 
-/// A number of a phase, nothing but digits.
+/// Parses the number of a phase, digits only.
 fn number(text: &str) -> Option<u32> {
     let text = text.trim();
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -235,7 +234,8 @@ fn ready_task(text: &str) -> Result<ReadyTask, WireError> {
     }
 }
 
-/// What follows `ERROR:`: a code and its detail, or one of the sentences that some resolvers print instead.
+/// Parses the text behind `ERROR:`: a code and its detail, or one of the sentences that some
+/// resolvers print instead.
 fn error(rest: &str) -> Option<ResolveReply> {
     let (word, detail) = rest.split_once(':').unwrap_or((rest, ""));
     if let Some(code) = ErrorCode::new(word.trim()) {

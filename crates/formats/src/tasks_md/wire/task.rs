@@ -1,4 +1,4 @@
-//! One task handed to an executor, and its answer.
+//! The request for one task to an executor, and the reply.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{OneLine, WireError, id, is_break, quote};
 use crate::tasks_md::id::TaskId;
 
-/// Longest reason of a failure, in characters.
+/// Maximum length of the reason of a failure.
 pub const REASON_CHARS_MAX: usize = 100;
 
 const REQUEST_EXPECTED: &str = "`TASK_ID:id` with optional lines `WORKTREE:path` and `META:json`";
@@ -21,7 +21,7 @@ pub struct TaskRequest {
 }
 
 impl TaskRequest {
-    /// Asks for one task.
+    /// Creates a request for one task.
     #[must_use]
     pub fn new(id: TaskId) -> Self {
         Self {
@@ -31,10 +31,10 @@ impl TaskRequest {
         }
     }
 
-    /// With the folder to work in.
+    /// Adds the folder to work in.
     ///
     /// # Errors
-    /// [`WireError::BadWorktree`] when the path does not fit on one line as it is.
+    /// Fails with [`WireError::BadWorktree`] if the path does not fit on one line unchanged.
     pub fn with_worktree(mut self, path: &str) -> Result<Self, WireError> {
         if path.is_empty() || path.trim() != path || path.contains(is_break) {
             return Err(WireError::BadWorktree { text: quote(path) });
@@ -43,10 +43,10 @@ impl TaskRequest {
         Ok(self)
     }
 
-    /// With metadata: a JSON object on one line, kept as it is written.
+    /// Adds metadata: a JSON object on one line, kept as written.
     ///
     /// # Errors
-    /// [`WireError::BadMeta`] when it is not that.
+    /// Fails with [`WireError::BadMeta`] if it is anything else.
     pub fn with_meta(mut self, json: &str) -> Result<Self, WireError> {
         let json = json.trim();
         let object: Result<serde_json::Map<String, serde_json::Value>, _> =
@@ -102,7 +102,7 @@ impl fmt::Display for TaskRequest {
     }
 }
 
-/// `elapsed=120s` in a verbose answer.
+/// A key and value such as `elapsed=120s` in a verbose reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     key: String,
@@ -110,7 +110,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// A key in `[a-z0-9_]` that starts with a letter, and a value of one line without `:` and without outer space.
+    /// Creates a stat. The key is in `[a-z0-9_]` and starts with a letter; the value is one line
+    /// without `:`, trimmed.
     #[must_use]
     pub fn new(key: &str, value: &str) -> Option<Self> {
         let key_fits = key.starts_with(|c: char| c.is_ascii_lowercase())
@@ -131,29 +132,27 @@ impl Stat {
     }
 }
 
-/// How a task ended.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskReply {
     /// `DONE:T1.3`, or verbose `DONE:T1.3:elapsed=120s:tests=15`.
     Done {
-        /// Which task.
         id: TaskId,
-        /// The verbose part.
+        /// Empty unless the reply is verbose.
         stats: Vec<Stat>,
     },
     /// `FAIL:T1.3:reason`, or verbose `FAIL:T1.3:elapsed=300s:retries=10:reason`.
     Fail {
-        /// Which task.
         id: TaskId,
-        /// The verbose part.
+        /// Empty unless the reply is verbose.
         stats: Vec<Stat>,
-        /// Why; made by [`TaskReply::fail`], so at most [`REASON_CHARS_MAX`] characters.
+        /// At most [`REASON_CHARS_MAX`] characters if created by [`TaskReply::fail`].
         reason: OneLine,
     },
 }
 
 impl TaskReply {
-    /// The task failed; the reason becomes one line of at most [`REASON_CHARS_MAX`] characters.
+    /// Creates a failure; the reason becomes one line of at most [`REASON_CHARS_MAX`] characters.
     #[must_use]
     pub fn fail(id: TaskId, reason: &str) -> Self {
         Self::Fail {
@@ -167,7 +166,8 @@ impl TaskReply {
 impl FromStr for TaskReply {
     type Err = WireError;
 
-    /// Reads an answer. Parts of a `DONE:` line that are not `key=value` are remarks and are dropped.
+    /// Parses a reply. Parts of a `DONE:` line that are not `key=value` are remarks and are
+    /// dropped.
     fn from_str(text: &str) -> Result<Self, WireError> {
         let refused = || WireError::not_this(text, REPLY_EXPECTED);
         let line = text.trim();
@@ -197,7 +197,7 @@ impl FromStr for TaskReply {
     }
 }
 
-/// The stat that `text` starts with: what stands before a colon, so never the reason itself.
+/// Parses the stat at the start of `text`. It ends with a colon, so the reason itself is never one.
 fn leading_stat(text: &str) -> Option<(Stat, &str)> {
     let (part, after) = text.split_once(':')?;
     Some((Stat::read(part)?, after))
@@ -214,7 +214,7 @@ impl fmt::Display for TaskReply {
             write!(f, ":{key}={value}")?;
         }
         if let Self::Fail { reason, .. } = self {
-            // A space keeps a reason such as `exit=1: no tests` from being read as a stat.
+            // A space keeps a reason such as `exit=1: no tests` from being parsed as a stat.
             let guard = if leading_stat(reason.as_str()).is_some() {
                 " "
             } else {

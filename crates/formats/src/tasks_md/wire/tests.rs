@@ -1,4 +1,4 @@
-//! Every message as text and back.
+//! Tests that every message survives printing and parsing.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Reads `text` and expects it to be printed as `printed`.
+/// Parses `text` and expects it to be printed as `printed`.
 #[track_caller]
 fn check<T>(text: &str, printed: &str)
 where
@@ -230,7 +230,7 @@ proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in any::<String>(), word in prop::sample::select(vec!["READY:", "ERROR:", "DONE:", "FAIL:T1:", "TASK_ID:", "STALLED:"])) {
         let text = format!("{word}{text}");
-        // What is understood is printed in a form that is understood the same way.
+        // A parsed message is printed in a form that parses to the same value.
         if let Ok(value) = text.parse::<ResolveReply>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
         if let Ok(value) = text.parse::<TaskReply>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
         if let Ok(value) = text.parse::<TaskRequest>() { prop_assert_eq!(value.to_string().parse(), Ok(value)); }
