@@ -1,4 +1,4 @@
-//! The next command of a run, as it can be typed, and whether it takes a person.
+//! The next commands of a run as they are typed, with a note on those that need a person.
 
 use crate::locate;
 use crate::sealed::is_stale;
@@ -10,25 +10,25 @@ use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
 use bowline_statefiles::StateFile;
 use std::path::{Path, PathBuf};
 
-/// A command that makes sense now.
+/// A `bowline` command that makes sense as the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
-    /// The kind of work it is for, as on the command line.
+    /// The kind of work it is for, as on the command line: `develop`.
     pub noun: &'static str,
-    /// The words after the noun.
+    /// The words after the noun: `gate pass`.
     pub verb: &'static str,
-    /// What it applies to.
+    /// The checkpoint, gate or phase that the verb applies to.
     pub target: Option<String>,
-    /// What else has to be given, as it is typed. What only the caller can know stands in capitals.
+    /// Further options, as typed. Values that only the caller knows are in capitals: `REASON`.
     pub options: String,
-    /// Only a person may.
+    /// True if only a person may give the command.
     pub person: bool,
-    /// It comes before everything else because a sealed file is another now.
+    /// True if it comes before everything else because a sealed file has changed.
     pub stale: bool,
 }
 
 impl Next {
-    /// A move on something, with what has to be given beside it.
+    /// Creates a command without options that an agent may give.
     pub fn new(noun: &'static str, verb: &'static str, target: Option<String>) -> Self {
         Next {
             noun,
@@ -62,12 +62,13 @@ impl Next {
         }
     }
 
-    /// As it is typed where the work is.
+    /// Renders the command as it is typed in the workspace.
     pub fn command(&self) -> String {
         self.command_with("", "")
     }
 
-    /// As it is typed elsewhere: with options of the program, and with some of the noun.
+    /// Renders the command as it is typed elsewhere: `before` holds options of the program,
+    /// `behind` options of the noun.
     pub fn command_with(&self, before: &str, behind: &str) -> String {
         let target = self.target.as_deref().map(quoted).unwrap_or_default();
         let words = [
@@ -84,7 +85,8 @@ impl Next {
     }
 }
 
-/// What can be done next in the run whose file is at a path, with what its side folder knows.
+/// Returns the next commands of the run whose file is at `path`, reading its seal and contract from
+/// the side folder.
 pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
     let folder = run_folder(path);
     let kept = |name: &str| folder.as_deref().and_then(|folder| kept(folder, name));
@@ -95,17 +97,18 @@ pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
     next(Some(run), seal.as_ref(), is_stale, &contract)
 }
 
-/// The seal of the run whose file is at a path.
+/// Reads the seal of the run whose file is at `path`.
 pub(crate) fn seal_of(path: &Path) -> Option<Seal> {
     serde_json::from_str(&kept(&run_folder(path)?, seal::FILE_NAME)?).ok()
 }
 
-/// A file of a run. One that cannot be read is as good as none here: whoever runs the command is told.
+/// Reads a file of a run's own folder. An unreadable file counts as absent here: the command itself
+/// reports the error.
 pub(crate) fn kept(folder: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(name)).ok()
 }
 
-/// The folder of the run that the last transition with a name names.
+/// Returns the folder of the run that the newest transition with a run id names.
 fn run_folder(path: &Path) -> Option<PathBuf> {
     let history = StateFile::new(locate::layout(path)).history().ok()?;
     let id = history.lines().rev().find_map(|line| {
@@ -116,7 +119,7 @@ fn run_folder(path: &Path) -> Option<PathBuf> {
     Some(locate::runs_folder(path).join(id))
 }
 
-/// What can be done next, the most useful first.
+/// Returns the commands that can come next, the most useful first.
 pub fn next(
     run: Option<&Run>,
     seal: Option<&Seal>,
@@ -136,7 +139,7 @@ pub fn next(
             | Resume::ReReview
             | Resume::Done
     );
-    // Nothing that rests on gates goes on before a person has looked at what was sealed.
+    // Nothing that rests on gates goes on before a person has looked at the sealed files.
     if by_gate && seal.is_some_and(is_stale) {
         return vec![Next {
             stale: true,
@@ -173,7 +176,8 @@ pub fn next(
     }
 }
 
-/// A gate with a sealed command opens by it; any other only by a person.
+/// Returns the command that opens a gate: with a sealed command the agent runs it, otherwise a
+/// person decides.
 pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
     let pass = Next::on("gate pass", gate.name());
     match seal.and_then(|seal| seal.rules.command(gate)) {
@@ -182,7 +186,8 @@ pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
     }
 }
 
-/// An agent may go back to work, not to what people decided.
+/// Returns the command that goes back to a phase. An agent may go back to work, but not to the
+/// phases that people decide.
 pub(crate) fn back(phase: Phase) -> Next {
     let back = Next::on("back", phase.name());
     match phase {

@@ -1,7 +1,8 @@
-//! What is believed of the run of a workspace.
+//! The trust in the state file of a workspace's run.
 //!
-//! The run's file is where anybody may write; its journal is where only Bowline does. When they agree, two small reads
-//! are all. When they do not, gates, phase and checkpoints count as Bowline wrote them last.
+//! Any program may write the run's file; only Bowline writes its journal. When they agree, two
+//! small reads are enough. When they do not, gates, phase and checkpoints count as Bowline wrote
+//! them last.
 
 use crate::locate;
 use bowline_formats::StateFormat as _;
@@ -11,46 +12,45 @@ use bowline_machines::develop::{Phase, Run, merge_trust};
 use bowline_statefiles::{Situation, Snapshot, StateFile, kind};
 use std::path::{Path, PathBuf};
 
-/// What is believed.
+/// The run of a workspace, as far as its files can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Belief {
     /// There is no run, or none any more.
     Nothing,
-    /// There is this run.
     Run(Box<Believed>),
     /// The journal holds an open run, and its file is gone.
     Missing {
-        /// Where the file should be.
+        /// The path at which the file is expected.
         path: PathBuf,
-        /// The run as it was last written, where that can be told.
+        /// The run as last written; `None` if the journal does not hold it.
         last: Option<Box<Run>>,
     },
     /// The file, or its journal, cannot be read.
     Damaged {
-        /// Which file.
+        /// The run's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the reader.
         reason: String,
     },
 }
 
-/// A run, and how far its file is to be trusted.
+/// A run whose file was read, and the changes in the file that are not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Believed {
-    /// Its file.
     pub path: PathBuf,
-    /// The run as it is believed.
+    /// The run with every change that is not trusted taken back.
     pub run: Run,
-    /// Bowline has a journal of it. Otherwise another program began it, and it is believed as it stands.
+    /// True if Bowline has a journal of the run. Otherwise another program began it, and the file
+    /// is trusted as it is.
     pub owned: bool,
-    /// What somebody changed in the file and is not believed: `phase`, `gates.NAME`, `checkpoints.ID`.
+    /// Changes in the file that are not trusted: `phase`, `gates.NAME`, `checkpoints.ID`.
     pub distrusted: Vec<String>,
-    /// The last line of the journal; 0 without one.
+    /// The number of the journal's last line; 0 without a journal.
     pub sequence: u64,
 }
 
 impl Belief {
-    /// The run's file, where it is or should be.
+    /// Returns the path of the run's file, present or expected; `None` without a run.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Belief::Nothing => None,
@@ -60,17 +60,17 @@ impl Belief {
     }
 }
 
-/// What is believed of the run that is found from a folder, whatever the environment says.
+/// Assesses the run that is found from a folder, without regard to `BOWLINE_WORKSPACE`.
 pub fn of_folder(start: &Path) -> Belief {
     of_file(&locate::develop_file_of(start))
 }
 
-/// What is believed of the run whose file is at a path. Takes no lock and writes nothing.
+/// Assesses the run whose file is at a path. Takes no lock and writes nothing.
 pub fn of_file(path: &Path) -> Belief {
     of_state_file(path, &StateFile::new(locate::layout(path)))
 }
 
-/// The same for a file whose companions are known.
+/// Assesses the run of a state file whose layout is known.
 pub fn of_state_file(path: &Path, file: &StateFile) -> Belief {
     let damaged = |reason: String| Belief::Damaged {
         path: path.to_owned(),
@@ -83,7 +83,8 @@ pub fn of_state_file(path: &Path, file: &StateFile) -> Belief {
     match weigh(path, file, &snapshot) {
         Ok(belief) => belief,
         Err(reason) => {
-            // A program that writes in place may be half-way through. Without a clock the whole moment is waited for.
+            // A program that writes in place may not be done yet. There is no clock here, so this
+            // waits the full time.
             let modified_ms = snapshot.modified_ms.unwrap_or_default();
             match file.reread_if_fresh(&snapshot, modified_ms) {
                 Ok(Some(again)) => weigh(path, file, &again).unwrap_or_else(damaged),
@@ -94,7 +95,7 @@ pub fn of_state_file(path: &Path, file: &StateFile) -> Belief {
     }
 }
 
-/// Fails where nothing at all is known of the run.
+/// Fails if the journal is damaged, so that nothing is known of the run.
 pub fn is_readable(snapshot: &Snapshot) -> Result<(), String> {
     match snapshot.journal_damaged {
         true => Err("its journal cannot be read".into()),
@@ -102,7 +103,7 @@ pub fn is_readable(snapshot: &Snapshot) -> Result<(), String> {
     }
 }
 
-/// The same for one look at the file; an error says what cannot be read.
+/// Assesses the run from one snapshot of its file. The error says which part cannot be read.
 pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belief, String> {
     is_readable(snapshot)?;
     let foreign = snapshot.last_kind.as_deref() == Some(kind::OUTSIDE);
@@ -116,7 +117,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         }))
     };
     let missing = |last: Ours| match last {
-        // A run that was over or thrown away leaves nothing behind that could be missed.
+        // A finished or discarded run leaves no file behind that could be missing.
         Ours::Gone => Belief::Nothing,
         Ours::Run(run) if run.phase == Phase::Done => Belief::Nothing,
         Ours::Run(run) => Belief::Missing {
@@ -131,7 +132,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
     let trusted = match &snapshot.situation {
         Situation::Absent if foreign => return Ok(missing(ours(file, snapshot)?)),
         Situation::Absent => return Ok(Belief::Nothing),
-        // A removal of ours that was interrupted.
+        // A removal by Bowline that was interrupted.
         Situation::RolledForward { .. } if snapshot.bytes.is_none() => return Ok(Belief::Nothing),
         Situation::Missing { ours: Some(text) } if !foreign => {
             let last = read(text).map_or(Ours::Unknown, |run| Ours::Run(Box::new(run)));
@@ -146,7 +147,8 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
             return Err("its journal is gone".into());
         }
         Situation::Unmanaged => Some(Ours::Gone),
-        // What somebody else wrote is nothing to compare with: behind it is what we wrote.
+        // An edit by another program is no version to compare with; the last one written by Bowline
+        // lies before it.
         Situation::Clean | Situation::RolledForward { .. } | Situation::Outside { .. } => {
             Some(ours(file, snapshot)?)
         }
@@ -155,7 +157,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
     let theirs = read(text.unwrap_or_default())?;
     Ok(match trusted {
         None => believed(theirs, true, Vec::new()),
-        // Nothing of ours is there to compare with: another program began it.
+        // Bowline wrote no version to compare with: another program began the run.
         Some(Ours::Gone) => believed(theirs, false, Vec::new()),
         Some(Ours::Run(ours)) => {
             let merged = merge_trust(&ours, &theirs);
@@ -167,17 +169,16 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
     })
 }
 
-/// What Bowline itself wrote last.
+/// The version that Bowline itself wrote last.
 enum Ours {
-    /// This run.
     Run(Box<Run>),
-    /// It threw a run away, and has none since.
+    /// Bowline discarded its run and has written none since.
     Gone,
-    /// It cannot be told.
+    /// The journal does not hold the version.
     Unknown,
 }
 
-/// What Bowline itself wrote last, from the whole journal.
+/// Finds the version that Bowline wrote last in the whole journal.
 fn ours(file: &StateFile, snapshot: &Snapshot) -> Result<Ours, String> {
     let history = file.history_of(snapshot.history.as_ref());
     let history = history.map_err(|error| error.to_string())?;

@@ -1,7 +1,9 @@
-//! The processes of agent clients: the hook notes the one that asks it, and whoever descends from a noted one is the agent.
+//! The processes of agent clients: the hook notes the client that calls it, and every descendant of
+//! a noted process counts as the agent.
 //!
-//! A note is an empty file named by process and start time in Bowline's state folder. Hooks may write the same one at once,
-//! and nearly every time a hook finds it there and does nothing.
+//! A note is an empty file in Bowline's state folder, named after process id and start time.
+//! Several hooks may write the same note at once; nearly always a hook finds the note already there
+//! and does nothing.
 
 use crate::locate;
 use std::ffi::OsStr;
@@ -11,18 +13,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where notes are, below the folder of state.
+/// Folder of the notes, relative to the state home.
 const FOLDER: &str = "bowline/clients";
-/// A line of `stat` is shorter; more of it is not needed.
+/// Enough for a whole `/proc/PID/stat` line.
 const STAT_BYTES_MAX: usize = 1024;
 /// Shells and other programs between a client and its hook.
 const BETWEEN_MAX: usize = 16;
-/// Notes looked at. Those of processes that are gone are removed with every new one, so there are never this many.
+/// Notes checked in one clean-up. Every new note removes those of ended processes, so there are
+/// never this many.
 const NOTES_MAX: usize = 1024;
 
-/// Shells, and programs that only run what they are given: a client may put them before the hook.
+/// Shells and programs that only run another one: a client may put them before the hook.
 const PASSERS: &str = "sh bash dash ash busybox zsh ksh mksh csh tcsh fish nu elvish xonsh pwsh env timeout nice nohup setsid stdbuf";
-/// Programs below which a person's shells or scheduled commands run. They ask a hook only if somebody types it.
+/// Programs below which a person's shells or scheduled jobs run. They call a hook only if a person
+/// types it.
 const LAUNCHERS: [&str; 14] = [
     "systemd",
     "(sd-pam)",
@@ -40,25 +44,24 @@ const LAUNCHERS: [&str; 14] = [
     "script",
 ];
 
-/// A process as the kernel tells of it.
+/// A process as `/proc/PID/stat` describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
-    /// What it calls itself, at most 15 bytes.
+    /// The command name, cut by the kernel to 15 bytes.
     pub name: String,
-    /// Who started it, or took it over.
+    /// The process id of its parent, or of the process that adopted it.
     pub parent: u32,
-    /// The process that leads its session.
+    /// The id of its session, which is the process id of the session leader.
     pub session: u32,
-    /// Its controlling terminal; 0 is none.
+    /// Its controlling terminal; 0 if it has none.
     pub terminal: i32,
-    /// In clock ticks since boot: with the number, a name that is not used again.
+    /// Clock ticks since boot: together with the process id this is never used again.
     pub start: u64,
 }
 
 impl Process {
-    /// Nothing, when there is no such process.
+    /// Reads a process; `None` if it does not exist.
     pub fn look(pid: u32) -> Option<Process> {
         let mut text = [0; STAT_BYTES_MAX];
         let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
@@ -66,14 +69,15 @@ impl Process {
         Process::parse(&text[..count])
     }
 
-    /// The name stands in brackets and may hold anything, brackets too.
+    /// Parses a `stat` line. The name stands in brackets and may itself hold brackets.
     fn parse(stat: &[u8]) -> Option<Process> {
         let open = stat.iter().position(|&byte| byte == b'(')?;
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let pid = str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
         let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
         let rest = str::from_utf8(stat.get(close + 1..)?).ok()?;
-        // The third word of the line is the first here: state, parent, group, session, terminal; the start is the 22nd.
+        // Word 3 of the line is the first here: state, parent, group, session, terminal; word 22 is
+        // the start.
         let mut words = rest.split_ascii_whitespace();
         let parent = words.nth(1)?.parse().ok()?;
         let session = words.nth(1)?.parse().ok()?;
@@ -89,7 +93,7 @@ impl Process {
         })
     }
 
-    /// Whether it leads a session at a terminal, as the shell does that a person types into.
+    /// True if the process leads a session at a terminal, as an interactive shell does.
     pub fn leads_a_terminal(&self) -> bool {
         self.session == self.pid && self.terminal != 0
     }
@@ -99,8 +103,9 @@ impl Process {
     }
 }
 
-/// Whether a hook has noted a process as a client. Its hook had the environment that it has itself, so the note is looked
-/// for where that one says: what is set for one command does not lead past it.
+/// True if a hook has noted a process as a client. The client's hook had the client's environment,
+/// so the note is also looked for in the state home that `environment` names: setting a variable
+/// for one command does not avoid it.
 pub fn is_noted(process: &Process, environment: &[u8]) -> bool {
     let value = |name: &'static str| {
         let mut entries = environment.split(|&byte| byte == 0);
@@ -113,8 +118,8 @@ pub fn is_noted(process: &Process, environment: &[u8]) -> bool {
     there(locate::state_home()) || there(locate::state_home_in(value))
 }
 
-/// Notes the client that started this hook, unless that was done before. What cannot be noted is not: a client is known by
-/// its program as well.
+/// Notes the client that started this hook, unless it is noted already. Errors are ignored: a
+/// client is also recognised by its program name.
 pub(crate) fn note() {
     let Some(client) = asking(std::os::unix::process::parent_id()) else {
         return;
@@ -129,7 +134,8 @@ pub(crate) fn note() {
     tidy(&folder);
 }
 
-/// The client above a hook: the nearest ancestor that does more than run the hook. A shell that a person types into is none.
+/// Finds the client above a hook: the nearest ancestor that does more than run the hook. An
+/// interactive shell does not count.
 fn asking(parent: u32) -> Option<Process> {
     let mut pid = parent;
     for _ in 0..BETWEEN_MAX {
@@ -151,7 +157,7 @@ fn is_ours(pid: u32) -> bool {
     matches!((owner(&pid.to_string()), owner("self")), (Ok(its), Ok(ours)) if its == ours)
 }
 
-/// Removes the notes of processes that are gone.
+/// Removes the notes of processes that have ended.
 fn tidy(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.take(NOTES_MAX) {

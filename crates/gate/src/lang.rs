@@ -1,3 +1,3 @@
-//! The language of what is told.
+//! Re-exports the output language.
 
 pub use bowline_words::{LANG_VARIABLE, Lang};

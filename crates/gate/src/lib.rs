@@ -1,4 +1,4 @@
-//! Whether a tool call of an agent may go on while a develop run is open.
+//! Decides if a tool call of an agent may go on while a develop run is open.
 
 pub mod advice;
 pub mod belief;

@@ -1,23 +1,24 @@
-//! Where a develop run is, seen from any folder of its repository, and where its side folder is.
+//! Finds a develop run from any folder of its repository, and the side folder of the run.
 
 use bowline_formats::develop::{FILE_NAME, FOLDER_NAME};
 use bowline_statefiles::{ContentHash, Layout};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names the root outright.
+/// Names the workspace root explicitly.
 pub const WORKSPACE_VARIABLE: &str = "BOWLINE_WORKSPACE";
 
 /// The journal's name in the side folder.
 const JOURNAL_NAME: &str = "state.json.journal.jsonl";
-/// Linked worktrees looked into at the most.
+/// Linked worktrees searched at most.
 const WORKTREES_MAX: usize = 256;
 
-/// The run's file as seen from a folder.
+/// Finds the run's file as seen from a folder.
 ///
-/// The named workspace, the nearest ancestor within the repository that has the file, the main worktree, any other
-/// worktree when there is a journal, and where the file should be when nobody has it but the journal. Only then folders
-/// above the repository: a file there must not hide a run whose own file was removed.
+/// The order is: the named workspace; the nearest ancestor within the repository that has the file;
+/// the main worktree; any other worktree, if there is a journal; the expected path, if only the
+/// journal exists. Folders above the repository come last: a file there must not hide a run whose
+/// own file was removed.
 pub fn develop_file(start: &Path) -> PathBuf {
     match variable(WORKSPACE_VARIABLE).filter(|named| !named.is_empty()) {
         Some(named) => in_root(Path::new(&named)),
@@ -25,7 +26,8 @@ pub fn develop_file(start: &Path) -> PathBuf {
     }
 }
 
-/// The same whatever the environment says: a guard that looks where it is told to look guards nothing.
+/// Finds the run's file without regard to the environment: a guard must not let its caller choose
+/// the place.
 pub fn develop_file_of(start: &Path) -> PathBuf {
     let start = absolute(start);
     let top = git_top(&start);
@@ -57,12 +59,14 @@ pub fn develop_file_of(start: &Path) -> PathBuf {
     above.unwrap_or_else(|| in_root(&top))
 }
 
-/// Whether a run's file is at a path, or should be: it was removed while its journal calls this its place.
+/// True if a run's file is at a path or expected there: it was removed while its journal still
+/// names this path.
 pub fn is_develop_file(file: &Path) -> bool {
     is_entry(file) || has_journal(file) && develop_file(root_of(file)) == absolute(file)
 }
 
-/// Where everything about the run of a file lives but the file: the same for all worktrees of a repository.
+/// Returns the folder of everything about a run except its file. All worktrees of a repository
+/// share it.
 pub fn side_folder(file: &Path) -> PathBuf {
     let file = absolute(file);
     let root = root_of(&file);
@@ -72,51 +76,53 @@ pub fn side_folder(file: &Path) -> PathBuf {
     state_home().join("bowline/develop").join(key.to_string())
 }
 
-/// Where the seal and the evidence of each run are.
+/// Returns the folder that holds the seal and the evidence of each run.
 pub fn runs_folder(file: &Path) -> PathBuf {
     side_folder(file).join("runs")
 }
 
-/// A file in the side folder that is there once the journal is: without its journal a run is damaged then, and not another
-/// program's.
+/// Returns the marker file in the side folder that exists once the journal does. Without its
+/// journal the run is then damaged, not another program's.
 pub fn opened(file: &Path) -> PathBuf {
     side_folder(file).join("opened")
 }
 
-/// A file in the repository's own folder that is there while a run of Bowline's is open: a run whose side folder was
-/// removed is not taken for one that another program began. Outside git there is none. Its folder holds nothing else, so that
-/// whoever works for a sandboxed agent may write that folder and nothing of git's.
+/// Returns the marker file in the repository's git folder that exists while a run of Bowline's is
+/// open: if the side folder was removed, the run does not pass for another program's. `None`
+/// outside git. Its folder holds nothing else, so that the helper of a sandboxed agent may write
+/// this folder and nothing else of git's.
 pub fn witness(file: &Path) -> Option<PathBuf> {
     let top = git_top(root_of(&absolute(file)))?;
     Some(git_common_dir(&top)?.join("bowline/develop-run"))
 }
 
-/// Whether Bowline ever began a run here, also where its journal is gone.
+/// True if Bowline ever began a run here, even if its journal is gone.
 pub fn has_begun(file: &Path) -> bool {
     opened(file).exists() || witness(file).is_some_and(|witness| witness.exists())
 }
 
-/// The run's file together with its side folder.
+/// Returns the layout of a run's file with its side folder.
 pub fn layout(file: &Path) -> Layout {
     Layout::new(file).with_side_folder(side_folder(file))
 }
 
-/// The folder a run is about: that of `.develop-workflow/`.
+/// Returns the workspace root of a run: the folder that holds `.develop-workflow/`.
 pub fn root_of(file: &Path) -> &Path {
     file.parent().and_then(Path::parent).unwrap_or(file)
 }
 
-/// `$XDG_STATE_HOME`, or where it is when not set.
+/// Returns `$XDG_STATE_HOME`, or its default.
 pub fn state_home() -> PathBuf {
     state_home_in(variable)
 }
 
-/// A variable of this process: the one place where the gate reads them.
+/// Reads a variable of this process. The gate reads variables only here.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Settings of the user by which clients ask the gate, or git its hooks, or by which both can be told not to.
+/// Returns the user's settings files that register or disable the gate in clients, or its hooks in
+/// git.
 pub(crate) fn guards_of_user() -> Vec<PathBuf> {
     let set = |name: &str| {
         let value = variable(name).filter(|value| !value.is_empty());
@@ -143,7 +149,7 @@ pub(crate) fn guards_of_user() -> Vec<PathBuf> {
     ]
 }
 
-/// The same in an environment of somebody else.
+/// Returns the state home according to another environment.
 pub fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> PathBuf {
     let set = variable("XDG_STATE_HOME").filter(|value| !value.is_empty());
     set.map(PathBuf::from).unwrap_or_else(|| {
@@ -152,12 +158,12 @@ pub fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> Pat
     })
 }
 
-/// The path from the root of the file system, links kept.
+/// Makes a path absolute without resolving links.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The top folder of the repository or worktree a folder is in.
+/// Returns the top folder of the repository or worktree that contains a folder.
 pub fn git_top(start: &Path) -> Option<PathBuf> {
     start
         .ancestors()
@@ -165,7 +171,7 @@ pub fn git_top(start: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// The main worktree of the repository a worktree belongs to; itself, when it is the main one.
+/// Returns the main worktree of the repository of a worktree; the main worktree returns itself.
 pub fn main_worktree(top: &Path) -> Option<PathBuf> {
     let common = git_common_dir(top)?;
     (common.file_name()? == ".git")
@@ -173,7 +179,7 @@ pub fn main_worktree(top: &Path) -> Option<PathBuf> {
         .flatten()
 }
 
-/// The folder all worktrees of a repository share.
+/// Returns the git folder that all worktrees of a repository share.
 pub fn git_common_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.is_dir() {
@@ -183,12 +189,12 @@ pub fn git_common_dir(top: &Path) -> Option<PathBuf> {
     let folder = top.join(link.strip_prefix("gitdir:")?.trim());
     match std::fs::read_to_string(folder.join("commondir")) {
         Ok(common) => folder.join(common.trim()).canonicalize().ok(),
-        // A submodule shares with nobody.
+        // A submodule shares its git folder with no worktree.
         Err(_) => folder.canonicalize().ok(),
     }
 }
 
-/// The linked worktrees of a repository, by what git noted of them.
+/// Lists the linked worktrees of a repository from git's own records.
 fn worktrees(top: &Path) -> Vec<PathBuf> {
     let Some(common) = git_common_dir(top) else {
         return Vec::new();
@@ -212,7 +218,7 @@ fn in_root(root: &Path) -> PathBuf {
     root.join(FOLDER_NAME).join(FILE_NAME)
 }
 
-/// A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
+/// True for a dangling link and a pipe too: the reader reports the error.
 fn is_entry(file: &Path) -> bool {
     file.symlink_metadata().is_ok()
 }

@@ -1,30 +1,30 @@
-//! The workspace of a run, and whether a path is in it.
+//! The paths of a run's workspace: which of them belong to it, guard it, or hold its state.
 
 use crate::locate;
 use crate::shell::UNKNOWN_NAME;
 use bowline_formats::client_hooks;
 use std::path::{Component, Path, PathBuf};
 
-/// Links followed on the way to a file that is not there yet.
+/// Links followed on the way to a file that does not exist yet.
 const LINKS_MAX: usize = 40;
 
-/// The workspace of a run.
+/// The paths of a run's workspace.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The folder the run is about.
     root: PathBuf,
-    /// What its worktrees share.
+    /// The git folder that its worktrees share.
     common: Option<PathBuf>,
     /// The run's file, links followed.
     state: PathBuf,
-    /// Where Bowline keeps what belongs to runs.
+    /// Bowline's folder in the state home.
     keeping: PathBuf,
-    /// Files of the user by which clients and git ask, or are told not to.
+    /// Settings files of the user that register or disable the gate's hooks.
     guards: Vec<PathBuf>,
 }
 
 impl Place {
-    /// The workspace of the run whose file is at a path.
+    /// Collects the paths for the run whose file is at `file`.
     pub fn of(file: &Path) -> Place {
         let file = locate::absolute(file);
         let root = real(locate::root_of(&file));
@@ -38,17 +38,18 @@ impl Place {
         }
     }
 
-    /// The folder the run is about.
+    /// Returns the folder the run is about.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The run's file.
+    /// Returns the run's file.
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// Whether a path leads into the workspace: into its folder, or a worktree of the same repository.
+    /// True if a path leads into the workspace: into its folder or into a worktree of the same
+    /// repository.
     pub fn holds(&self, path: &Path) -> bool {
         let path = real(path);
         if path.starts_with(&self.root) {
@@ -63,7 +64,7 @@ impl Place {
                 .is_some_and(|other| other == *common)
     }
 
-    /// Whether a client or git would ask the gate no more, or not as before, if this path were changed.
+    /// True if a change of this path could keep a client or git from asking the gate.
     pub fn is_guard(&self, path: &Path) -> bool {
         let path = real(path);
         let of_git = self.common.as_ref().is_some_and(|common| {
@@ -79,14 +80,14 @@ impl Place {
             || self.guards.iter().any(|it| real(it) == path)
     }
 
-    /// Whether git's hooks are below this path of the repository's own folder.
+    /// True if the path is the repository's git folder, which holds the hooks.
     pub fn holds_hooks(&self, path: &Path) -> bool {
         self.common
             .as_ref()
             .is_some_and(|common| real(path) == *common)
     }
 
-    /// Whether a path is one of the files in which git keeps where branches lead: writing it moves one.
+    /// True if git keeps references in this path: writing it moves a branch.
     pub fn is_reference(&self, path: &Path) -> bool {
         let path = real(path);
         let Some(below) = self
@@ -98,17 +99,17 @@ impl Place {
         };
         let mut parts = below.iter().filter_map(|part| part.to_str());
         let first = match parts.next() {
-            // A linked worktree has a HEAD, and references, of its own.
+            // A linked worktree has its own HEAD and references.
             Some("worktrees") => parts.nth(1),
             first => first,
         };
         matches!(first, Some("refs" | "packed-refs" | "HEAD" | "reftable"))
     }
 
-    /// Whether a path is the run's file, or one of those that Bowline keeps about runs.
+    /// True if a path is the run's file, or one of the files that Bowline keeps about runs.
     pub fn is_state(&self, path: &Path) -> bool {
         let path = real(path);
-        // A pattern beside it may be its name.
+        // A pattern in the same folder may match the file's name.
         let unknown = |it: &Component<'_>| it.as_os_str().to_string_lossy().contains(UNKNOWN_NAME);
         let known: PathBuf = path.components().take_while(|it| !unknown(it)).collect();
         let beside = known != path && Some(known.as_path()) == self.state.parent();
@@ -116,21 +117,22 @@ impl Place {
         path == self.state || beside || kept
     }
 
-    /// Whether a path is among the temporary files of a sandboxed agent, which are kept with its attempt.
+    /// True if a path is among the temporary files of a sandboxed agent, which lie beside its
+    /// attempt's records.
     fn is_temporary(&self, path: &Path) -> bool {
         let below = path.strip_prefix(self.keeping.join("attempts"));
         let parts = below.map(|below| below.components().map(Component::as_os_str));
         parts.is_ok_and(|mut parts| parts.nth(1).is_some_and(|it| it == "tmp"))
     }
 
-    /// Whether the run's file, or what Bowline keeps about it, goes when this path goes.
+    /// True if removing this path removes the run's file or Bowline's records about it.
     pub fn holds_state(&self, path: &Path) -> bool {
         let path = real(path);
         self.state.starts_with(&path) || self.keeping.starts_with(&path)
     }
 }
 
-/// The path with its links followed, as far as it is there.
+/// Resolves the links of a path, as far as it exists.
 pub(crate) fn real(path: &Path) -> PathBuf {
     real_within(path, LINKS_MAX)
 }
@@ -139,7 +141,7 @@ fn real_within(path: &Path, links: usize) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
-    // A link to nothing: what is written to it appears where it leads.
+    // A dangling link: writing to it creates its target.
     if links > 0
         && let Ok(target) = path.read_link()
     {

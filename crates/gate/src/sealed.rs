@@ -1,13 +1,13 @@
-//! Sealed files: their hashes, and whether they are still what a person sealed.
+//! Hashes of sealed files, and the check against the seal.
 
 use bowline_formats::develop::seal::Seal;
 use std::fs;
 use std::path::Path;
 
-/// Letters of a hash.
+/// Hexadecimal digits of a hash.
 const HASH_LETTERS: usize = 32;
 
-/// Whether a file that was sealed is another now, or gone. A file that has come since is not looked for here.
+/// True if a sealed file has changed or is gone. New files are not looked for.
 pub fn is_stale(root: &Path, seal: &Seal) -> bool {
     let differs = |(path, hash): (&String, &String)| {
         file_hash(&root.join(path)).ok().as_deref() != Some(hash.as_str())
@@ -15,7 +15,7 @@ pub fn is_stale(root: &Path, seal: &Seal) -> bool {
     seal.files.iter().any(differs)
 }
 
-/// The hash of a file's content and of what makes it more than content: that it is a link, or can be run.
+/// Hashes a file's content, and its being a link or executable.
 pub fn file_hash(path: &Path) -> std::io::Result<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let facts = fs::symlink_metadata(path)?;
@@ -31,9 +31,9 @@ pub fn file_hash(path: &Path) -> std::io::Result<String> {
         Ok(target) if target.is_file() => {
             hasher.update_reader(fs::File::open(path)?)?;
         }
-        // Opening a pipe would wait for whoever writes it.
+        // Opening a pipe would block until a program writes it.
         Ok(_) => {}
-        // A link to nowhere is what it says.
+        // A dangling link is its target's name.
         Err(_) if facts.is_symlink() => {}
         Err(error) => return Err(error),
     }

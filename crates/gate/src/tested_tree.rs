@@ -1,4 +1,4 @@
-//! The tree that the last gate was passed on, and how a commit differs from it.
+//! The tree on which the last gate was passed, and the differences of a commit from it.
 
 use crate::advice::{kept, seal_of};
 use crate::locate;
@@ -10,18 +10,18 @@ use bowline_words::message::Change;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A tree that was tested: git's id of it, and what is in it where that is known.
+/// A tested tree: its git id, and its entries where they are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestedTree {
-    /// The id.
+    /// The id of the tree object.
     pub id: String,
-    /// Mode and id by path.
+    /// Mode and object id by path.
     pub entries: Option<BTreeMap<Vec<u8>, String>>,
 }
 
 impl TestedTree {
-    /// The tree of the newest evidence of the run whose file is at a path; `None` where the policy does not compare trees, and
-    /// where the evidence is of no tree of git's.
+    /// Returns the tree of the newest evidence of the run whose file is at `path`; `None` if the
+    /// policy does not compare trees, or the evidence is not about a git tree.
     pub fn of_run(path: &Path) -> Option<TestedTree> {
         if !compares_trees(path) {
             return None;
@@ -44,7 +44,8 @@ impl TestedTree {
         Some(TestedTree { id, entries })
     }
 
-    /// Paths by which another tree differs, where both are listed: that tree's entries are as in `git ls-tree -r -z`.
+    /// Lists the paths that differ from a tree given as the output of `git ls-tree -r -z`; `None`
+    /// if the tested entries are not known.
     pub fn differing(&self, listed: &[u8]) -> Option<Vec<Difference>> {
         let tested = self.entries.as_ref()?;
         let committed: BTreeMap<Vec<u8>, String> = listed
@@ -66,14 +67,11 @@ impl TestedTree {
     }
 }
 
-/// A path that is not the same in two trees, with the id of each where it is in it.
+/// A path that differs between two trees, with its object id in each; `None` where it is absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The path.
     pub path: String,
-    /// What was tested.
     pub tested: Option<String>,
-    /// What is committed.
     pub committed: Option<String>,
 }
 
@@ -92,7 +90,8 @@ fn id_of(entry: &str) -> Option<String> {
     entry.split(' ').nth(1).map(str::to_owned)
 }
 
-/// Whether the sealed policy, or the one there is, compares trees. Git asks, so there is a repository.
+/// True if the sealed policy, or without a seal the present one, compares trees. Git calls this, so
+/// there is a repository.
 fn compares_trees(path: &Path) -> bool {
     let rules = seal_of(path).map(|seal| seal.rules);
     let unsealed = || {

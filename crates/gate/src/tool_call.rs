@@ -1,45 +1,40 @@
-//! What a tool of a client does: whether it runs a command, writes files or finishes work, by its name and what it is given.
+//! Classifies a tool call of a client by the tool's name and input: a command, writes of files, or
+//! finished work.
 
 use bowline_formats::hook::{HookMessage, first_text};
 use serde_json::{Map, Value};
 
-/// What a tool is asked to do, as far as files and commands go.
+/// The effect of a tool call on files and commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolCall {
-    /// A command line for a shell.
+    /// The tool runs a command line in a shell.
     Shell {
-        /// The whole text.
         command: String,
-        /// The folder it starts in, when the tool says so.
+        /// The folder it starts in, if the tool names one.
         folder: Option<String>,
     },
-    /// Files are written.
+    /// The tool writes files.
     Write {
-        /// Their paths as given; `None` stands for one that cannot be told.
+        /// Their paths as given; `None` stands for an unknown path.
         paths: Vec<Option<String>>,
     },
-    /// Work is committed, pushed or put up for merging by a tool of its own.
-    Finish {
-        /// The tool's name.
-        tool: String,
-    },
-    /// A command runs that cannot be read.
-    Hidden {
-        /// The tool's name.
-        tool: String,
-    },
-    /// Neither: reading, searching, talking.
+    /// The tool itself commits, pushes, or opens or merges a pull request.
+    Finish { tool: String },
+    /// The tool runs a command that cannot be read.
+    Hidden { tool: String },
+    /// The tool does none of these: it reads, searches or talks.
     Other,
 }
 
 impl ToolCall {
-    /// What the tool of a message is asked to do. One whose input cannot be read is taken for what it could do at the worst.
+    /// Classifies the tool call of a message. A tool whose input cannot be read counts as the worst
+    /// it could do.
     pub fn of(message: &HookMessage) -> ToolCall {
         tool_call(&message.tool, &message.input)
     }
 }
 
-/// Tools that write nothing, though their names or fields look like it.
+/// Tools that write nothing, although their names or fields suggest it.
 const HARMLESS: [&str; 14] = [
     "read",
     "glob",
@@ -57,7 +52,7 @@ const HARMLESS: [&str; 14] = [
     "readmanyfiles",
 ];
 
-/// Fields that hold a command line, or what is typed into a program.
+/// Fields that hold a command line, or text typed into a program.
 const COMMAND_KEYS: [&str; 9] = [
     "command",
     "cmd",
@@ -70,7 +65,7 @@ const COMMAND_KEYS: [&str; 9] = [
     "keys",
 ];
 
-/// Tools that do nothing but run a command: without one that can be read it is not known what they run.
+/// Tools that only run commands: without a readable command it is unknown what they run.
 const RUNNERS: [&str; 9] = [
     "bash",
     "shell",
@@ -83,7 +78,8 @@ const RUNNERS: [&str; 9] = [
     "runterminalcmd",
 ];
 
-/// What a tool does that is about git or a host of it, if it commits, publishes or changes files.
+/// Classifies a tool for git or a git host; `None` if it neither commits, publishes nor changes
+/// files.
 fn of_git(tool: &str) -> Option<ToolCall> {
     const ABOUT: [&str; 8] = [
         "git",
@@ -112,7 +108,7 @@ fn of_git(tool: &str) -> Option<ToolCall> {
     let has = |word: &str| own.contains(&word);
     let any = |list: &[&str]| list.iter().any(|it| has(it));
     let verb = own.iter().find(|it| !is_about(it));
-    // A word on somebody's work is none on a file of ours, whatever it is about.
+    // Reviews and comments change no file of ours.
     if about && any(&["review", "comment", "reviewers"]) {
         return Some(ToolCall::Other);
     }
@@ -139,7 +135,7 @@ fn of_git(tool: &str) -> Option<ToolCall> {
     (about && any(&WRITING)).then(|| ToolCall::Write { paths: vec![None] })
 }
 
-/// The words a name is made of: `createPullRequest`, `create_pull_request`, `create-pull-request`.
+/// Splits a name into words: `createPullRequest`, `create_pull_request`, `create-pull-request`.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;
@@ -156,7 +152,7 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// What a tool is asked to do, by its name and the fields of its input.
+/// Classifies a tool call by the tool's name and the fields of its input.
 fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     let plain: String = tool
         .rsplit("__")
@@ -180,7 +176,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
             paths: patched(text),
         };
     }
-    // What is typed into a shell that runs already is a command line as well.
+    // Text typed into a running shell is a command line too.
     let shells = [
         "bash",
         "shell",
@@ -201,7 +197,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
             None if RUNNERS.contains(&plain.as_str()) || given().any(|it| !it.is_null()) => {
                 hidden()
             }
-            // Tools that are about a shell without giving it a command: asking for its output, ending it.
+            // Such tools ask for a shell's output or end it, without giving it a command.
             None => ToolCall::Other,
         };
     }
@@ -223,7 +219,8 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
             return ToolCall::Write { paths: vec![None] };
         }
     }
-    // Clients invent tools that run a command under any name, such as one that watches what it prints.
+    // Clients add tools that run a command under any name, such as one that watches a command's
+    // output.
     match input.get("command").or_else(|| input.get("cmd")) {
         Some(command @ (Value::String(_) | Value::Array(_))) => shell(command, input),
         _ => ToolCall::Other,
@@ -237,7 +234,7 @@ fn shell(command: &Value, input: &Map<String, Value>) -> ToolCall {
     }
 }
 
-/// Every path an input names.
+/// Collects every path that an input names.
 fn paths_in(input: &Map<String, Value>) -> Vec<String> {
     const KEYS: [&str; 12] = [
         "file_path",
@@ -272,7 +269,7 @@ fn paths_in(input: &Map<String, Value>) -> Vec<String> {
     paths
 }
 
-/// A command given as text, or as the words of a program.
+/// Renders a command given as text or as a list of words.
 fn command_text(command: &Value) -> String {
     match command {
         Value::String(text) => text.clone(),
@@ -292,7 +289,8 @@ fn command_text(command: &Value) -> String {
     }
 }
 
-/// The files of a patch in the form of codex, or of diff; `None` where none can be told.
+/// Lists the files of a patch in the format of codex or of diff; a single `None` if no path is
+/// found.
 pub fn patched(text: &str) -> Vec<Option<String>> {
     const HEADS: [&str; 5] = [
         "*** Add File: ",
@@ -303,7 +301,7 @@ pub fn patched(text: &str) -> Vec<Option<String>> {
     ];
     let paths: Vec<Option<String>> = text
         .lines()
-        // Codex reads its heads wherever they stand in the line.
+        // Codex accepts its headings with blanks before them.
         .map(str::trim)
         .filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
         .map(|path| Some(path.trim().to_owned()))

@@ -1,4 +1,4 @@
-//! What a tool call would do, held against what is believed of the run.
+//! Decides on a tool call: its side effects are checked against the gates of the run.
 
 use crate::advice::{self, Next};
 use crate::belief::Belief;
@@ -11,109 +11,97 @@ use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
 use bowline_words::message::{Card, Change, Denied, Unseen};
 use std::path::{Path, PathBuf};
 
-/// What brings a run back.
+/// The command that repairs a run's file.
 pub(crate) const REPAIR: &str = "bowline doctor --repair develop";
 
-/// What makes evidence of the tree that is there now.
+/// The commands that produce evidence for the present tree.
 const TEST_AGAIN: &str =
     "bowline develop gate reset re_review_clean && bowline develop gate pass re_review_clean";
 
-/// Who writes where no command does.
+/// Stands for the tool itself where no command writes.
 const THE_TOOL: &str = "";
-/// Letters of a command shown in a denial.
+/// Characters of a command shown in a denial.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// What a gate may stand in the way of.
+/// An action that a gate may deny.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offence {
     /// A file of the workspace is written.
     Write {
-        /// Which; `None` when that cannot be told.
+        /// `None` if the path is unknown.
         path: Option<PathBuf>,
-        /// By what.
+        /// The program or sign that writes; empty for the tool itself.
         by: String,
     },
-    /// Work is committed, pushed or put up for merging.
+    /// Work is committed, pushed, or put up for merging.
     Finish {
-        /// By which command.
+        /// The command.
         what: String,
     },
-    /// Bowline is given a command that only a person gives.
+    /// Bowline is given a command that only a person may give.
     Person {
-        /// Which.
+        /// The command.
         what: String,
     },
-    /// Hooks are put in, which is a person's move while a gate is closed.
+    /// Hooks are installed, which only a person may do while a gate is closed.
     Setup {
-        /// By which command.
+        /// The command.
         what: String,
     },
-    /// It cannot be seen what would run.
+    /// A command runs that cannot be analysed.
     Hidden {
-        /// Why not.
+        /// The reason.
         what: Unseen,
     },
-    /// A file is changed by which a client or git asks the gate.
-    Guard {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// The run's own file is changed behind Bowline's back.
-    State {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// The run's own file goes, unless git ignores it.
-    Cleaned {
-        /// Which file.
-        path: PathBuf,
-    },
+    /// A file is changed that makes a client or git ask the gate.
+    Guard { path: PathBuf },
+    /// The run's own file is changed around Bowline.
+    State { path: PathBuf },
+    /// The run's own file is removed, unless git ignores it.
+    Cleaned { path: PathBuf },
 }
 
-/// Why a call is denied.
+/// The reason for denying a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denial {
     /// Gates are closed.
     Closed {
         /// The phase of the run.
         phase: Phase,
-        /// What was attempted.
+        /// The action that was attempted.
         offence: Offence,
-        /// Which gates.
+        /// The closed gates.
         missing: Vec<Gate>,
     },
-    /// Only a person gives this command, whatever the run.
+    /// Only a person may give this command, whether or not there is a run.
     Person {
-        /// Which.
+        /// The command.
         what: String,
     },
-    /// The run's file is only changed by Bowline.
-    State {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// What would land is not the tree that was tested.
+    /// Only Bowline may change the run's file.
+    State { path: PathBuf },
+    /// The tree that would land is not the tested one.
     OtherTree {
-        /// By what.
+        /// The command that would land it.
         what: String,
-        /// The files that differ, where they can be told.
+        /// The files that differ; empty if they are not known.
         changes: Vec<Change>,
     },
     /// The run's file is gone.
     Missing {
-        /// Where it should be.
+        /// The path at which the file is expected.
         path: PathBuf,
     },
     /// The run's file cannot be read.
     Damaged {
-        /// Which.
         path: PathBuf,
-        /// Why.
+        /// The error of the reader.
         reason: String,
     },
 }
 
-/// What a call would do in a workspace. Whether a written file is ignored by git is asked later, and only if it matters.
+/// Returns the gated actions of a call in a workspace. It does not ask if git ignores a written
+/// file; that happens later, and only if it matters.
 pub fn offences(
     call: &ToolCall,
     folder: &Path,
@@ -123,7 +111,7 @@ pub fn offences(
     offences_in(&deeds_of(call, folder, around), place)
 }
 
-/// What a call would do, wherever that is.
+/// Returns the side effects of a call in any place.
 pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Vec<Deed> {
     match call {
         ToolCall::Other => Vec::new(),
@@ -157,26 +145,27 @@ pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Ve
     }
 }
 
-/// Those deeds that a workspace minds.
+/// Selects the gated actions of a workspace among side effects.
 pub fn offences_in(deeds: &[Deed], place: &Place) -> Vec<Offence> {
     deeds.iter().flat_map(|deed| offence(deed, place)).collect()
 }
 
-/// The same for a workspace that the call does not stand in: only what is known to land there.
+/// Returns the gated actions in a workspace that the call does not run in: only side effects that
+/// certainly land there.
 pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
     let lands = |deed: &&Deed| match deed {
         Deed::Write { path: at, .. }
         | Deed::Finish { place: at, .. }
         | Deed::Setup { place: at, .. } => at.is_some(),
         Deed::Touch { .. } => true,
-        // A person's move is denied wherever it is made.
+        // A person's command is denied already, wherever it is given.
         Deed::Hidden { .. } | Deed::Person { .. } => false,
     };
     let known = deeds.iter().filter(lands);
     known.flat_map(|deed| offence(deed, place)).collect()
 }
 
-/// What is minded where there is no run at all.
+/// Returns the actions that are denied even without a run.
 pub fn offences_anywhere(deeds: &[Deed]) -> Vec<Offence> {
     let persons = deeds.iter().filter_map(|deed| match deed {
         Deed::Person { what } => Some(Offence::Person { what: what.clone() }),
@@ -193,7 +182,7 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
     match deed {
         Deed::Write { path, by } => written(path.clone(), by, place),
         Deed::Touch { path, how, by } => touched(path, *how, by, place),
-        // In a folder that is certainly none of this repository it is no matter of this run.
+        // In a folder outside this repository it does not concern this run.
         Deed::Finish {
             place: Some(folder),
             ..
@@ -255,7 +244,7 @@ fn written(path: Option<PathBuf>, by: &str, place: &Place) -> Vec<Offence> {
     }
 }
 
-/// Whether the call goes on. `ignored` tells whether git ignores a path.
+/// Decides on a call; `None` allows it. `ignored` says if git ignores a path.
 pub fn judge(
     belief: &Belief,
     offences: &[Offence],
@@ -265,7 +254,7 @@ pub fn judge(
         return None;
     }
     let believed = match belief {
-        // Without a run there are no gates, but a person's move is a person's.
+        // Without a run there are no gates, but a command for people is still denied to agents.
         Belief::Nothing => {
             return offences.iter().find_map(|offence| match offence {
                 Offence::Person { what } => Some(Denial::Person { what: what.clone() }),
@@ -290,7 +279,7 @@ pub fn judge(
     let run = &believed.run;
     for offence in offences {
         let missing = match offence {
-            // Nobody but its own program keeps a run that Bowline has not taken over.
+            // A run that Bowline has not taken over is kept by its own program.
             Offence::State { .. } | Offence::Cleaned { .. } if !believed.owned => continue,
             Offence::Cleaned { path } if ignored(path) => continue,
             Offence::Person { what } => return Some(Denial::Person { what: what.clone() }),
@@ -305,7 +294,7 @@ pub fn judge(
                 missing
             }
             Offence::Finish { .. } => closed(run, Act::Finish),
-            // Not even where git ignores them: the next call would be asked nothing.
+            // Denied even if git ignores the file: the next call would not be checked any more.
             Offence::Hidden { .. } | Offence::Guard { .. } | Offence::Setup { .. } => {
                 closed_for_anything(run)
             }
@@ -333,7 +322,8 @@ fn closed_for_anything(run: &Run) -> Vec<Gate> {
     missing
 }
 
-/// Whether a gate is closed that the present phase needs, or may be: a run that cannot be read has none open.
+/// True if a gate that the present phase needs is closed, or may be: an unreadable run has no open
+/// gate.
 pub fn has_closed_gate(belief: &Belief) -> bool {
     match belief {
         Belief::Nothing => false,
@@ -343,7 +333,8 @@ pub fn has_closed_gate(belief: &Belief) -> bool {
 }
 
 impl Denial {
-    /// The reason and the next command, as the agent reads them. The seal knows which gates a command opens.
+    /// Renders the reason and the next command for the agent. The seal says which gates a command
+    /// opens.
     pub fn text(&self, command: Option<&str>, lang: Lang, seal: Option<&Seal>) -> String {
         let first = self.denied().say(lang);
         let mut lines: Vec<String> = first.lines().map(str::to_owned).collect();
@@ -352,7 +343,7 @@ impl Denial {
             lines.insert(1, Card::Blocked { command }.say(lang));
         }
         lines.extend(self.way_on(seal).iter().map(|line| line.say(lang)));
-        // Names that are not known stand in paths as signs that nobody should see.
+        // Unknown names in paths are placeholder characters, which must not be shown.
         lines.join("\n").replace(UNKNOWN_NAME, "*") + "\n"
     }
 
@@ -404,7 +395,7 @@ impl Denial {
         }
     }
 
-    /// Closed gates, and what to do.
+    /// Renders the closed gates and the next command.
     fn way_on(&self, seal: Option<&Seal>) -> Vec<Card> {
         let repair = || Card::Next {
             command: REPAIR.to_owned(),
@@ -446,7 +437,7 @@ fn names(gates: &[Gate]) -> String {
     names.join(", ")
 }
 
-/// How a gate is opened from a phase.
+/// Returns the command that leads from a phase to an open gate.
 fn opening(phase: Phase, gate: Gate, seal: Option<&Seal>) -> Next {
     match gate.phase() {
         here if here == phase => advice::gate(gate, seal),

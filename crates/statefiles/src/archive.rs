@@ -14,8 +14,8 @@ use crate::swap::{copy_to, remove};
 const TAIL: &str = ".json";
 
 impl StateFile {
-    /// Keeps a dated copy of the document as it is now, if it is `good`. `None` where it is not, and where there is no
-    /// document or no archive.
+    /// Keeps a dated copy of the document as it is now, if it passes `good`. Returns `None` if it
+    /// does not, and without a document or an archive.
     pub fn archive(
         &self,
         request: &Request,
@@ -31,7 +31,7 @@ impl StateFile {
         Ok(copy)
     }
 
-    /// The dated copies there are, the newest first.
+    /// Lists the dated copies, the newest first.
     pub fn archived(&self) -> Result<Vec<PathBuf>, Error> {
         match &self.paths()?.archive {
             Some(archive) => newest_first(&*self.disk, archive),
@@ -40,7 +40,7 @@ impl StateFile {
     }
 }
 
-/// Writes a copy, where an archive is kept.
+/// Writes a dated copy, if an archive is kept.
 pub(crate) fn write(
     disk: &dyn Disk,
     paths: &Paths,
@@ -59,8 +59,8 @@ pub(crate) fn write(
     Ok(Some(path))
 }
 
-/// A name that sorts after every copy there is. The time in it never goes back: a clock that was ahead once must not make
-/// the copies after it look old.
+/// Returns a name that sorts after every existing copy. The time in it never goes back: after a
+/// clock was ahead once, later copies must not look old.
 fn next_name(disk: &dyn Disk, archive: &Archive, now: &str) -> Result<String, Error> {
     let (stamp, count) = match copies(disk, archive)?.into_iter().max() {
         Some((newest, count, _)) if newest.as_str() >= now => (newest, count.saturating_add(1)),
@@ -83,14 +83,14 @@ pub(crate) fn prune(disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
     Ok(())
 }
 
-/// The copies there are, the newest first.
+/// Lists the dated copies, the newest first.
 pub(crate) fn newest_first(disk: &dyn Disk, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
     let mut copies = copies(disk, archive)?;
     copies.sort_by(|one, other| other.cmp(one));
     Ok(copies.into_iter().map(|(_, _, path)| path).collect())
 }
 
-/// The copies there are, with time stamp and count. Files with other names are not ours.
+/// Lists the dated copies with their time stamps and counts. Files with other names are ignored.
 fn copies(disk: &dyn Disk, archive: &Archive) -> Result<Vec<(String, u32, PathBuf)>, Error> {
     let names = match disk.list(&archive.folder) {
         Ok(names) => names,
@@ -104,7 +104,7 @@ fn copies(disk: &dyn Disk, archive: &Archive) -> Result<Vec<(String, u32, PathBu
     Ok(names.iter().filter_map(copy).collect())
 }
 
-/// Time stamp and count of `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
+/// Parses time stamp and count of `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
 fn dated<'name>(name: &'name str, stem: &str) -> Option<(&'name str, u32)> {
     let rest = name
         .strip_prefix(stem)?

@@ -1,4 +1,5 @@
-//! Damaged files: set aside, never deleted, and replaced by the best that can be found.
+//! Repair of damaged files: they are set aside, never deleted, and replaced by the best version
+//! found.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,15 +14,15 @@ use crate::request::Request;
 use crate::stamp::utc_stamp;
 use crate::state_file::StateFile;
 
-/// What a caller can say and do about a damaged document.
+/// The caller's knowledge about a damaged document: a check, and further sources for its repair.
 pub struct Rescue<'a> {
-    /// Whether a document is good.
+    /// Returns true if a document is good.
     pub validate: &'a dyn Fn(&str) -> bool,
-    /// Builds the document from other sources.
+    /// Builds the document from other sources, if there are any.
     pub rebuild: &'a dyn Fn() -> Option<String>,
-    /// A document to start anew with.
+    /// Creates a document to start anew with, if the caller has one.
     pub empty: &'a dyn Fn() -> Option<String>,
-    /// What may stand in the place of the damaged document, given where it comes from.
+    /// Completes the document that replaces the damaged one, given its source.
     pub finish: &'a dyn Fn(&Source, String) -> String,
 }
 
@@ -31,45 +32,46 @@ impl fmt::Debug for Rescue<'_> {
     }
 }
 
-/// Where a repaired document came from.
+/// The source of a repaired document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The file turned out to be good.
     Intact,
     /// The version last acknowledged, from the journal.
     Journal,
-    /// An older version, from the journal: what was acknowledged after it cannot be rebuilt from anything on the disk.
+    /// An older version, from the journal: nothing on the disk can rebuild what was acknowledged
+    /// after it.
     Version {
-        /// The number of the change that led to it.
+        /// The number of the change that led to the version.
         seq: u64,
     },
     /// The backup beside the file: the version before the last change, or an older one.
     Backup(PathBuf),
-    /// A dated copy.
+    /// A dated copy from the archive.
     Archive(PathBuf),
-    /// The caller's other sources.
+    /// A document that the caller rebuilt.
     Rebuilt,
-    /// A fresh start.
+    /// A new, empty document.
     Empty,
 }
 
-/// What [`StateFile::recover`] did.
+/// The result of [`StateFile::recover`].
 #[derive(Debug, Clone)]
 pub struct Recovered {
-    /// Where the document came from.
+    /// The source of the document.
     pub source: Source,
-    /// The document.
+    /// The document after the repair.
     pub text: String,
-    /// Where the damaged file is now, if there was one.
+    /// The new path of the damaged file, if there was one.
     pub set_aside: Option<PathBuf>,
-    /// The journal line of the repair; `None` when the file was intact.
+    /// The number of the repair's journal line; `None` if the file was intact.
     pub seq: Option<u64>,
 }
 
 impl StateFile {
-    /// Replaces a damaged or missing document by the first good one of: the newest committed version that anything on the
-    /// disk can rebuild, the backup, the dated copies, the caller's rebuild, the caller's fresh start. The damaged file is set
-    /// aside with the reason.
+    /// Replaces a damaged or missing document by the first good one of: the newest committed
+    /// version that anything on the disk can rebuild, the backup, the dated copies, the caller's
+    /// rebuild, a new document. The damaged file is set aside with the reason.
     pub fn recover(
         &self,
         request: &Request,
@@ -154,7 +156,8 @@ impl Held {
         }
     }
 
-    /// Puts a good document in the place of the damaged one, which goes to its own name instead of the backup's.
+    /// Puts a good document in the place of the damaged one, which is set aside under its own name
+    /// instead of the backup's.
     fn repair(
         &mut self,
         request: &Request,

@@ -1,4 +1,5 @@
-//! Every touch of the disk, behind one trait, so that tests can fail or kill at any of them.
+//! Every access to the disk behind one trait, so that tests can inject a failure or a crash into
+//! each of them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,35 +12,35 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 
-/// What kind of thing a path names.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// An ordinary file.
+    /// A regular file with content.
     Regular,
-    /// A folder.
+    /// A folder of other entries.
     Folder,
-    /// A symbolic link.
+    /// A symbolic link to another path.
     Link,
     /// A pipe, socket or device.
     Special,
 }
 
-/// The facts of a file that this crate looks at.
+/// The metadata of a file that this crate uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
-    /// Its length.
+    /// The length of the content.
     pub bytes: u64,
-    /// Last change of the content, Unix milliseconds.
+    /// The last change of the content, in Unix milliseconds.
     pub modified_ms: i64,
-    /// Last change of content or attributes, Unix nanoseconds.
+    /// The last change of content or attributes, in Unix nanoseconds.
     pub changed_ns: i128,
     /// Device and inode number: the identity of the file.
     pub identity: (u64, u64),
-    /// Permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
-    /// Owning user and group.
+    /// The owning user and group.
     pub owner: (u32, u32),
 }
 
@@ -66,21 +67,25 @@ impl Stat {
     }
 }
 
-/// The disk operations that keeping a state file needs. One method is one step that may fail or be the last.
+/// The disk operations that a state file needs. One method is one step that may fail, or be the
+/// last before a crash.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// The facts of `path` itself (a link is not followed), or `None` where nothing is.
+    /// Returns the metadata of `path` itself (links are not followed), or `None` if it does not
+    /// exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
-    /// Opens for reading. Never blocks, not even on a pipe, and does not follow a link at the last component.
+    /// Opens a file for reading. Never blocks, not even on a pipe, and does not follow a link at
+    /// the last component.
     fn open_read(&self, path: &Path) -> io::Result<(File, Stat)>;
-    /// Creates a new file for writing, and fails where one exists.
+    /// Creates a new file for writing; fails if the path exists.
     fn create_new(&self, path: &Path) -> io::Result<File>;
     /// Creates a file without a name in `folder`, to be named by [`Disk::publish`].
     fn create_unnamed(&self, folder: &Path) -> io::Result<File>;
-    /// Gives an unnamed file its name; fails where the name is taken.
+    /// Gives an unnamed file its name; fails if the name is taken.
     fn publish(&self, file: &File, path: &Path) -> io::Result<()>;
-    /// Opens for reading and appending; creates it where missing. Says whether it was created.
+    /// Opens a file for reading and appending, and creates it if it is missing. Returns true if it
+    /// was created.
     fn open_append(&self, path: &Path) -> io::Result<(File, bool)>;
     /// Opens an existing file for reading and writing in place.
     fn open_write(&self, path: &Path) -> io::Result<File>;
@@ -90,39 +95,40 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn read_at(&self, file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>>;
     /// Writes all of `bytes`.
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
-    /// Cuts or extends to `bytes`.
+    /// Truncates or extends a file to `bytes`.
     fn truncate(&self, file: &File, bytes: u64) -> io::Result<()>;
-    /// Gives `file` the permission bits and, as far as allowed, the owner in `like`.
+    /// Gives `file` the permission bits of `like` and, as far as allowed, its owner.
     fn dress(&self, file: &File, like: &Stat) -> io::Result<()>;
-    /// Content (and length) are on the medium when this returns.
+    /// Flushes content and length to the medium.
     fn sync_data(&self, file: &File) -> io::Result<()>;
-    /// Content and attributes are on the medium when this returns.
+    /// Flushes content and attributes to the medium.
     fn sync_all(&self, file: &File) -> io::Result<()>;
-    /// The names in a folder are on the medium when this returns.
+    /// Flushes the names in a folder to the medium.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
-    /// Renames, replacing what has the name.
+    /// Renames a file and replaces an existing target.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Swaps two names in one step.
+    /// Exchanges two names in one step.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
-    /// Renames; fails where the name is taken.
+    /// Renames a file; fails if the target exists.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name; fails where the name is taken.
+    /// Gives a file a second name; fails if that name is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a name.
+    /// Removes a name from its folder.
     fn unlink(&self, path: &Path) -> io::Result<()>;
-    /// The names in a folder.
+    /// Lists the names in a folder.
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
-    /// Creates a folder and those above it.
+    /// Creates a folder and its missing parents.
     fn create_folders(&self, path: &Path) -> io::Result<()>;
-    /// Tries to take the exclusive advisory lock of an open file; `false` when another holds it.
+    /// Tries to take the exclusive advisory lock of an open file; `false` if another process holds
+    /// it.
     fn try_lock(&self, file: &File) -> io::Result<bool>;
 }
 
-/// The disk itself.
+/// The real disk of the system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
-/// Read and write for everybody, as far as the user's mask allows.
+/// Readable and writable for all, restricted by the user's umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
@@ -165,7 +171,7 @@ impl Disk for RealDisk {
     }
 
     fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
-        // The way that needs no privilege: the link in /proc stands for the open file.
+        // Needs no privilege: the link in /proc stands for the open file.
         let handle = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         Ok(rustix::fs::linkat(
             CWD,
@@ -216,7 +222,8 @@ impl Disk for RealDisk {
     fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
         let now = Stat::new(&file.metadata()?);
         if now.owner != like.owner {
-            // Only a privileged process may give a file away; for all others the new owner is the caller.
+            // Only a privileged process may give a file away; otherwise the new owner is the
+            // caller.
             std::os::unix::fs::fchown(file, Some(like.owner.0), Some(like.owner.1)).ok();
         }
         Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(like.mode))?)
@@ -285,7 +292,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// Whether the file system does not know an operation, as opposed to refusing it.
+/// True if the file system does not know an operation, as opposed to refusing it.
 pub(crate) fn unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let known = [

@@ -1,32 +1,33 @@
-//! Every way in which keeping a state file can fail.
+//! Errors and findings of this crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::lock::Owner;
 
-/// A failure, with the path it is about. Unless the variant says otherwise, nothing has changed on disk.
+/// A failure, with the path it concerns. Unless the variant says otherwise, nothing has changed on
+/// disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Somebody else holds the lock, and went on holding it for the whole wait.
+    /// Another process holds the lock, and held it for the whole wait.
     #[error("{} is locked by {owner} (waited {waited_ms} ms)", path.display())]
     Locked {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// Who holds the lock, as far as can be told.
+        /// The holder of the lock, as far as it is known.
         owner: Box<Owner>,
-        /// How long we waited.
+        /// The time waited for the lock.
         waited_ms: u64,
     },
-    /// The folder, the file or the file system does not let us write.
+    /// The folder, the file or the file system does not allow the operation.
     #[error("no permission to {operation} {}", path.display())]
     Permission {
         /// The file or folder that refused.
         path: PathBuf,
-        /// What we tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// The system's word.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -35,140 +36,142 @@ pub enum Error {
     DiskFull {
         /// The file being written.
         path: PathBuf,
-        /// What we tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// The system's word.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// A folder, pipe, socket or device stands where a file is expected.
+    /// A folder, pipe, socket or device is in the place of a file.
     #[error("{} is {what}, not a regular file", path.display())]
     NotRegular {
-        /// The path.
+        /// The path of the entry.
         path: PathBuf,
-        /// What stands there.
+        /// The kind of the entry, with its article.
         what: &'static str,
     },
     /// The document is larger than this crate handles.
     #[error("{} is too big: {bytes} bytes; the limit is {bytes_max}", path.display())]
     TooBig {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file.
         bytes: u64,
-        /// [`crate::FILE_BYTES_MAX`].
+        /// The limit, [`crate::FILE_BYTES_MAX`].
         bytes_max: u64,
     },
     /// The content is not UTF-8 text.
     #[error("{} is not UTF-8 text (first bad byte at {valid_bytes})", path.display())]
     NotUtf8 {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// How many bytes from the start are good.
+        /// The number of valid bytes from the start.
         valid_bytes: usize,
     },
-    /// Symbolic links that lead nowhere else.
+    /// The symbolic links form a loop.
     #[error("{} is a loop of symbolic links", path.display())]
     LinkLoop {
-        /// The first link.
+        /// The first link of the loop.
         path: PathBuf,
     },
-    /// Others kept replacing the file while we tried.
+    /// Other programs kept replacing the file during the write.
     #[error("{} was changed by others {tries} times while we wrote it", path.display())]
     Contended {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// How often we tried.
+        /// The number of attempts.
         tries: usize,
     },
-    /// The journal has steps that only the owner of the format can apply, and no [`crate::Replay`] was given.
+    /// The journal has steps that only the owner of the format can apply, and no [`crate::Replay`]
+    /// was given.
     #[error("{} has unfinished batch steps that need their program to apply", path.display())]
     NeedsReplay {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
     },
-    /// Batch steps were handed in for a document that does not exist.
+    /// Batch steps were committed for a document that does not exist.
     #[error("{} does not exist; write it once before committing steps", path.display())]
     NoDocument {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
     },
-    /// A change was handed in while committed steps are not in the file.
+    /// A change was requested while committed steps are not in the file.
     #[error("{} has committed steps that are not written yet", path.display())]
     StepsNotWritten {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
     },
     /// The journal has no such change, or no longer has it.
     #[error("the journal of {} has no change number {seq}", path.display())]
     NoSuchVersion {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number of a change.
         seq: u64,
     },
-    /// The journal has the change, but not what is needed to rebuild the document.
+    /// The journal has the change, but not the data to rebuild the document.
     #[error("{} cannot be rebuilt as of change {seq}", path.display())]
     NotRebuildable {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number of a change.
         seq: u64,
     },
-    /// Nothing that could replace a damaged file passed its check.
+    /// No source for replacing a damaged file passed the check.
     #[error("nothing usable was found to repair {}", path.display())]
     NothingToRestore {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
     },
     /// The change **is committed** and durable, but the file does not show it yet.
     #[error("change {seq} of {} is committed; the file will be completed by the next command", path.display())]
     Unfinished {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
         /// The number of the committed change.
         seq: u64,
-        /// What went wrong after the commit.
+        /// The failure after the commit.
         #[source]
         source: Box<Error>,
     },
-    /// The disk failed in the very moment of the commit: the change may or may not survive.
+    /// The disk failed during the commit: the change may or may not survive.
     #[error("change {seq} of {} may or may not be committed", path.display())]
     Uncertain {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
         /// The number of the change.
         seq: u64,
-        /// What the disk said.
+        /// The error of the disk.
         #[source]
         source: Box<Error>,
     },
-    /// A change of an earlier command is committed and could not be brought into the file; this command was not begun.
+    /// A change of an earlier command is committed and could not be written to the file; the
+    /// present command was not started.
     #[error("change {seq} of {}, made by an earlier command, could not be completed; nothing of this one was written", path.display())]
     EarlierUnfinished {
-        /// The state file.
+        /// The path of the state file.
         path: PathBuf,
         /// The number of the earlier change.
         seq: u64,
-        /// What went wrong.
+        /// The failure of its completion.
         #[source]
         source: Box<Error>,
     },
     /// Any other failure of the system.
     #[error("failed to {operation} {}", path.display())]
     Io {
-        /// The path.
+        /// The path of the failed operation.
         path: PathBuf,
-        /// What we tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// The system's word.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Sorts a system error into the variants that callers tell apart.
+    /// Sorts a system error into the variants that callers distinguish.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.to_path_buf();
@@ -201,7 +204,7 @@ impl Error {
         }
     }
 
-    /// A stable name for programs.
+    /// Returns a stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -226,7 +229,8 @@ impl Error {
         }
     }
 
-    /// The same failure, met while completing what an earlier command left: none of the present one is on disk.
+    /// Converts a failure that was met while completing an earlier change: nothing of the present
+    /// one is on disk.
     pub(crate) fn of_an_earlier_change(self) -> Self {
         match self {
             Self::Unfinished { path, seq, source } | Self::Uncertain { path, seq, source } => {
@@ -236,14 +240,14 @@ impl Error {
         }
     }
 
-    /// Whether the change is (or may be) on disk although an error came back.
+    /// True if the change is, or may be, on disk although an error was returned.
     #[must_use]
     pub fn may_be_committed(&self) -> bool {
         matches!(self, Self::Unfinished { .. } | Self::Uncertain { .. })
     }
 }
 
-/// Why [`crate::StateFile::update`] changed nothing.
+/// The reason that [`crate::StateFile::update`] changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<E> {
     /// The caller's decision was not to change anything.
@@ -254,56 +258,57 @@ pub enum UpdateError<E> {
     File(#[from] Error),
 }
 
-/// Something worth telling that does not stop the work.
+/// A finding that callers should report, although it does not stop the work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Incident {
     /// A line in the middle of the journal cannot be read.
     #[error("the journal line at byte {offset} cannot be read")]
     BadJournalLine {
-        /// Where in the journal it begins.
+        /// The position of the line in the journal.
         offset: u64,
     },
     /// The journal as a whole could not be read and was set aside.
     #[error("the journal could not be read and was set aside as {}", path.display())]
     JournalSetAside {
-        /// Where it is now.
+        /// The new path of the journal.
         path: PathBuf,
     },
-    /// The journal says the file can be rolled forward, but its steps do not fit.
+    /// The journal says that the file can be rolled forward, but its steps do not fit.
     #[error("change {seq} of the journal does not fit the file")]
     JournalDoesNotFit {
         /// The change that does not fit.
         seq: u64,
     },
-    /// Replaying batch steps gave another text than the one that was being written.
+    /// Replaying batch steps gave another text than the one that was written.
     #[error("the steps before mark {seq} were replayed to another text than the one written")]
     ReplayDiffers {
-        /// The mark it was compared with.
+        /// The number of the mark it was compared with.
         seq: u64,
     },
     /// A lock file of another program was taken over.
     #[error("the lock file of {owner} was left behind and was taken over")]
     ForeignLockTakenOver {
-        /// What was in it.
+        /// The owner named in the lock file.
         owner: String,
     },
-    /// The lock file was removed while its owner was still writing; it was waited for.
+    /// The lock file was removed while its owner was still writing; this process waited for the
+    /// owner.
     #[error(
         "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for"
     )]
     LockRemoved,
-    /// A version written by somebody else, in the moment of a crash or through a file they had opened before the last
-    /// change, was kept here.
+    /// A version written by another program, during a crash or through a file it had opened before
+    /// the last change, was kept in a separate file.
     #[error("a version written by another program was kept as {}", path.display())]
     KeptAside {
-        /// Where it is now.
+        /// The path of the kept version.
         path: PathBuf,
     },
 }
 
 impl Incident {
-    /// A stable name for programs.
+    /// Returns a stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

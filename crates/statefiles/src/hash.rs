@@ -1,4 +1,4 @@
-//! The fingerprint of one version of a document.
+//! The content hash of one version of a document.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const HASH_BYTES: usize = 16;
 
-/// The first 16 bytes of the BLAKE3 hash of a document, written as 32 lower-case hexadecimal digits.
+/// The first 16 bytes of the BLAKE3 hash of a document, written as 32 lower-case hexadecimal
+/// digits.
 ///
-/// It tells versions apart; it is not a signature.
+/// It identifies versions; it is not a signature.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash([u8; HASH_BYTES]);
 
 impl ContentHash {
-    /// The hash of `bytes`.
+    /// Computes the hash of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut short = [0; HASH_BYTES];

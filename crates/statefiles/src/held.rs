@@ -17,7 +17,7 @@ use crate::state_file::StateFile;
 use crate::swap::Committed;
 use crate::{archive, tidy};
 
-/// What came of writing the file.
+/// The result of writing the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
@@ -26,46 +26,49 @@ pub enum Written {
         /// The number of its journal line.
         seq: u64,
     },
-    /// Somebody else wrote the file in the same moment. Their version is in place and noted; ours was taken back, and the
-    /// snapshot now shows theirs. Decide again.
+    /// Another program wrote the file during the write. Its version is in place and in the journal,
+    /// ours was taken back, and the snapshot shows the other version. The caller must decide again.
     Theirs,
 }
 
-/// The right to write a state file. The lock is released when this is dropped.
+/// The right to write a state file. The lock is released on drop.
 #[derive(Debug)]
 pub struct Held {
     pub(crate) file: StateFile,
     pub(crate) paths: Paths,
     pub(crate) journal: Writer,
     pub(crate) snapshot: Snapshot,
-    /// Hash of what we believe to be under the file's name.
+    /// Hash of the content expected under the file's name.
     pub(crate) on_disk: Option<ContentHash>,
     pub(crate) stat: Option<Stat>,
-    /// Hash of the version at the journal's end, where known.
+    /// Hash of the version at the journal's end, if known.
     pub(crate) acknowledged: Option<ContentHash>,
-    /// Steps were committed that the file does not show.
+    /// True if steps were committed that the file does not show.
     pub(crate) loose: bool,
-    /// Where the last committed line wants the replaced file kept, if not as the backup.
+    /// The name for keeping the replaced file according to the last committed line; `None` for the
+    /// backup.
     pub(crate) last_aside: Option<String>,
-    /// Hash of the version the last replace took out: what should be in the backup.
+    /// Hash of the version that the last replace took out: the expected content of the backup.
     pub(crate) last_before: Option<ContentHash>,
-    /// A failure left our picture of the disk doubtful; look again before the next write.
+    /// True after a failure: the disk must be read again before the next write.
     pub(crate) stale: bool,
-    /// A journal that cannot be read is set aside by the first write, not by a look: whoever decides may still refuse.
+    /// True if an unreadable journal is set aside by the first write only, because the caller may
+    /// still refuse the change.
     pub(crate) asks_first: bool,
     pub(crate) journal_lock: JournalLock,
-    // Last, so that it is dropped last.
+    // The last field, so that it is dropped last.
     pub(crate) _lock: Lock,
 }
 
 impl Held {
-    /// The document as it is now.
+    /// Returns the present version of the document.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Whether lock and journal were removed under us, as with their folder: what is written through this is lost then.
+    /// True if lock and journal were removed, as with their folder: writes through this value are
+    /// lost then.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         let gone = |path: &Path| matches!(self.file.disk.stat(path), Ok(None));
@@ -84,7 +87,7 @@ impl Held {
     pub fn replace(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
         self.ready(request)?;
         if self.loose && !self.snapshot.unnoted {
-            // Whoever rolls this change forward from the file would skip the steps.
+            // Rolling this change forward from the file would skip the steps.
             return Err(Error::StepsNotWritten {
                 path: self.paths.file.clone(),
             });
@@ -119,9 +122,8 @@ impl Held {
         )
     }
 
-    /// Commits steps of a batch with one flush. The file does not show them before the next [`Held::write`].
-    ///
-    /// Returns the number of the last one.
+    /// Commits steps of a batch with one flush, and returns the number of the last one. The file
+    /// does not show them before the next [`Held::write`].
     pub fn commit(&mut self, request: &Request, steps: &[Step]) -> Result<u64, Error> {
         self.ready(request)?;
         if self.snapshot.bytes.is_none() {
@@ -165,9 +167,10 @@ impl Held {
         self.put(request, lines, text, None, Some(text.to_owned()))
     }
 
-    /// Notes that the effects of these lines have been carried out.
+    /// Records that the effects of these lines have been executed.
     ///
-    /// Not flushed: if the note is lost, the effects are carried out again, as they may be after any crash.
+    /// The record is not flushed: if it is lost, the effects are executed again, as they may be
+    /// after any crash.
     pub fn effects_done(&mut self, request: &Request, seqs: &[u64]) -> Result<(), Error> {
         self.ready(request)?;
         let line = Line {
@@ -181,7 +184,7 @@ impl Held {
         self.append(&[line], false)
     }
 
-    /// The part common to all replaces. `ours` is the version to name when somebody else's wins.
+    /// The common part of all replaces. `ours` is the version to report if another program's wins.
     pub(crate) fn put(
         &mut self,
         request: &Request,
@@ -201,7 +204,7 @@ impl Held {
             self.settled(text, &line);
             return Ok(Written::Done { seq: line.seq });
         }
-        // Before the commit, so that a full disk is met while nothing has changed yet.
+        // Before the commit, so that a full disk is found while nothing has changed yet.
         self.check_backup()?;
         self.write_fresh(text)?;
         let archived = match copy
@@ -223,7 +226,7 @@ impl Held {
             }
         };
         if let Err(error) = self.append(&lines, true) {
-            // What may be committed may need the file for being completed.
+            // A change that may be committed may need the file for its completion.
             if !error.may_be_committed() {
                 disk.unlink(&self.paths.fresh).ok();
                 archived.map(|path| disk.unlink(&path));
@@ -238,7 +241,7 @@ impl Held {
         Ok(written)
     }
 
-    /// Takes note that `text` is in place under `line`.
+    /// Records that `text` is in place under `line`.
     pub(crate) fn settled(&mut self, text: &str, line: &Line) {
         self.snapshot.bytes = Some(text.as_bytes().to_vec());
         self.snapshot.situation = Situation::Clean;
@@ -249,7 +252,7 @@ impl Held {
         self.loose = false;
     }
 
-    /// Appends lines that are already numbered, and moves the number on.
+    /// Appends lines that are already numbered, and advances the snapshot's number.
     pub(crate) fn append(&mut self, lines: &[Line], durable: bool) -> Result<(), Error> {
         let appended = self.journal.append(&*self.disk(), lines, durable);
         match &appended {
@@ -259,7 +262,7 @@ impl Held {
         appended
     }
 
-    /// Moves the snapshot on to the last of these lines, which are in the journal now.
+    /// Advances the snapshot to the last of these lines, which are now in the journal.
     fn noted(&mut self, lines: &[Line]) {
         self.snapshot.seq = lines.last().map_or(self.snapshot.seq, |line| line.seq);
         if let Some(history) = &mut self.snapshot.history {
@@ -267,7 +270,8 @@ impl Held {
         }
     }
 
-    /// The lines that must come first because the journal does not know what is on disk.
+    /// Returns the lines that must come first because the journal does not know the content on
+    /// disk.
     pub(crate) fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
         if !self.snapshot.unnoted {
             return Ok(Vec::new());
@@ -318,7 +322,7 @@ impl Held {
         Ok(())
     }
 
-    /// Looks again after a failure, and begins a new journal when the present one is long.
+    /// Reads the disk again after a failure, and starts a new journal if the present one is long.
     pub(crate) fn ready(&mut self, request: &Request) -> Result<(), Error> {
         if self.stale {
             tidy::reload(self, request)?;
@@ -326,8 +330,9 @@ impl Held {
         self.rotate_if_long(request)
     }
 
-    /// Whoever opened the file before it was replaced, and wrote later, wrote into the backup. The next replace would take
-    /// that away; so it is kept, and told.
+    /// Keeps a late write: a program that had opened the file before it was replaced, and wrote
+    /// later, wrote into the backup. The next replace would lose that version, so it is kept and
+    /// reported.
     pub(crate) fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
         let (disk, backup) = (self.disk(), self.paths.backup.clone());
         let there = disk

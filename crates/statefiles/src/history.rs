@@ -1,4 +1,5 @@
-//! Looking back: the lines of the journal, earlier versions of the document, and effects still to be carried out.
+//! The past of a state file: the lines of the journal, earlier versions of the document, and
+//! effects that are still pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,14 +13,14 @@ use crate::roll::{Replay, roll};
 use crate::splice::{apply, invert};
 use crate::state_file::StateFile;
 
-/// All that the journals still know, or the end of it, the oldest line first.
+/// All lines that the journals hold, or the last of them, the oldest first.
 #[derive(Debug, Clone)]
 pub struct History {
-    /// The lines of the older journal and of the present one, those that were taken back included.
+    /// The lines of the older and the present journal, voided ones included.
     lines: Vec<Line>,
-    /// There are older lines, which were not read.
+    /// True if there are older lines that were not read.
     more: bool,
-    /// The document after the last line, where it is known, and its hash.
+    /// The document after the last line, with its hash, if known.
     end: Option<(ContentHash, String)>,
     /// Lines that could not be read.
     pub findings: Vec<Incident>,
@@ -30,22 +31,24 @@ pub struct History {
 /// One change with the documents around it, as far as they can be rebuilt.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// The journal line.
+    /// The journal line of the change.
     pub line: Line,
-    /// The document before; `None` when there was none or it cannot be rebuilt.
+    /// The document before; `None` if there was none or it cannot be rebuilt.
     pub before: Option<String>,
-    /// The document after; `None` when there was none or it cannot be rebuilt.
+    /// The document after; `None` if there was none or it cannot be rebuilt.
     pub after: Option<String>,
 }
 
 impl History {
-    /// Every line that was written, for whoever checks the journal itself. For what happened, see [`History::lines`].
+    /// Returns every line in the journal, for checks of the journal itself. [`History::lines`] has
+    /// those that are in effect.
     #[must_use]
     pub fn written(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The lines that came to pass. A change that was taken back before anybody was told of it ([`Line::voids`]) did not.
+    /// Returns the lines that are in effect. A change that was taken back before it was
+    /// acknowledged ([`Line::voids`]) is not.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> {
         let void: BTreeSet<u64> = self.lines.iter().filter_map(|line| line.voids).collect();
         self.lines
@@ -53,20 +56,21 @@ impl History {
             .filter(move |line| !void.contains(&line.seq))
     }
 
-    /// The number of the version that line `seq` changed: the document as it was right before it.
+    /// Returns the number of the version that line `seq` changed: the document right before it.
     #[must_use]
     pub fn version_before(&self, seq: u64) -> Option<u64> {
         let mut earlier = self.lines().filter(|line| line.moves());
         earlier.rfind(|line| line.seq < seq).map(|line| line.seq)
     }
 
-    /// Whether these are all lines that the journals have.
+    /// True if these are all lines that the journals have.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         !self.more
     }
 
-    /// The first line, where older ones were dropped: a long journal is replaced, and only one older journal is kept.
+    /// Returns the first line if older ones were dropped: a long journal is replaced, and only one
+    /// older journal is kept.
     #[must_use]
     pub fn begins_with(&self) -> Option<&Line> {
         let first = self.lines.first().filter(|_| self.is_whole())?;
@@ -84,8 +88,8 @@ impl History {
         let mut more = newer.more;
         let first = newer.lines.first().map_or(0, |line| line.seq);
         let left = lines_max.saturating_sub(newer.lines.len());
-        // After an interrupted rotation the older journal still has its other name. One that does not end where the
-        // present one begins belongs to another story.
+        // After an interrupted rotation the older journal still has its other name. A journal that
+        // does not end where the present one begins does not belong to it.
         let mut lines = Vec::new();
         for path in [&paths.rotating, &paths.older_journal] {
             if more {
@@ -110,13 +114,13 @@ impl History {
         })
     }
 
-    /// Takes note of lines that were appended since.
+    /// Adds lines that were appended since.
     pub(crate) fn append(&mut self, lines: &[Line]) {
         self.end = None;
         self.lines.extend_from_slice(lines);
     }
 
-    /// The document right after line `seq`; `None` when there was none.
+    /// Returns the document right after line `seq`; `None` if there was none.
     pub fn document_at(&self, seq: u64) -> Result<Option<String>, Error> {
         let path = || self.path.clone();
         let Some(index) = self.lines.iter().position(|line| line.seq == seq) else {
@@ -129,8 +133,8 @@ impl History {
         }
     }
 
-    /// The newest committed version that passes `good`, with its number and whether something acknowledged came after it. It
-    /// is rebuilt from the journals and, where those have gaps, from copies that the disk happens to hold.
+    /// Finds the newest committed version that passes `good`. It is rebuilt from the journals and,
+    /// in their gaps, from copies that happen to be on the disk.
     pub(crate) fn newest_good(
         &self,
         copies: &Copies,
@@ -150,15 +154,16 @@ impl History {
                     last_acknowledged,
                 });
             }
-            // What others wrote was never acknowledged by us.
+            // The versions of other programs were never acknowledged by us.
             last_acknowledged &= [kind::OUTSIDE, kind::BASE].contains(&line.kind.as_str());
         }
         None
     }
 
-    /// The changes after line `since`, the oldest first, each with the document before and after it.
+    /// Returns the changes after line `since`, the oldest first, each with the document before and
+    /// after it.
     ///
-    /// Changes that were taken back ([`Line::voids`]) and notes are left out.
+    /// Voided changes ([`Line::voids`]) and notes are left out.
     #[must_use]
     pub fn versions(&self, since: u64) -> Vec<Version> {
         let mut versions = Vec::new();
@@ -172,7 +177,8 @@ impl History {
         versions
     }
 
-    /// Shows the same changes one by one, without keeping them all: line, document before, document after.
+    /// Visits the same changes one by one without keeping them all: line, document before, document
+    /// after.
     pub fn walk_versions(
         &self,
         since: u64,
@@ -207,8 +213,9 @@ impl History {
         }
     }
 
-    /// The document after a line, taken back from the one at the end. `None` where that is not known, the way back is
-    /// longer than the way from the beginning, or a line on it cannot be reversed.
+    /// Rebuilds the document after a line by undoing the later lines from the end. `None` if the
+    /// end is not known, the way back is longer than the way from the beginning, or a line on it
+    /// cannot be reversed.
     fn text_before_the_end(&self, index: usize) -> Option<String> {
         let (hash, end) = self.end.as_ref()?;
         let last = self.lines.iter().rposition(Line::moves)?;
@@ -227,13 +234,13 @@ impl History {
 }
 
 impl StateFile {
-    /// All lines of both journals.
+    /// Reads all lines of both journals.
     pub fn history(&self) -> Result<History, Error> {
         self.recent_history(usize::MAX, None)
     }
 
-    /// The last lines of the journals, at most `lines_max`. `end` is the document after the last of them, where the
-    /// caller has it: versions near the end are rebuilt from that.
+    /// Reads the last lines of the journals, at most `lines_max`. `end` is the document after the
+    /// last of them, if the caller has it: versions near the end are rebuilt from that.
     pub fn recent_history(&self, lines_max: usize, end: Option<&str>) -> Result<History, Error> {
         let paths = self.paths()?;
         let newer = Tail::open(&*self.disk, &paths.journal)?.last_lines(&*self.disk, lines_max)?;
@@ -244,7 +251,7 @@ impl StateFile {
         })
     }
 
-    /// The history that a look at this file brought along, or the one there is now.
+    /// Returns the history that a snapshot of this file brought along, or reads it now.
     pub fn history_of(&self, seen: Option<&Arc<History>>) -> Result<Arc<History>, Error> {
         match seen {
             Some(history) => Ok(Arc::clone(history)),
@@ -252,7 +259,7 @@ impl StateFile {
         }
     }
 
-    /// The effects that were committed and not yet reported as carried out, the oldest first.
+    /// Returns the effects that were committed and not yet reported as executed, the oldest first.
     pub fn pending_effects(&self) -> Result<Vec<Pending>, Error> {
         Ok(pending(
             &read_all(&*self.disk, &self.paths()?.journal)?.lines,
@@ -260,18 +267,18 @@ impl StateFile {
     }
 }
 
-/// Documents that lie about on the disk, by their hashes.
+/// Documents found in copies on the disk, by their hashes.
 pub(crate) type Copies = BTreeMap<ContentHash, String>;
 
 /// A version found by [`History::newest_good`].
 pub(crate) struct Newest {
     pub(crate) seq: u64,
     pub(crate) text: String,
-    /// Nothing that was acknowledged came after it.
+    /// True if nothing that was acknowledged came after it.
     pub(crate) last_acknowledged: bool,
 }
 
-/// The effects of these lines that were neither done nor taken back.
+/// Returns the effects of these lines that were neither executed nor voided.
 pub(crate) fn pending(lines: &[Line]) -> Vec<Pending> {
     let mut open: Vec<Pending> = Vec::new();
     for line in lines {
@@ -294,7 +301,7 @@ pub(crate) fn pending(lines: &[Line]) -> Vec<Pending> {
     open
 }
 
-/// What is known of a document at some point.
+/// A document at some point in the history: its text, none, or unknown.
 #[derive(Debug, Clone)]
 enum Known {
     Text(String),
@@ -310,7 +317,7 @@ impl Known {
         }
     }
 
-    /// Before the first line there was either nothing, or something whose hash is all we have.
+    /// Returns the document before the first line: there was none, or only its hash is known.
     fn of_before(line: &Line) -> Self {
         if line.before.is_none() && line.logical.is_none() {
             Self::None
@@ -334,7 +341,8 @@ fn step(start: Known, line: &Line, replay: Option<&dyn Replay>) -> Known {
     }
 }
 
-/// Forward from the nearest full document at or before the line; else backward from the nearest one after it.
+/// Rebuilds the document after a line: forward from the nearest full document at or before the
+/// line, otherwise backward from the nearest one after it.
 fn text_after(lines: &[Line], index: usize, copies: &Copies, replay: Option<&dyn Replay>) -> Known {
     let copy = |line: &Line| line.after.as_ref().and_then(|after| copies.get(after));
     let whole = |line: &Line| {
@@ -355,7 +363,7 @@ fn text_after(lines: &[Line], index: usize, copies: &Copies, replay: Option<&dyn
             Err(_) => Known::Unknown,
         };
     }
-    // A base states the document that was there before it too.
+    // A base line holds the document before it too.
     let base = lines[index + 1..]
         .iter()
         .position(|line| line.document.is_some() && line.before == line.after);

@@ -1,4 +1,4 @@
-//! Where a state file and its companions live.
+//! The paths of a state file and its companions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Disk, EntryKind};
 use crate::error::Error;
 
-/// Links followed before they are called a loop.
+/// Links followed before they count as a loop.
 const LINKS_MAX: usize = 40;
 
 /// Dated copies kept of a document before important changes.
@@ -16,11 +16,11 @@ pub struct Archive {
     pub folder: PathBuf,
     /// The first part of their names: `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
     pub stem: String,
-    /// How many of the newest are kept.
+    /// The number of newest copies to keep.
     pub keep: usize,
 }
 
-/// Where a state file is, and where its lock, journal, backup and set-aside versions go.
+/// The paths of a state file and of its lock, journal, backup and set-aside versions.
 #[derive(Debug, Clone)]
 pub struct Layout {
     file: PathBuf,
@@ -30,7 +30,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A state file with its companions beside it: `F.lock`, `F.journal.jsonl`, `F.bak`, `F.damaged-<UTC>`.
+    /// Creates a layout with the companions beside the file: `F.lock`, `F.journal.jsonl`, `F.bak`,
+    /// `F.damaged-<UTC>`.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
@@ -40,7 +41,8 @@ impl Layout {
         }
     }
 
-    /// Puts lock, journal, backup and set-aside versions into `folder`; only the state file stays in its own.
+    /// Puts lock, journal, backup and set-aside versions into `folder`; only the state file stays
+    /// in its own.
     #[must_use]
     pub fn with_side_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.side = Some(folder.into());
@@ -54,22 +56,23 @@ impl Layout {
         self
     }
 
-    /// Follows no link at the state file's name, and refuses a state file in its own side folder: for whoever may write the
-    /// side folder for somebody who may not. Links further up in the path are the disk's matter.
+    /// Follows no link at the state file's name, and refuses a state file in its own side folder:
+    /// for a process that writes the side folder on behalf of one that must not. Links further up
+    /// in the path are not checked.
     #[must_use]
     pub fn without_links(mut self) -> Self {
         self.links = false;
         self
     }
 
-    /// The path of the state file as it was given.
+    /// Returns the path of the state file as it was given.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Follows links at the last component, so that a linked state file keeps its link and all who reach it by any
-    /// name share one lock.
+    /// Follows links at the last component, so that a linked state file keeps its link and all
+    /// names of the file share one lock.
     pub(crate) fn resolve(&self, disk: &dyn Disk) -> Result<Paths, Error> {
         let mut file = self.file.clone();
         let within = |side: &PathBuf| file.starts_with(side);
@@ -115,12 +118,13 @@ pub(crate) struct Paths {
     pub(crate) lock: PathBuf,
     pub(crate) journal: PathBuf,
     pub(crate) older_journal: PathBuf,
-    /// A journal being rotated: the next one before the swap, the older one after it.
+    /// A journal being rotated: the next one before the exchange, the older one after it.
     pub(crate) rotating: PathBuf,
     pub(crate) backup: PathBuf,
-    /// The next version, before its commit. Left behind by a crash it means nothing.
+    /// The next version, before its commit. After a crash it has no meaning.
     pub(crate) fresh: PathBuf,
-    /// The next version between commit and exchange; after the exchange, what came out.
+    /// The next version between commit and exchange; after the exchange, the version that was
+    /// replaced.
     pub(crate) swap: PathBuf,
     pub(crate) archive: Option<Archive>,
     name: OsString,
@@ -166,7 +170,7 @@ impl Paths {
         })
     }
 
-    /// The hidden name in the side folder of a file that is being written.
+    /// Returns a hidden name in the side folder for a file that is being written.
     pub(crate) fn scratch(&self, what: &str) -> PathBuf {
         let mut full = OsString::from(".");
         full.push(&self.name);
@@ -175,7 +179,7 @@ impl Paths {
         self.side.join(full)
     }
 
-    /// `F.damaged-<stamp>`, or with `-2`, `-3` … where that is taken.
+    /// Returns `F.damaged-<stamp>`, or with `-2`, `-3` … if that is taken.
     pub(crate) fn set_aside_name(
         &self,
         disk: &dyn Disk,

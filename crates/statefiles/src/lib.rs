@@ -1,14 +1,19 @@
 //! One state file, safely: lock, read, replace, back up, journal, set aside, restore.
 //!
-//! This crate does not know what is in a file, starts no process, and reads no clock. The order of a write and the way a
-//! file is compared with its journal are told in the README beside this crate's manifest.
+//! This crate does not know the format of a file, starts no process, and reads no clock. The README
+//! beside this crate's manifest describes the order of a write, and the comparison of a file with
+//! its journal.
 //!
 //! ```
 //! use bowline_statefiles::{Change, Layout, Request, StateFile};
 //!
 //! let folder = std::env::temp_dir().join(format!("statefiles-doc-{}", std::process::id()));
 //! let file = StateFile::new(Layout::new(folder.join("state.json")));
-//! let request = Request { id: "r1".into(), at: "2026-01-01T00:00:00Z".into(), ..Request::default() };
+//! let request = Request {
+//!     id: "r1".into(),
+//!     at: "2026-01-01T00:00:00Z".into(),
+//!     ..Request::default()
+//! };
 //! let updated = file.update(&request, |now| -> Result<_, std::convert::Infallible> {
 //!     Ok(now.bytes.is_none().then(|| Change::to("{}\n")))
 //! })?;

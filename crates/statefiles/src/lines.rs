@@ -1,11 +1,12 @@
-//! A file of lines that only grows: each line is on the medium before anybody relies on it.
+//! Append-only files of lines: each line is flushed before its caller relies on it.
 
 use std::path::Path;
 
 use crate::disk::Disk;
 use crate::error::Error;
 
-/// Appends a line, durably. What a crash left of a line before stays, and is ended first, so that it spoils no other.
+/// Appends a line, durably. A torn line that a crash left is ended first, so that it spoils no
+/// other.
 pub fn append_line(disk: &dyn Disk, path: &Path, line: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |what| move |error| Error::io(what, path, error);

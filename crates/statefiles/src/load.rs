@@ -1,4 +1,4 @@
-//! Reading a state file together with its journal, and saying how the two stand to each other.
+//! Reads a state file together with its journal, and compares the two.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,63 +14,65 @@ use crate::state_file::StateFile;
 
 /// Larger documents are refused.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Times a reader looks again while file and journal disagree and keep changing.
+/// Reads of a reader while file and journal disagree and keep changing.
 const READS_MAX: usize = 50;
 
-/// How the file stands to its journal.
+/// The relation of a state file to its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Situation {
     /// There is no file, and none is expected.
     Absent,
-    /// There is a file, and nothing is known of its past.
+    /// There is a file, but no journal of its past.
     Unmanaged,
-    /// The file is what was last written.
+    /// The file is the version last written.
     Clean,
     /// A committed change was not yet in the file; the snapshot has it.
     RolledForward {
-        /// How many journal lines were missing.
+        /// The number of journal lines that were missing in the file.
         lines: usize,
     },
-    /// Somebody else changed the file since.
+    /// Another program changed the file since.
     Outside {
-        /// The version we last acknowledged, where it can be rebuilt.
+        /// The version we last acknowledged, if it can be rebuilt.
         ours: Option<String>,
     },
-    /// Somebody removed the file.
+    /// Another program removed the file.
     Missing {
-        /// The version we last acknowledged, where it can be rebuilt.
+        /// The version we last acknowledged, if it can be rebuilt.
         ours: Option<String>,
     },
 }
 
-/// One consistent look at a state file.
+/// One consistent read of a state file and its journal.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The file, links resolved.
+    /// The path of the file, links resolved.
     pub path: PathBuf,
-    /// The document, committed changes included; `None` when there is none.
+    /// The document, committed changes included; `None` if there is none.
     pub bytes: Option<Vec<u8>>,
-    /// How the file stands to its journal.
+    /// The relation of the file to its journal.
     pub situation: Situation,
-    /// The journal does not know this document yet; whoever changes it notes it first, under the next number.
+    /// True if the journal does not know this document yet; the next change first records it, under
+    /// the next number.
     pub unnoted: bool,
     /// Number of the last journal line; 0 without a journal.
     pub seq: u64,
-    /// When the file was last written, Unix milliseconds.
+    /// The last write of the file, in Unix milliseconds.
     pub modified_ms: Option<i64>,
-    /// The kind of the last line that says which document is in place: [`crate::kind::OUTSIDE`] when somebody else's was
-    /// noted and nothing was written since.
+    /// The kind of the last line that says which document is in place: [`crate::kind::OUTSIDE`] if
+    /// another program's was recorded and nothing was written since.
     pub last_kind: Option<String>,
-    /// There is a journal, but nothing in it can be read.
+    /// True if there is a journal without a single readable line.
     pub journal_damaged: bool,
-    /// What else was noticed.
+    /// Further findings of this read.
     pub findings: Vec<Incident>,
-    /// All that the journals know, up to this very look; only of a file [with its history](crate::StateFile::with_history).
+    /// All lines of the journals up to this read; only for a file [with its
+    /// history](crate::StateFile::with_history).
     pub history: Option<Arc<History>>,
 }
 
 impl Snapshot {
-    /// The version at the end of the journal, where it is known.
+    /// Returns the version at the end of the journal, if known.
     #[must_use]
     pub fn acknowledged(&self) -> Option<&str> {
         match &self.situation {
@@ -81,7 +83,7 @@ impl Snapshot {
         }
     }
 
-    /// The document as text; `None` when there is none.
+    /// Returns the document as text; `None` if there is none.
     pub fn text(&self) -> Result<Option<&str>, Error> {
         let Some(bytes) = &self.bytes else {
             return Ok(None);
@@ -96,7 +98,7 @@ impl Snapshot {
     }
 }
 
-/// What the last line that was followed by a replace says.
+/// The last journal line that was followed by a replace.
 #[derive(Debug, Clone)]
 pub(crate) struct LastFix {
     pub(crate) seq: u64,
@@ -105,35 +107,35 @@ pub(crate) struct LastFix {
     pub(crate) aside: Option<String>,
 }
 
-/// A snapshot, and what a writer needs to know besides.
+/// A snapshot, with the further data that a writer needs.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) snapshot: Snapshot,
-    /// Hash of what is under the file's name now.
+    /// Hash of the content under the file's name.
     pub(crate) on_disk: Option<ContentHash>,
     pub(crate) stat: Option<Stat>,
     pub(crate) last_fix: Option<LastFix>,
-    /// Hash of the version at the end of the journal, where known.
+    /// Hash of the version at the end of the journal, if known.
     pub(crate) acknowledged: Option<ContentHash>,
-    /// Batch steps that are in no mark yet.
+    /// True if there are batch steps that no mark covers yet.
     pub(crate) loose: bool,
     pub(crate) journal_bytes: u64,
     pub(crate) journal_torn: bool,
 }
 
-/// Where a version stands in the journal.
+/// The position of a version in the journal.
 enum Place {
-    /// The journal says nothing of any document.
+    /// The journal says nothing about any document.
     Nowhere,
-    /// At its end.
+    /// The version at the end of the journal.
     Current,
-    /// Before the last `missing` lines.
+    /// The version before the last `missing` lines.
     Behind { missing: usize },
-    /// Not where a crash could have left it.
+    /// A version that no crash could have left in the file.
     Elsewhere,
 }
 
-/// Reads a regular file whole; `None` when there is none.
+/// Reads a regular file whole; `None` if there is none.
 pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>, Stat)>, Error> {
     let (file, stat) = match disk.open_read(path) {
         Ok(opened) => opened,
@@ -177,7 +179,7 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
     Ok(Some((bytes, stat)))
 }
 
-/// Reads without a lock: looks again while a writer may be between its commit and its replace.
+/// Reads without a lock: reads again while a writer may be between its commit and its replace.
 pub(crate) fn load(file: &StateFile, paths: &Paths) -> Result<Loaded, Error> {
     let mut reads = 0;
     loop {
@@ -193,7 +195,7 @@ pub(crate) fn load(file: &StateFile, paths: &Paths) -> Result<Loaded, Error> {
     }
 }
 
-/// Whether file and journal are still the ones that were read. Reads the facts only.
+/// True if file and journal are still the ones that were read. Compares metadata only.
 fn unchanged(
     disk: &dyn Disk,
     paths: &Paths,
@@ -214,8 +216,9 @@ fn unchanged(
         && same(look(&paths.journal)?, loaded.1.as_ref()))
 }
 
-/// One look. The file is read before the journal: a writer commits before it replaces, so the journal is then at least
-/// as new as the file, and being behind is the normal result of a race.
+/// Reads once. The file is read before the journal: a writer commits before it replaces, so the
+/// journal is at least as new as the file, and a file that is behind is the normal result of a
+/// race.
 fn load_once(file: &StateFile, paths: &Paths) -> Result<(Loaded, Option<Stat>), Error> {
     let (disk, replay) = (&*file.disk, file.replay.as_deref());
     let (bytes, stat) = read_file(disk, &paths.file)?.unzip();
@@ -327,8 +330,8 @@ fn last_fix(disk: &dyn Disk, tail: &mut Tail) -> Result<Option<LastFix>, Error> 
     Ok(None)
 }
 
-/// Finds where the version with this hash stands. Only places where a crash can leave the file count: an older version
-/// put back by somebody is a change from outside.
+/// Finds the position of the version with this hash. Only positions where a crash can leave the
+/// file count: an older version that another program put back is a change from outside.
 fn place(
     disk: &dyn Disk,
     tail: &mut Tail,
@@ -357,20 +360,24 @@ fn place(
         if before_mark {
             return Ok(Place::Elsewhere);
         }
-        // A write that was interrupted leaves the next version under another name; it is flushed before the commit. Without
-        // that, somebody put the older version back, or removed the new file, and it is not for us to undo what they did.
+        // An interrupted write leaves the next version under another name; it is flushed before the
+        // commit. Without that file, another program put the older version back or removed the new
+        // file, and its change must stand.
         let crashed = line.before == hash
             && (line.gone || leaves.is_some() && leftover(disk, paths, leaves)?.is_some());
         let (is_mark, gone) = (line.is_mark(), line.gone);
-        // Others remove files without a word before; only our own removal is announced and then interrupted.
+        // Other programs remove files without a record; only our own removal is recorded and can
+        // then be interrupted.
         let announced = gone && line.kind != kind::OUTSIDE;
         match crashed {
-            // A removal that came to its end left the backup: then somebody put the file back.
+            // A removal that was completed left the backup: another program put the file back after
+            // it.
             true if announced && !backed_up(disk, paths, hash)? => {
                 return Ok(Place::Behind { missing: back + 1 });
             }
             true if gone => return Ok(Place::Elsewhere),
-            // The mark closes a batch; what it needs begins after the line that left this version.
+            // The mark closes a batch; the needed lines begin after the line that left this
+            // version.
             true if is_mark && hash.is_some() => before_mark = true,
             true => return Ok(Place::Behind { missing: back + 1 }),
             false => return Ok(Place::Elsewhere),
@@ -387,25 +394,26 @@ fn place(
     })
 }
 
-/// Whether the backup is the version with this hash.
+/// True if the backup is the version with this hash.
 fn backed_up(disk: &dyn Disk, paths: &Paths, hash: Option<ContentHash>) -> Result<bool, Error> {
     let backup = read_file(disk, &paths.backup)?;
     Ok(backup.is_some_and(|(bytes, _)| Some(ContentHash::of(&bytes)) == hash))
 }
 
-/// The next version as a crash left it, when it is exactly the one wanted.
+/// Returns the next version as a crash left it, if it is exactly the wanted one.
 fn leftover(
     disk: &dyn Disk,
     paths: &Paths,
     wanted: Option<ContentHash>,
 ) -> Result<Option<String>, Error> {
-    // In the order in which a writer names it, so that a reader beside it cannot miss it between the two names.
+    // In the order in which a writer names it, so that a concurrent reader cannot miss it between
+    // the two names.
     for path in [&paths.fresh, &paths.swap] {
         match read_file(disk, path) {
             Ok(Some((bytes, _))) if Some(ContentHash::of(&bytes)) == wanted => {
                 return Ok(String::from_utf8(bytes).ok());
             }
-            // We write files only.
+            // We write regular files only.
             Ok(_) | Err(Error::NotRegular { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -413,7 +421,7 @@ fn leftover(
     Ok(None)
 }
 
-/// Whether the last thing that happened to the document is that it went.
+/// True if the last change of the document is its removal.
 fn ends_in_removal(tail: &Tail) -> bool {
     let last = tail.read_so_far().iter().find(|line| line.moves());
     last.is_some_and(|line| line.gone)
@@ -423,7 +431,7 @@ fn newest_first_to_forward(tail: &Tail, missing: usize) -> Vec<&Line> {
     tail.read_so_far()[..missing].iter().rev().collect()
 }
 
-/// Applies the last `missing` lines; `None` when they do not fit.
+/// Applies the last `missing` lines; `None` if they do not fit.
 fn forward(
     disk: &dyn Disk,
     paths: &Paths,
@@ -433,7 +441,7 @@ fn forward(
     replay: Option<&dyn Replay>,
     findings: &mut Vec<Incident>,
 ) -> Result<Option<String>, Error> {
-    // The version itself, if the crash left it, is better than building it again.
+    // The version itself, if the crash left it, is better than a rebuilt one.
     let last = tail.read_so_far().iter().find(|line| line.moves());
     if let Some(after) = last.filter(|line| line.fixes()).and_then(|line| line.after)
         && let Some(text) = leftover(disk, paths, Some(after))?
@@ -462,8 +470,8 @@ fn forward(
     }
 }
 
-/// The version at the end of the journal, from the backup (or what a crash left) and the lines after it, or from a full
-/// document in the journal.
+/// Rebuilds the version at the end of the journal: from the backup (or a version that a crash left)
+/// and the lines after it, or from a full document in the journal.
 pub(crate) fn rebuild(
     disk: &dyn Disk,
     paths: &Paths,
@@ -503,7 +511,7 @@ pub(crate) fn rebuild(
     Ok(None)
 }
 
-/// How many lines come after the version with this hash; searched only a little way back.
+/// Counts the lines after the version with this hash; searches only a limited number of lines.
 fn lines_after(
     disk: &dyn Disk,
     tail: &mut Tail,

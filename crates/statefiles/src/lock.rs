@@ -1,8 +1,10 @@
-//! The lock of a state file: an advisory lock on a file that is visible, with its owner inside, while it is held.
+//! The lock of a state file: an advisory lock on a visible file that names its owner and exists
+//! while the lock is held.
 //!
-//! Two protocols meet here. Bowline processes exclude each other by `flock`, which the kernel releases when a process
-//! dies. Other programs follow the older habit "if the lock file exists, wait; else create it"; for them the file is
-//! created when the lock is taken and removed when it is released, and their files are honoured in turn.
+//! Two protocols meet here. Bowline processes exclude each other by `flock`, which the kernel
+//! releases when a process ends. Other programs follow the older convention "if the lock file
+//! exists, wait; else create it"; for them the file is created when the lock is taken and removed
+//! when it is released, and their files are respected in turn.
 
 use std::fmt;
 use std::fs::File;
@@ -18,38 +20,41 @@ use crate::error::Error;
 use crate::layout::Paths;
 use crate::request::Request;
 
-/// How long to wait for a lock unless the caller says otherwise.
+/// The default time to wait for a lock.
 pub const LOCK_WAIT_MS: u64 = 5_000;
-/// A lock file of another program is believed for this long even if nothing proves its owner alive.
+/// A lock file of another program is respected for this long even if its owner is not known to
+/// live.
 pub const FOREIGN_LOCK_FRESH_MS: i64 = 30_000;
 
-/// A lock file is small; whatever is longer is not read further.
+/// A longer lock file is not read further.
 const OWNER_BYTES_MAX: u64 = 4096;
-/// How a record of ours begins.
+/// The beginning of a lock record of this crate.
 const OURS: &str = r#"{"bowline":1,"#;
-/// First and longest pause between two tries. Short, because a waiter can only win in the moment between two holders.
+/// First and longest pause between two attempts. Short, because a waiter can only win in the moment
+/// between two holders.
 const PAUSE_US_MIN: u64 = 200;
 const PAUSE_US_MAX: u64 = 4_000;
 
-/// Who holds (or last held) a lock.
+/// The present or last owner of a lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// 1 for a lock file written by this crate; 0 for any other.
     #[serde(default)]
     pub bowline: u32,
-    /// Process id, where the file tells.
+    /// Process id, if the file has it.
     #[serde(default)]
     pub pid: Option<u32>,
-    /// Start time of the process in clock ticks since boot, to tell it from a later one with the same id.
+    /// Start time of the process in clock ticks since boot, to distinguish it from a later one with
+    /// the same id.
     #[serde(default)]
     pub start: Option<u64>,
-    /// Machine name.
+    /// Name of the machine.
     #[serde(default)]
     pub host: String,
-    /// When the lock was taken, in the owner's words.
+    /// The time at which the lock was taken, in the owner's format.
     #[serde(default)]
     pub at: String,
-    /// What it is doing.
+    /// The operation that holds the lock, as free text.
     #[serde(default)]
     pub what: String,
 }
@@ -69,14 +74,15 @@ impl Owner {
         }
     }
 
-    /// Reads whatever a lock file may hold: our record, other JSON with a `pid`, a bare process id, or free text.
+    /// Parses the content of any lock file: our record, other JSON with a `pid`, a bare process id,
+    /// or free text.
     fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Ok(owner) = serde_json::from_str::<Self>(text) {
             return owner;
         }
         if text.starts_with(OURS) {
-            // One of us stopped while it took this file over.
+            // A Bowline process stopped while it took this file over.
             return Self {
                 bowline: 1,
                 ..Self::default()
@@ -97,7 +103,7 @@ impl Owner {
         }
     }
 
-    /// Whether the process named in a lock file is known to live on this machine.
+    /// True if the process named in a lock file is known to live on this machine.
     fn lives(&self) -> bool {
         let here = self.host.is_empty() || self.host == host();
         let other = self.pid.filter(|pid| *pid != std::process::id());
@@ -107,7 +113,7 @@ impl Owner {
         else {
             return false;
         };
-        // A process of another user cannot be signalled, but it is there.
+        // A process of another user cannot be signalled, but it exists.
         here && !matches!(
             rustix::process::test_kill_process(pid),
             Err(rustix::io::Errno::SRCH)
@@ -142,7 +148,8 @@ fn host() -> String {
         .into_owned()
 }
 
-/// Field 22 of `/proc/<pid>/stat`. The command name before it may contain anything, so count from its closing bracket.
+/// Parses field 22 of `/proc/<pid>/stat`. The command name before it may contain anything, so the
+/// count starts at its closing bracket.
 fn start_ticks(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?
         .1
@@ -152,24 +159,24 @@ fn start_ticks(stat: &str) -> Option<u64> {
         .ok()
 }
 
-/// A lock that is held until this is dropped.
+/// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: Option<File>,
     path: PathBuf,
     identity: (u64, u64),
     disk: std::sync::Arc<dyn Disk>,
-    /// The foreign owner from whom it was taken.
+    /// The foreign owner of the lock file that was taken over.
     pub(crate) taken_from: Option<Owner>,
 }
 
-/// What one try came to.
+/// The result of one attempt.
 enum Try {
     Mine {
         file: File,
         taken_from: Option<Owner>,
     },
-    /// The state of things changed under our eyes; look again at once.
+    /// The lock file changed during the attempt; the next one follows at once.
     Again,
     Held(Owner),
 }
@@ -230,9 +237,9 @@ fn locked(paths: &Paths, owner: Owner, waited: Duration) -> Error {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only our own file is removed: a program that lost patience may have put its own in place. Removed before the
-        // file is closed, so that nobody finds it unlocked and takes it for a leftover. A failure leaves a leftover that
-        // the next taker recognises.
+        // Only our own file is removed: a program that stopped waiting may have put its own in
+        // place. It is removed before it is closed, so that no process finds it unlocked and takes
+        // it for a leftover. A failure leaves a leftover that the next process recognises.
         let ours = |stat: Stat| stat.identity == self.identity;
         if self
             .disk
@@ -245,29 +252,30 @@ impl Drop for Lock {
     }
 }
 
-/// The journal, locked as well. Whoever removes a lock file because it is in their way lets the next writer in beside a
-/// live one; this keeps the two apart all the same.
+/// A second lock, on the journal. A program that removes a lock file lets the next writer in beside
+/// a live one; this lock still keeps the two apart.
 #[derive(Debug)]
 pub(crate) struct JournalLock {
-    /// The journal, open for its lock alone.
+    /// The journal, open only for its lock.
     file: Option<File>,
-    /// Another writer was still at work although the lock file was ours.
+    /// True if another writer was still at work although the lock file was ours.
     pub(crate) waited: bool,
 }
 
 impl Drop for JournalLock {
-    /// Unlocks before the file is closed: on FUSE the lock of a closed file is released some time later, and the next writer
-    /// would take that for a writer whose lock file was removed.
+    /// Unlocks before the file is closed: on FUSE the lock of a closed file is released some time
+    /// later, and the next writer would take that for a writer whose lock file was removed.
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // What cannot be unlocked is by closing.
+            // If unlocking fails, closing the file unlocks it.
             let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
         }
     }
 }
 
 impl JournalLock {
-    /// Locks the journal, where there is one, waiting at most `wait` for a writer whose lock file was removed.
+    /// Locks the journal, if there is one, waiting at most `wait` for a writer whose lock file was
+    /// removed.
     pub(crate) fn take(disk: &dyn Disk, paths: &Paths, wait: Duration) -> Result<Self, Error> {
         let path = &paths.journal;
         let begun = Instant::now();
@@ -283,7 +291,7 @@ impl JournalLock {
             let free = disk
                 .try_lock(&file)
                 .map_err(|error| Error::io("lock", path, error))?;
-            // The writer we waited for may have begun a new journal.
+            // The writer that held it may have started a new journal.
             let there = disk
                 .stat(path)
                 .map_err(|error| Error::io("look at", path, error))?;
@@ -310,7 +318,7 @@ impl JournalLock {
     }
 }
 
-/// Who holds the lock right now, if anybody; takes nothing.
+/// Returns the present owner of the lock, if any; takes nothing.
 pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Option<Owner>, Error> {
     let Some((file, stat)) = open_existing(disk, &paths.lock)? else {
         return Ok(None);
@@ -346,7 +354,7 @@ fn try_once(
     {
         return Ok(Try::Held(owner));
     }
-    // We may have locked a file that its owner has removed meanwhile.
+    // The locked file may be one that its owner has removed meanwhile.
     let there = disk
         .stat(path)
         .map_err(|error| Error::io("look at", path, error))?;
@@ -356,7 +364,8 @@ fn try_once(
     if honoured(&owner, &stat, now_ms) {
         return Ok(Try::Held(owner));
     }
-    // Nobody's any more. Written over in place: removing it could hit a newer file of somebody else.
+    // The file has no owner any more. It is overwritten in place: removing it could hit a newer
+    // file of another process.
     let writable = match disk.open_write(path) {
         Ok(writable) => writable,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Try::Again),
@@ -365,8 +374,8 @@ fn try_once(
     if identity_of(&writable).map_err(|error| Error::io("look at", path, error))? != stat.identity {
         return Ok(Try::Again);
     }
-    // In one write, as long as what was there: a lock file that is empty after a failure would be taken for another
-    // program's and honoured.
+    // In one write, as long as the old content: an empty lock file after a failure would be taken
+    // for another program's and respected.
     let mut record = candidate.record.clone();
     let spaces = usize::try_from(stat.bytes.min(OWNER_BYTES_MAX)).unwrap_or(0);
     if record.len() < spaces {
@@ -386,9 +395,9 @@ fn try_once(
     Ok(Try::Mine { file, taken_from })
 }
 
-/// Whether a lock file that nobody has locked by `flock` must be respected all the same.
+/// True if a lock file without a `flock` must be respected all the same.
 fn honoured(owner: &Owner, stat: &Stat, now_ms: i64) -> bool {
-    // A file younger than we are by more than the bound proves nothing: a clock was wrong.
+    // A file that is newer than `now_ms` by more than the bound proves nothing: a clock was wrong.
     let fresh = (now_ms - stat.modified_ms).abs() < FOREIGN_LOCK_FRESH_MS;
     owner.bowline == 0 && (fresh || owner.lives())
 }
@@ -414,12 +423,13 @@ fn identity_of(file: &File) -> io::Result<(u64, u64)> {
     Ok((meta.dev(), meta.ino()))
 }
 
-/// A lock file in waiting: filled and locked before it gets the name, so that nobody ever sees an empty one.
+/// A prepared lock file: filled and locked before it gets the name, so that no process ever sees an
+/// empty one.
 struct Candidate<'d> {
     disk: &'d dyn Disk,
     record: Vec<u8>,
     file: Option<File>,
-    /// Where it is, on file systems that have no unnamed files.
+    /// Its path, on file systems without unnamed files.
     scratch: Option<PathBuf>,
 }
 
@@ -445,7 +455,7 @@ impl<'d> Candidate<'d> {
         })
     }
 
-    /// Creates, fills and locks the file; without a name where the file system can.
+    /// Creates, fills and locks the file; without a name if the file system supports that.
     fn prepare(&mut self, paths: &Paths, named: bool) -> Result<(), Error> {
         let file = if named {
             self.create_named(paths)?
@@ -470,7 +480,7 @@ impl<'d> Candidate<'d> {
         sweep(self.disk, paths);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = paths.scratch(&format!("{CANDIDATE}{}-{count}", std::process::id()));
-        // A process with our id may have died and left one behind.
+        // A process with the same id may have died and left one behind.
         self.disk.unlink(&path).ok();
         let file = self
             .disk
@@ -490,7 +500,7 @@ impl<'d> Candidate<'d> {
         let named = match &self.scratch {
             None => self.disk.publish(&file, &paths.lock),
             Some(scratch) => match self.disk.rename_new(scratch, &paths.lock) {
-                // The second name that is left goes when the candidate is dropped.
+                // The remaining second name is removed when the candidate is dropped.
                 Err(error) if unsupported(&error) => self.disk.link(scratch, &paths.lock),
                 Ok(()) => {
                     self.scratch = None;
@@ -508,7 +518,8 @@ impl<'d> Candidate<'d> {
                 self.file = Some(file);
                 Ok(Try::Again)
             }
-            // Without /proc an unnamed file cannot get a name; from now on it has one from the start.
+            // Without /proc an unnamed file cannot get a name; from now on it has one from the
+            // start.
             Err(error) if self.scratch.is_none() && error.kind() == io::ErrorKind::NotFound => {
                 if self.disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
                     return Err(Error::io("create", &paths.lock, error));
@@ -521,10 +532,11 @@ impl<'d> Candidate<'d> {
     }
 }
 
-/// Part of the name of a lock file that waits under a name of its own.
+/// Part of the name of a prepared lock file on file systems without unnamed files.
 const CANDIDATE: &str = "lock-";
 
-/// Removes the named candidates of processes that died waiting. Failing is no harm: the next one tries again.
+/// Removes the named candidates of processes that died while waiting. A failure does no harm: the
+/// next process tries again.
 fn sweep(disk: &dyn Disk, paths: &Paths) {
     let ours = paths.scratch(CANDIDATE);
     let prefix = ours.file_name().unwrap_or_default().to_string_lossy();
@@ -546,7 +558,8 @@ fn sweep(disk: &dyn Disk, paths: &Paths) {
     }
 }
 
-/// Between half and one and a half of `pause_us`, different in each process and at each call.
+/// Returns between half and one and a half of `pause_us`, different in each process and at each
+/// call.
 fn jittered(pause_us: u64) -> Duration {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -570,7 +583,8 @@ mod tests {
     use super::*;
     use crate::RealDisk;
 
-    /// A second descriptor stands for a file system that releases the locks of closed files later, as FUSE does.
+    /// A second descriptor stands for a file system that releases the locks of closed files later,
+    /// as FUSE does.
     #[test]
     fn a_journal_is_unlocked_although_its_file_is_released_later() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Taking a document away: announced in the journal, then done, so that it is not mistaken for somebody else's doing.
+//! Removal of a document: recorded in the journal before it is done, so that it is not mistaken for
+//! another program's.
 
 use crate::error::Error;
 use crate::hash::ContentHash;
@@ -29,7 +30,8 @@ impl Held {
         self.finish_removal(request, seq, ours, Committed::Now)
     }
 
-    /// After the commit of line `seq`: takes the file away, unless somebody wrote it in the same moment.
+    /// Removes the file after the commit of line `seq`, unless another program wrote it at the same
+    /// moment.
     pub(crate) fn finish_removal(
         &mut self,
         request: &Request,
@@ -37,7 +39,7 @@ impl Held {
         ours: Option<String>,
         committed: Committed,
     ) -> Result<Written, Error> {
-        // Until this has come to an end, only a new look tells what is where.
+        // Until this is complete, only a new read shows the state of the disk.
         self.stale = true;
         let (disk, paths) = (self.disk(), self.paths.clone());
         let unfinished = |error| Error::Unfinished {
@@ -66,7 +68,7 @@ impl Held {
         Ok(Written::Done { seq })
     }
 
-    /// Puts back what somebody wrote while we removed what was there before, and voids the removal.
+    /// Puts back the version that another program wrote during the removal, and voids the removal.
     fn give_back(
         &mut self,
         request: &Request,
@@ -98,7 +100,7 @@ impl Held {
         Ok(Written::Theirs)
     }
 
-    /// Takes note of what is in place, where that is nothing of ours.
+    /// Records the content in place, where it is not a version of ours.
     pub(crate) fn settle(&mut self, there: Option<Vec<u8>>, situation: Situation) {
         self.on_disk = there.as_deref().map(ContentHash::of);
         self.acknowledged = self.on_disk;

@@ -1,4 +1,4 @@
-//! Rolling a document forward over journal lines.
+//! Rolls a document forward over journal lines.
 
 use std::fmt;
 
@@ -9,11 +9,12 @@ use crate::hash::ContentHash;
 use crate::journal::Line;
 use crate::splice::apply;
 
-/// Applies the opaque steps of a batch: implemented by whoever knows the format of the document.
+/// Applies the opaque steps of a batch: implemented by the program that knows the format of the
+/// document.
 ///
 /// The same steps on the same text must always give the same text.
 pub trait Replay: fmt::Debug + Send + Sync {
-    /// The text after `steps`, or why they cannot be applied.
+    /// Returns the text after `steps`, or the reason that they cannot be applied.
     fn replay(
         &self,
         text: &str,
@@ -21,16 +22,16 @@ pub trait Replay: fmt::Debug + Send + Sync {
     ) -> Result<String, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// Why lines could not be applied.
+/// The reason that lines could not be applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RollError {
-    /// There are steps, and nobody to apply them.
+    /// There are steps, and no [`Replay`] to apply them.
     NeedsReplay,
     /// The line was made for another text.
     Misfit { seq: u64 },
 }
 
-/// The document after `lines`; `None` for no document.
+/// Returns the document after `lines`; `None` for no document.
 pub(crate) fn roll(
     start: Option<String>,
     lines: &[&Line],
@@ -60,7 +61,8 @@ pub(crate) fn roll(
         } else if let Some(patch) = &line.patch {
             text = Some(apply(text.as_deref().unwrap_or(""), patch).map_err(|_| misfit)?);
         } else if text.as_deref().map(hash) != line.after {
-            // A mark. Steps may legitimately replay to other bytes (a time stamp); everything else may not.
+            // A mark. Steps may legitimately replay to other bytes (a time stamp); everything else
+            // may not.
             if !replayed {
                 return Err(misfit);
             }

@@ -1,8 +1,8 @@
 //! The UTC time stamp in the names of set-aside files and backups.
 
-/// `YYYYMMDDTHHMMSSZ` of a Unix time in milliseconds.
+/// Formats a Unix time in milliseconds as `YYYYMMDDTHHMMSSZ`.
 pub(crate) fn utc_stamp(unix_ms: i64) -> String {
-    // Beyond the calendar no clock stands, but a name is needed all the same.
+    // No clock shows a time beyond the calendar, but a name is needed all the same.
     let at = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(jiff::Timestamp::MAX);
     at.strftime("%Y%m%dT%H%M%SZ").to_string()
 }

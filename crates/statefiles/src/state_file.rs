@@ -1,4 +1,4 @@
-//! One state file: the type that callers hold.
+//! One state file: the type that callers use.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,17 +30,18 @@ pub struct StateFile {
     pub(crate) lock_wait: Duration,
 }
 
-/// What [`StateFile::update`] did.
+/// The result of [`StateFile::update`].
 #[derive(Debug, Clone)]
 pub struct Updated {
-    /// The number of the change; `None` when the decision was to change nothing.
+    /// The number of the change; `None` if the decision was to change nothing.
     pub seq: Option<u64>,
-    /// The document afterwards, with the findings made on the way. Its situation is the one the decision was made in.
+    /// The document afterwards, with the findings made on the way. Its situation is the one at the
+    /// decision.
     pub snapshot: Snapshot,
 }
 
 impl StateFile {
-    /// A state file at its place, with the real disk and the default limits.
+    /// Creates a state file on the real disk with the default limits.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self {
@@ -53,22 +54,23 @@ impl StateFile {
         }
     }
 
-    /// Uses another disk: one that fails on purpose.
+    /// Uses another disk, such as one that fails on purpose.
     #[must_use]
     pub fn with_disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = disk;
         self
     }
 
-    /// Gives the means to apply the steps of a batch.
+    /// Sets the means to apply the steps of a batch.
     #[must_use]
     pub fn with_replay(mut self, replay: Arc<dyn Replay>) -> Self {
         self.replay = Some(replay);
         self
     }
 
-    /// Every look reads the journals whole and brings [what they know](Snapshot::history) along: for a file that is not
-    /// believed without them. A decision about a change is asked even where they cannot be read, before they are set aside.
+    /// Makes every read bring the [whole journals](Snapshot::history) along, for a file that is not
+    /// trusted without them. A decision about a change is asked for even if they cannot be read,
+    /// before they are set aside.
     #[must_use]
     pub fn with_history(mut self) -> Self {
         self.with_history = true;
@@ -82,7 +84,7 @@ impl StateFile {
         self
     }
 
-    /// Begins a new journal at this length instead of [`JOURNAL_BYTES_MAX`].
+    /// Rotates the journal at this length instead of [`JOURNAL_BYTES_MAX`].
     #[must_use]
     pub fn with_journal_bytes_max(mut self, bytes: u64) -> Self {
         self.journal_bytes_max = bytes;
@@ -98,8 +100,9 @@ impl StateFile {
         Ok(load(self, &self.paths()?)?.snapshot)
     }
 
-    /// For a document that does not parse: if the file was changed within the last [`FRESH_MS`], waits until it changes
-    /// or that time is over, and returns the new look. `None` when there is nothing new to look at.
+    /// Reads a document that does not parse again: if the file was changed within the last
+    /// [`FRESH_MS`], waits until it changes or that time is over. `None` if there is no new
+    /// version.
     pub fn reread_if_fresh(
         &self,
         snapshot: &Snapshot,
@@ -125,12 +128,13 @@ impl StateFile {
         }
     }
 
-    /// Who holds the lock now, if anybody.
+    /// Returns the present owner of the lock, if any.
     pub fn lock_owner(&self, now_ms: i64) -> Result<Option<Owner>, Error> {
         holder(&*self.disk, &self.paths()?, now_ms)
     }
 
-    /// Takes the lock, completes what a crash left unfinished, and keeps the lock until the result is dropped.
+    /// Takes the lock, completes what a crash left unfinished, and keeps the lock until the result
+    /// is dropped.
     pub fn hold(&self, request: &Request) -> Result<Held, Error> {
         self.hold_asking(request, false)
     }
@@ -184,17 +188,19 @@ impl StateFile {
         Ok(held)
     }
 
-    /// Changes the document: takes the lock, lets `decide` look at the current version, and makes its answer durable.
+    /// Changes the document: takes the lock, calls `decide` with the present version, and makes its
+    /// change durable.
     ///
-    /// `decide` returns the change, `None` to leave everything as it is, or a refusal. It is called again when somebody
-    /// who takes no lock wrote in the same moment, so it must not act on anything but its arguments.
+    /// `decide` returns the change, `None` to leave everything as it is, or a refusal. It is called
+    /// again if a program that takes no lock wrote at the same moment, so it must not act on
+    /// anything but its arguments.
     pub fn update<E>(
         &self,
         request: &Request,
         mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
     ) -> Result<Updated, UpdateError<E>> {
         if self.nowhere()? {
-            // Folders are made for a document, not for a refusal.
+            // Folders are created for a document, not for a refusal.
             let snapshot = self.load()?;
             if decide(&snapshot).map_err(UpdateError::Refused)?.is_none() {
                 return Ok(Updated {
@@ -230,12 +236,12 @@ impl StateFile {
         .into())
     }
 
-    /// Notes that the effects of these lines have been carried out.
+    /// Records that the effects of these lines have been executed.
     pub fn effects_done(&self, request: &Request, seqs: &[u64]) -> Result<(), Error> {
         self.hold(request)?.effects_done(request, seqs)
     }
 
-    /// Whether even the folder of the file is missing.
+    /// True if even the folder of the file is missing.
     fn nowhere(&self) -> Result<bool, Error> {
         let folder = self.paths()?.folder;
         let there = self

@@ -1,4 +1,4 @@
-//! Bringing the next version into place, and what to do when somebody else was there first.
+//! Puts the next version in place, and handles a concurrent write by another program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,22 @@ use crate::load::Situation;
 use crate::request::Request;
 use crate::splice::splices;
 
-/// Times a version of somebody else is followed by yet another before we give up.
+/// Concurrent versions of other programs that are handled before giving up.
 pub(crate) const TRIES_MAX: usize = 16;
 
-/// When the change that is brought into place was committed.
+/// The command that committed the change which is put in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// By this very command: where somebody else's version wins, it is taken back before anybody is told of it.
+    /// The present command: if another program's version wins, the change is taken back before it
+    /// is acknowledged.
     Now,
-    /// By an earlier command, which may have told that it is committed. It stays history, and the version that wins is an
-    /// edit after it.
+    /// An earlier command, which may have acknowledged it. It stays history, and the version that
+    /// wins is an edit after it.
     Earlier,
 }
 
 impl Committed {
-    /// The change that somebody else's version takes back.
+    /// Returns the number of the change that another program's version takes back.
     pub(crate) fn voided(self, seq: u64) -> Option<u64> {
         match self {
             Committed::Now => Some(seq),
@@ -36,17 +37,17 @@ impl Committed {
     }
 }
 
-/// What was found under the file's name when ours went in.
+/// The content found under the file's name when ours was put in place.
 enum Out {
-    /// What we expected; it has been kept.
+    /// The expected version; it has been kept.
     Expected,
-    /// Another version; it now lies under the swap name, and ours is in place.
+    /// Another version; it now has the swap name, and ours is in place.
     Swapped(Vec<u8>),
-    /// Ours is in place, and what came out could not be read: the next opener looks at it, and may put it back.
+    /// An unreadable version; ours is in place, and the next opener may put the other one back.
     Unseen(Error),
     /// Another version; it is still in place.
     InPlace(Vec<u8>),
-    /// Nothing, although there should have been something.
+    /// No file, although one was expected.
     Gone,
 }
 
@@ -68,7 +69,7 @@ impl Held {
         })
     }
 
-    /// Refuses where the version that is replaced could not be kept: a folder cannot be renamed over.
+    /// Fails if the replaced version could not be kept: a folder cannot be renamed over.
     pub(crate) fn check_backup(&self) -> Result<(), Error> {
         let path = &self.paths.backup;
         let there = self.disk().stat(path);
@@ -81,7 +82,7 @@ impl Held {
         }
     }
 
-    /// After the commit of `line`: puts the fresh file in place.
+    /// Puts the new file in place after the commit of `line`.
     pub(crate) fn finish(
         &mut self,
         request: &Request,
@@ -91,7 +92,7 @@ impl Held {
         committed: Committed,
     ) -> Result<Written, Error> {
         let voids = committed.voided(line.seq);
-        // Until this has come to an end, only a new look tells what is where.
+        // Until this is complete, only a new read shows the state of the disk.
         self.stale = true;
         let (path, seq) = (self.paths.file.clone(), line.seq);
         let unfinished = |error| Error::Unfinished {
@@ -103,7 +104,7 @@ impl Held {
         disk.rename(&self.paths.fresh, &self.paths.swap)
             .map_err(|error| unfinished(Error::io("rename", &self.paths.fresh, error)))?;
         let out = self.swap_in(line.aside.as_deref()).map_err(&unfinished)?;
-        // From here on the change may be taken back by the next opener, if this does not come to its end.
+        // From here on the next opener may take the change back, if this is not completed.
         let uncertain = |error| Error::Uncertain {
             path: path.clone(),
             seq,
@@ -120,7 +121,7 @@ impl Held {
             Out::Unseen(error) => return Err(uncertain(error)),
             Out::Swapped(theirs) => {
                 if std::str::from_utf8(&theirs).is_err() {
-                    // It cannot be noted as text; so it is kept as a file, and ours stays.
+                    // It cannot be recorded as text; so it is kept as a file, and ours stays.
                     self.keep_swapped_out(request).map_err(uncertain)?;
                     self.settled(text, line);
                     self.stale = false;
@@ -152,7 +153,8 @@ impl Held {
         Ok(Written::Theirs)
     }
 
-    /// Exchanges the swap file with the state file, and keeps what came out if it is what we read.
+    /// Exchanges the swap file with the state file, and keeps the replaced content if it is the
+    /// version that was read.
     fn swap_in(&mut self, aside: Option<&str>) -> Result<Out, Error> {
         let disk = self.disk();
         let (file, swap) = (&self.paths.file, &self.paths.swap);
@@ -183,8 +185,8 @@ impl Held {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Out::Gone),
             Err(error) if unsupported(&error) => {
-                // Between this look and the rename another writer can slip in unseen; without an exchange there is no
-                // way to notice.
+                // Between this read and the rename another writer can slip in unnoticed; without an
+                // exchange that cannot be detected.
                 match self.read_back(file)? {
                     None => return Ok(Out::Gone),
                     Some(there) if Some(ContentHash::of(&there)) != self.on_disk => {
@@ -199,7 +201,7 @@ impl Held {
         }
     }
 
-    /// What came out becomes the backup, or goes where the line says.
+    /// Moves the replaced version to the backup, or to the name that the line gives.
     pub(crate) fn retire(&self, aside: Option<&str>) -> Result<(), Error> {
         let target = self.retired(aside);
         move_file(&*self.disk(), &self.paths, &self.paths.swap, &target)
@@ -217,8 +219,9 @@ impl Held {
         }
     }
 
-    /// Ours is in place and `theirs` under the swap name: notes theirs, and changes the two back. Again, if there is
-    /// somebody even newer. Returns what is in place in the end.
+    /// Records `theirs`, which has the swap name while ours is in place, and exchanges the two
+    /// back. Repeats this for a version that is newer still. Returns the content in place at the
+    /// end.
     pub(crate) fn put_back(
         &mut self,
         request: &Request,
@@ -235,7 +238,8 @@ impl Held {
             match disk.exchange(&self.paths.swap, &self.paths.file) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Somebody removed ours meanwhile; what they did not see is not lost.
+                    // Another program removed ours meanwhile; the version it did not see is not
+                    // lost.
                     name_new(&*disk, &self.paths.swap, &self.paths.file)
                         .map_err(|error| Error::io("put back", &self.paths.file, error))?;
                     return Ok(Some(theirs));
@@ -290,21 +294,21 @@ impl Held {
             voids,
             ..Line::default()
         };
-        // Bytes that are not text leave a mark: the hash is known, the content is in the file alone.
+        // Bytes that are not text leave a mark: the hash is known, the content is only in the file.
         let patch = theirs
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
             .map(|text| splices(ours, text));
         Line { patch, ..line }
     }
 
-    /// Keeps what somebody wrote in the moment of our write, and the exchange brought out.
+    /// Keeps a version that another program wrote during our write and the exchange replaced.
     pub(crate) fn keep_swapped_out(&mut self, request: &Request) -> Result<(), Error> {
         let swap = self.paths.swap.clone();
         let why = "written by another program in the same moment";
         self.keep_aside(request, &swap, why)
     }
 
-    /// Keeps a file that must not be lost and cannot stay, with a note saying why.
+    /// Keeps a file that must not be lost and cannot stay, with a note of the reason.
     pub(crate) fn keep_aside(
         &mut self,
         request: &Request,
@@ -341,7 +345,7 @@ impl Held {
     }
 }
 
-/// Removes a file that may not be there.
+/// Removes a file that may not exist.
 pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     match disk.unlink(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -351,7 +355,7 @@ pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Renames onto a free name, also where the file system has no such rename.
+/// Renames onto a free name, also if the file system has no such rename.
 pub(crate) fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
     match disk.rename_new(from, to) {
         Err(error) if unsupported(&error) => disk.link(from, to).and_then(|()| disk.unlink(from)),
@@ -359,7 +363,7 @@ pub(crate) fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()
     }
 }
 
-/// Renames, or copies where the side folder is on another file system.
+/// Renames a file, or copies it if the side folder is on another file system.
 fn move_file(disk: &dyn Disk, paths: &Paths, from: &Path, to: &Path) -> Result<(), Error> {
     match disk.rename(from, to) {
         Ok(()) => Ok(()),
@@ -374,7 +378,7 @@ fn move_file(disk: &dyn Disk, paths: &Paths, from: &Path, to: &Path) -> Result<(
     }
 }
 
-/// Writes a file for the same eyes as `like`, whole or not at all.
+/// Writes a file with the permissions of `like`, whole or not at all.
 pub(crate) fn copy_to(
     disk: &dyn Disk,
     paths: &Paths,
@@ -399,7 +403,7 @@ pub(crate) fn copy_to(
         })
 }
 
-/// The name of a copy that is being written in `folder`.
+/// Returns the name of a copy that is being written in `folder`.
 pub(crate) fn copy_name(paths: &Paths, folder: &Path) -> PathBuf {
     folder.join(paths.scratch("copy").file_name().unwrap_or_default())
 }

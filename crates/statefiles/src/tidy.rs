@@ -1,4 +1,4 @@
-//! Looking at the disk with the lock held: completing what a crash left unfinished before anything new is done.
+//! Recovery with the lock held: completes what a crash left unfinished before anything new is done.
 
 use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::stamp::utc_stamp;
 use crate::swap::{Committed, TRIES_MAX, copy_name, remove};
 
-/// Loads the file, rolls it forward where it is behind, and removes what a crash left.
+/// Loads the file, rolls it forward if it is behind, and removes the leftovers of a crash.
 pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
     look_again(held, request).map_err(Error::of_an_earlier_change)
 }
@@ -64,7 +64,8 @@ fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
     })
 }
 
-/// Makes what was loaded the picture that the writer works with; findings made under the lock are kept.
+/// Makes the loaded data the state that the writer works with; findings made under the lock are
+/// kept.
 fn take_over(held: &mut Held, loaded: Loaded) {
     let earlier = std::mem::take(&mut held.snapshot.findings);
     held.journal = Writer::new(
@@ -132,7 +133,8 @@ fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
     )
 }
 
-/// Decides what a file under the swap name is. Says whether the disk changed so that it must be looked at again.
+/// Handles a file under the swap name. Returns true if the disk changed so that it must be read
+/// again.
 fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<bool, Error> {
     let swap = held.paths.swap.clone();
     held.last_aside = loaded.last_fix.as_ref().and_then(|fix| fix.aside.clone());
@@ -143,7 +145,7 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
     let hash = Some(ContentHash::of(&bytes));
     let rolling = matches!(loaded.snapshot.situation, Situation::RolledForward { .. });
     match &loaded.last_fix {
-        // Not exchanged yet. Where it is still wanted, `complete` uses it.
+        // Not exchanged yet. If it is still needed, `complete` uses it.
         Some(fix) if fix.after == hash => {
             if !rolling {
                 remove(&*disk, &swap)?;
@@ -155,10 +157,10 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
             held.retire(fix.aside.as_deref())?;
             Ok(false)
         }
-        // Exchanged for something nobody has looked at yet.
+        // Exchanged for a version that was never read.
         fix => {
-            // Ours is in place, and what it replaced was not kept: the write was interrupted right there. Otherwise the
-            // write came to its end, and this file has nothing to do with it.
+            // Ours is in place and the version it replaced was not kept: the write was interrupted
+            // right there. Otherwise the write was completed, and this file does not belong to it.
             let in_place = match fix {
                 Some(fix) if fix.after == loaded.on_disk => {
                     Some(fix).filter(|_| !is_kept(held, fix))
@@ -190,7 +192,7 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
     }
 }
 
-/// Whether the version that a replace took out is where it belongs.
+/// True if the version that a replace took out is kept at its place.
 fn is_kept(held: &Held, fix: &LastFix) -> bool {
     let kept = match &fix.aside {
         Some(name) => held.paths.side.join(name),
@@ -200,7 +202,8 @@ fn is_kept(held: &Held, fix: &LastFix) -> bool {
     fix.before.is_some() && there.as_deref().map(ContentHash::of) == fix.before
 }
 
-/// A rotation that was interrupted left either the next journal (worthless) or the older one.
+/// Handles an interrupted rotation, which left either the next journal (worthless) or the older
+/// one.
 fn sort_out_rotation(held: &Held) -> Result<(), Error> {
     let (disk, paths) = (held.disk(), &held.paths);
     let there = disk

@@ -1,12 +1,12 @@
-//! A small file that is no state file, written whole or not at all: settings and hooks of other programs.
+//! Atomic writes of small files that are no state files: settings and hooks of other programs.
 
 use crate::disk::Disk;
 use crate::error::Error;
 use rustix::fs::{Mode, fchmod};
 use std::path::{Path, PathBuf};
 
-/// Puts a file in its place, durably. Links are followed. The rights of a file that is there stay, unless it is said
-/// whether the file is to be run.
+/// Puts a file in its place, durably and whole. Links are followed. An existing file keeps its
+/// permissions, unless `executable` sets them.
 pub fn write_whole(
     disk: &dyn Disk,
     path: &Path,
@@ -21,7 +21,7 @@ pub fn write_whole(
     };
     disk.create_folders(folder).map_err(failed("create"))?;
     let beside = beside(&path);
-    // Left by one that was killed.
+    // Left by a process that was killed.
     let _ = disk.unlink(&beside);
     let file = disk.create_new(&beside).map_err(failed("create"))?;
     let written = || {

@@ -1,8 +1,8 @@
-//! What git asks before it changes anything, so that a script or another client is held by the same gates.
+//! The git hooks: they hold scripts and other clients to the same gates.
 //!
-//! `pre-commit`, `pre-merge-commit` and `pre-push` ask whether work may be finished now. They can be left out
-//! (`commit --no-verify`) and do not see plumbing; `reference-transaction` is asked whenever a branch is about to move,
-//! by whatever command.
+//! `pre-commit`, `pre-merge-commit` and `pre-push` check if work may be finished now. They can be
+//! skipped (`commit --no-verify`) and do not see plumbing commands; git runs
+//! `reference-transaction` whenever a branch is about to move, by any command.
 
 use crate::advice::seal_of;
 use crate::belief::{self, Belief};
@@ -20,37 +20,39 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// A transaction of more references than this is not read to its end, and held.
+/// A longer list of references is not read to its end; the transaction is denied.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Processes between a hook and the git that asks it.
+/// Processes between a hook and the git that runs it.
 const ABOVE_MAX: usize = 8;
 
 named! {
-    /// A hook of git's that Bowline stands in.
+    /// A git hook that Bowline installs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum GitHook {
-        /// Before a commit is made.
+        /// Runs before a commit is made.
         PreCommit = "pre-commit",
-        /// Before a merge is committed.
+        /// Runs before a merge is committed.
         PreMergeCommit = "pre-merge-commit",
-        /// Before something is pushed.
+        /// Runs before a push.
         PrePush = "pre-push",
-        /// Before references move.
+        /// Runs before references move.
         ReferenceTransaction = "reference-transaction",
     }
 }
 
-/// What only git knows. Asked when a gate is closed and the answer decides.
+/// Answers questions about the history that only git can. Asked only when a gate is closed and the
+/// answer decides.
 pub trait History {
-    /// The commit a name leads to now.
+    /// Returns the commit that a name resolves to.
     fn commit(&self, name: &str) -> Option<String>;
-    /// Whether `older` is `newer` or one of its ancestors.
+    /// True if `older` is `newer` or one of its ancestors.
     fn is_ancestor(&self, older: &str, newer: &str) -> bool;
-    /// Whether some reference leads to the commit already.
+    /// True if a branch, local or remote, already contains the commit.
     fn is_known(&self, commit: &str) -> bool;
 }
 
-/// Whether git must not go on. `argument` is the first argument of the hook, `input` what git sent it.
+/// Decides if git may go on; `None` allows. `argument` is the first argument of the hook, `input`
+/// the text git sent it.
 pub fn judge_git(
     belief: &Belief,
     hook: GitHook,
@@ -62,7 +64,7 @@ pub fn judge_git(
         GitHook::PreCommit => "git commit".to_owned(),
         GitHook::PreMergeCommit => "git merge".to_owned(),
         GitHook::PrePush => "git push".to_owned(),
-        // Git asks again when all is done, and when it gave up.
+        // Git calls the hook again after the commit of the transaction, and after its abort.
         GitHook::ReferenceTransaction if argument != Some("prepared") => return None,
         GitHook::ReferenceTransaction => "moving a branch".to_owned(),
     };
@@ -78,7 +80,8 @@ pub fn judge_git(
     }
 }
 
-/// Answers git from the folder it calls its hooks in. What cannot be judged is held where there is a run.
+/// Answers git, which calls its hooks in `folder`. If a run exists, a call that cannot be judged is
+/// denied.
 pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl Read) -> Answer {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let belief = belief::of_folder(folder);
@@ -111,7 +114,7 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     Answer::deny(reason)
 }
 
-/// Whether a branch would get another tree than the one that was tested. Only in PR: what is committed before is work in
+/// Denies a branch a tree other than the tested one. Only in PR: commits before that are work in
 /// progress.
 fn judge_trees(
     belief: &Belief,
@@ -128,7 +131,7 @@ fn judge_trees(
         GitHook::ReferenceTransaction if argument != Some("prepared") => Vec::new(),
         GitHook::ReferenceTransaction => {
             let moves = input.lines().filter_map(Move::read);
-            // A rebase leads HEAD through commits that no branch will have.
+            // A rebase moves HEAD over commits that no branch will contain.
             let branches = moves.filter(|one| one.name != "HEAD" && one.brings_work(repository));
             branches.map(|one| (one.name, one.to)).collect()
         }
@@ -136,7 +139,8 @@ fn judge_trees(
             let pushed = input.lines().filter_map(|line| {
                 let mut words = line.split(' ').skip(1);
                 let (commit, name) = (words.next()?, words.next()?);
-                // A tag or a change for review lands as a branch does. Notes are about commits, and none.
+                // A tag or a change for review lands as a branch does. Notes are about commits and
+                // land nothing.
                 (!name.starts_with("refs/notes/")).then_some((name, commit))
             });
             let gone = |commit: &str| commit.bytes().all(|digit| digit == b'0');
@@ -159,7 +163,8 @@ fn judge_trees(
     })
 }
 
-/// Whether the push that asks only shows what it would do: git asks then as well, and does not say so.
+/// True if the push that runs this hook is a dry run: git calls the hook then as well, and does not
+/// say so.
 fn is_shown_only() -> bool {
     let mut next = Process::look(std::process::id());
     for _ in 0..ABOVE_MAX {
@@ -204,7 +209,7 @@ fn named(denial: Denial, branch: &str) -> Denial {
     }
 }
 
-/// One line of a reference transaction: a name and where it is to lead.
+/// One line of a reference transaction: a name and its new value.
 #[derive(Debug, Clone, Copy)]
 struct Move<'l> {
     to: &'l str,
@@ -212,25 +217,26 @@ struct Move<'l> {
 }
 
 impl<'l> Move<'l> {
-    /// Branches, and a `HEAD` that is on none.
+    /// Parses a line. Returns only branches, and a detached `HEAD`.
     fn read(line: &'l str) -> Option<Self> {
         let mut words = line.splitn(3, ' ');
-        // The old value may be left out by whoever moves it: it is asked for where it counts.
+        // The caller may leave out the old value; where it matters, git is asked.
         let _from = words.next()?;
         let (to, name) = (words.next()?, words.next()?);
         let counts = name == "HEAD" || name.starts_with("refs/heads/");
-        // `ref:…` makes a name follow another one, which moves no work.
+        // `ref:…` makes a name a symbolic reference, which moves no work.
         (counts && !to.starts_with("ref:")).then_some(Move { to, name })
     }
 
-    /// Whether work lands that was not there. Going back, taking a branch away and a new branch on old work do not.
+    /// True if the move lands new work. Moving back, deleting a branch and a new branch on old work
+    /// do not.
     fn brings_work(self, history: &dyn History) -> bool {
         if self.to.bytes().all(|digit| digit == b'0') {
             return false;
         }
         match history.commit(self.name) {
             Some(now) if self.name != "HEAD" => !history.is_ancestor(self.to, &now),
-            // A branch to be, or a HEAD that is led about.
+            // A new branch, or a detached HEAD.
             Some(_) | None => !history.is_known(self.to),
         }
     }

@@ -1,4 +1,4 @@
-//! Which moves of references bring work, told by a history made up for it.
+//! Tests of the moves of references that bring work, on a history made up for them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
@@ -8,7 +8,7 @@ use bowline_machines::develop::{Gate, Gates, Phase, Run};
 
 const NONE: &str = "0000000000000000000000000000000000000000";
 
-/// `a <- b <- c` on main, `r` only at a remote, `n` nowhere yet.
+/// A history `a <- b <- c` on main, `r` only at a remote, `n` nowhere yet.
 struct Made;
 
 impl History for Made {

@@ -1,4 +1,5 @@
-//! The resume card: where the work stands, from state alone, for an agent that has forgotten everything.
+//! The resume card: the state of the work, rendered from the state files alone, for an agent that
+//! has lost its context.
 
 use super::others;
 use crate::advice::{self, Next};
@@ -15,21 +16,22 @@ use bowline_statefiles::StateFile;
 use bowline_words::message::Card;
 use std::path::Path;
 
-/// Words of a card at the most.
+/// Upper bound of the words of a card.
 pub const CARD_WORDS_MAX: usize = 300;
-/// Letters of a text somebody wrote.
+/// Characters of a free text from the state file.
 const TEXT_CHARS_MAX: usize = 160;
-/// Checkpoints named one by one.
+/// Checkpoints listed one by one.
 const CHECKPOINTS_MAX: usize = 20;
-/// Transitions told.
+/// Transitions listed.
 const CHANGES_MAX: usize = 3;
-/// Words of one line; a checkpoint's name may be a novel.
+/// Words of one line; a checkpoint's name may be very long.
 const LINE_WORDS_MAX: usize = 70;
 
-/// Shows the report and what can be done; changes nothing.
+/// Command that shows the report and the next commands; it changes nothing.
 const RESUME: &str = "bowline develop resume";
 
-/// The card for the run and the other files that are seen from a folder; `None` where there is nothing to say.
+/// Renders the card for the run and the other state files seen from a folder; `None` if there are
+/// none.
 pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
     let mut lines = match belief {
         Belief::Nothing => Vec::new(),
@@ -57,7 +59,7 @@ pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
     Some(bounded(&lines, lang))
 }
 
-/// One line for every prompt while a run is open.
+/// Renders the one line that goes with every prompt while a run is open.
 pub(super) fn reminder(belief: &Belief, lang: Lang) -> Option<String> {
     match belief {
         Belief::Nothing => None,
@@ -74,7 +76,7 @@ pub(super) fn reminder(belief: &Belief, lang: Lang) -> Option<String> {
     }
 }
 
-/// What an agent should know right after it broke something.
+/// Renders the warning for an agent that has just damaged the state file.
 pub(super) fn warning(belief: &Belief, lang: Lang) -> Option<String> {
     match belief {
         Belief::Nothing => None,
@@ -139,8 +141,8 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
     lines
 }
 
-/// When it began and moved last. The journal's times are UTC; the file has only a local time without its zone, which
-/// counts where there is no journal.
+/// Renders the times of start and last change. The journal's times are UTC; the file's times are
+/// local and without a zone, and are used only without a journal.
 fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
     let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
     let began = history.iter().rev().find(|(_, told)| begins(told));
@@ -161,7 +163,8 @@ fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
     told.say(lang)
 }
 
-/// The command an agent can go on with. What only a person may do, it can only ask for.
+/// Renders the next command for an agent. A command that only a person may give, the agent can only
+/// ask for.
 fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
     match next.first() {
@@ -207,7 +210,7 @@ fn checkpoints(run: &Run, lang: Lang) -> String {
         let all: Vec<String> = run.checkpoints.iter().map(one).collect();
         return all.join(", ");
     }
-    // Too many to name: how many, and those that are not done.
+    // Too many to list: the count of the passed ones, and the names of the others.
     let passed = total - run.unpassed().len();
     let open = run
         .checkpoints
@@ -235,7 +238,7 @@ fn closed(run: &Run, lang: Lang) -> Vec<String> {
     closed.map(|line| line.say(lang)).collect()
 }
 
-/// The transitions in the journal, each with its time.
+/// Reads the transitions in the journal, each with its time.
 fn history(path: &Path) -> Vec<(String, Transition)> {
     let file = StateFile::new(locate::layout(path));
     let Ok(history) = file.history() else {
@@ -248,7 +251,7 @@ fn history(path: &Path) -> Vec<(String, Transition)> {
     read.collect()
 }
 
-/// A transition in a few words: what moved, from where to where, when.
+/// Renders a transition in a few words: entity, from, to, time.
 fn change(at: &str, told: &Transition) -> String {
     let fact = |name: &str| told.metadata.get(name).and_then(|value| value.as_str());
     let named = fact("gate").or_else(|| fact("checkpoint"));
@@ -258,7 +261,7 @@ fn change(at: &str, told: &Transition) -> String {
     format!("{}{name} {from}{} ({at})", told.entity, told.to)
 }
 
-/// What to do, in a sentence.
+/// Returns the sentence for the next step.
 fn how_on(run: &Run) -> Card {
     match resume(run) {
         Resume::Design => Card::DesignAgain,
@@ -282,7 +285,7 @@ fn how_on(run: &Run) -> Card {
     }
 }
 
-/// Somebody's words on one line, and not too many of them.
+/// Puts a free text on one line and shortens it.
 pub(super) fn short(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
@@ -293,7 +296,8 @@ pub(super) fn short(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// The lines, none too long, and together within the bound. The last line that must not be lost is the next command.
+/// Shortens lines so that each, and all together, stay within the bounds. Room for the next command
+/// is reserved.
 fn bounded(lines: &[String], lang: Lang) -> String {
     let mut left = CARD_WORDS_MAX;
     let head = &next_line("", lang);

@@ -1,7 +1,8 @@
-//! The hook: from the bytes a client sends to what it is answered.
+//! The hook of agent clients: from the bytes a client sends to the answer it gets.
 //!
-//! Clients let a tool call through when their hook fails in any way but one. So before a tool is used every error of
-//! ours, a panic included, is a denial; at any other time an error only leaves a line in a log.
+//! Clients let a tool call through when their hook fails in any way but one. So before a tool call
+//! every error of ours, a panic included, is a denial; at any other event an error only leaves a
+//! line in a log.
 
 mod card;
 mod others;
@@ -36,14 +37,15 @@ use std::path::{Path, PathBuf};
 
 /// Longer messages are not read.
 const MESSAGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// The log is not written to any more at this length.
+/// The log grows no further beyond this length.
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
-/// Where the root of a session is told when its message does not.
+/// Names the root of the session where the message does not.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// Answers a client, whose process is noted as an agent's. `event` is the word on the command line, else the message names it. Never panics.
+/// Answers a client and notes its process as an agent's. `event` is the word on the command line;
+/// without it the message names the event. Never panics.
 pub fn answer(event: Option<&str>, registered: &Registered, input: impl Read) -> Answer {
-    // What is not noted is no reason to stop anybody.
+    // A failed note is no reason to stop a tool call.
     let _ = catch_unwind(clients::note);
     answer_from(event, registered, input, std::env::current_dir().ok())
 }
@@ -80,7 +82,7 @@ fn answer_from(
     if given.unwrap_or_else(|| guess(&message)) == Event::PreToolUse {
         failed(&error, here)
     } else {
-        // Nothing was judged here: the line has the reason alone.
+        // Nothing was judged at this event: the line holds the reason alone.
         let why = match error {
             Denied::CannotJudge { reason } => reason.to_string(),
             other => other.to_string(),
@@ -90,7 +92,8 @@ fn answer_from(
     }
 }
 
-/// The denial of a call that could not be judged. Where there is no run there is nothing to guard.
+/// Denies a call that could not be judged. Without a run there is nothing to guard, and the call
+/// goes on.
 fn failed(error: &Denied, here: Option<PathBuf>) -> Answer {
     let folders = here.into_iter().chain(project());
     let guarded = |folder: PathBuf| belief::of_folder(&folder) != Belief::Nothing;
@@ -106,7 +109,7 @@ fn failed(error: &Denied, here: Option<PathBuf>) -> Answer {
     }
 }
 
-/// The event of a message that cannot be read: any but the guarded one must say so.
+/// Guesses the event of an unreadable message: any event but the guarded one must be named in it.
 fn guess(message: &[u8]) -> Event {
     let text = String::from_utf8_lossy(message);
     Event::ALL
@@ -162,7 +165,7 @@ fn decide(given: Option<Event>, registered: &Registered, bytes: &[u8]) -> Result
             None => Answer::silent(),
         },
         Event::Stop => stop::answer(&message, &belief, lang),
-        // What the conversation loses is put back when it goes on, by the start of the session.
+        // After a compaction the card is shown again by the start of the session.
         Event::PreCompact => Answer::silent(),
     })
 }
@@ -185,7 +188,7 @@ fn before_tool(call: &ToolCall, folder: &Path, belief: &Belief, lang: Lang) -> A
         .map_or_else(Answer::silent, Answer::deny)
 }
 
-/// The gates of runs that the session does not stand in, but writes into.
+/// Applies the gates of runs in other workspaces that the call writes into.
 fn denied_from_afar(
     deeds: &[Deed],
     own: Option<&Place>,
@@ -214,7 +217,7 @@ fn denied_from_afar(
         if own.is_some_and(|place| place.holds(path)) {
             continue;
         }
-        // A folder that is removed takes the run in it along.
+        // Removing a folder removes the run in it.
         let path = place::real(path);
         let folder = if path.is_dir() {
             path
@@ -233,7 +236,7 @@ fn denied_from_afar(
     })
 }
 
-/// What a run says against a call, if anything.
+/// Returns the text of a run's denial of a call; `None` allows the call.
 fn denied(
     belief: &Belief,
     place: Option<&Place>,
@@ -261,7 +264,7 @@ fn denied(
     Some(text)
 }
 
-/// Leaves a line for whoever looks for the reason.
+/// Appends a line to the hook's log, for a person who looks for the reason.
 fn log(line: &str) {
     let path = locate::state_home().join("bowline/hook.log");
     let long = std::fs::metadata(&path).is_ok_and(|it| it.len() > LOG_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! The other state files that are seen from a folder, a line for each.
+//! One line on each other state file that is seen from a folder.
 
 use super::card::short;
 use super::recall;
@@ -9,10 +9,10 @@ use bowline_words::message::{Card, Other, Status};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Larger files are named and not read.
+/// Larger files are mentioned but not read.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// A line for each file that is there.
+/// Renders a line for each file that exists.
 pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
     let root = match belief {
         Belief::Run(believed) => Some(locate::root_of(&believed.path).to_owned()),
@@ -21,7 +21,7 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
         }
         Belief::Nothing => locate::git_top(&locate::absolute(folder)),
     };
-    // A linked worktree has no files that git ignores: what all share is in the main one.
+    // A linked worktree has no files that git ignores; the shared ones are in the main worktree.
     let main = root.as_deref().and_then(locate::main_worktree);
     let mut folders: Vec<PathBuf> = vec![locate::absolute(folder)];
     folders.extend(root);

@@ -1,5 +1,5 @@
-//! What the files know that matters now: lessons for the stage in hand, the current step, what agents share and remember, and
-//! what similar tasks taught. A few lines, each with the most that fits.
+//! Facts from the state files that matter now: lessons for the current stage, the current step,
+//! shared and remembered values of agents, lessons of similar tasks. A few lines, each shortened.
 
 use super::card::short;
 use super::others::read;
@@ -17,10 +17,10 @@ use std::path::Path;
 const LESSONS_MAX: usize = 3;
 /// Values in one line.
 const FACTS_MAX: usize = 6;
-/// Letters of one value.
+/// Characters of one value.
 const FACT_CHARS_MAX: usize = 60;
 
-/// What earlier tasks learnt for the stage in hand.
+/// Returns the lessons of earlier tasks for the current stage.
 pub(super) fn thinking(value: &Value) -> Vec<Card> {
     let stage = value["current_stage"].as_str().unwrap_or_default();
     if value["overall_status"] == "completed" {
@@ -35,7 +35,7 @@ pub(super) fn thinking(value: &Value) -> Vec<Card> {
     line.into_iter().collect()
 }
 
-/// The step in hand and what its agent should know; without a task, what agents share.
+/// Returns the current step with the facts for its agent; without a task, the shared facts only.
 pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
     let task = &value["current_task"];
     let Some(folder) = path.parent() else {
@@ -80,7 +80,7 @@ pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
     lines
 }
 
-/// The step that is worked on: the file says so in its plan, older ones beside it.
+/// Returns the id of the current step: newer files keep it in the plan, older ones beside it.
 pub(super) fn current_step(task: &Value) -> Option<u64> {
     let places = ["/plan/current_step", "/current_step"];
     let mut steps = places
@@ -107,7 +107,7 @@ fn joined(texts: impl Iterator<Item = String>) -> String {
     texts.take(LESSONS_MAX).collect::<Vec<_>>().join("; ")
 }
 
-/// The values that say something, by name.
+/// Renders the values that are not empty as `name=value`.
 fn facts<const N: usize>(parts: [&Value; N]) -> String {
     let members = parts.into_iter().filter_map(Value::as_object).flatten();
     let said = members.filter_map(|(name, value)| {

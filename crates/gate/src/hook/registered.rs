@@ -1,6 +1,7 @@
-//! Where the hook of this process was registered. A client runs every hook it knows, so a person's settings, the project's
-//! and the plugin may all ask about one event. Each of them judges a tool call: the client may not have read the others. Of
-//! what is said to the agent, one of them says it: the person's settings before the project's, and the plugin last.
+//! The settings file that registered this hook. A client runs every hook it knows, so a person's
+//! settings, the project's and the plugin may all be called for one event. Each of them judges a
+//! tool call: the client may not have read the others. Messages to the agent come from one only:
+//! the person's settings before the project's, and the plugin last.
 
 use crate::locate;
 use bowline_formats::client_hooks::{self, PERSONAL, PLUGIN, SHARED};
@@ -9,19 +10,19 @@ use std::path::Path;
 const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 
-/// The settings in which a hook stands, as its command line tells.
+/// The settings that registered a hook, according to its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registered {
-    /// A person's own settings, or none that are known.
+    /// A person's own settings, or unknown ones.
     Personal,
-    /// Settings of the project, for the client of this name. Older files name none.
+    /// Settings of the project, for the client of this name; older settings name none.
     Project(Option<String>),
-    /// Our plugin.
+    /// Bowline's plugin.
     Plugin,
 }
 
 impl Registered {
-    /// Reads the words after `hook`: the event, if one is named, and where the hook stands.
+    /// Parses the words after `hook`: the event, if one is named, and the settings.
     pub fn from_words<'w>(words: impl Iterator<Item = &'w str>) -> (Option<&'w str>, Registered) {
         let (mut event, mut registered) = (None, Registered::Personal);
         for word in words {
@@ -35,9 +36,10 @@ impl Registered {
         (event, registered)
     }
 
-    /// Whether other settings of the same client ask our hook in the folder of a session and come first.
+    /// True if settings that come first also register the hook of this client in the folder of a
+    /// session.
     pub(super) fn comes_behind(&self, folder: &Path) -> bool {
-        // Only `claude` sets it, of the clients that take our plugin.
+        // Of the clients that take the plugin, only `claude` sets this variable.
         let named = super::project();
         let first: &[&str] = match self {
             Registered::Personal => &[],

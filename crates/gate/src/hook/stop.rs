@@ -1,4 +1,5 @@
-//! Keeps an agent at a checkpoint until it passes, escalates, or its attempts are used; never for ever.
+//! The stop hook: keeps an agent at a checkpoint until it passes, escalates or runs out of
+//! attempts, with an upper bound.
 
 use crate::advice;
 use crate::belief::{Belief, Believed};
@@ -10,19 +11,19 @@ use bowline_words::message::Card;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Times a stop is held back while the run stands still.
+/// Stops denied while the run does not move.
 pub const STOPS_HELD_PER_STATE_MAX: u64 = 3;
-/// Times a stop is held back in one session, whatever moves.
+/// Stops denied in one session, even if the run moves.
 pub const STOPS_HELD_PER_SESSION_MAX: u64 = 30;
 
 const COUNT_NAME: &str = "stops.json";
 
-/// Whether the agent may stop.
+/// Decides if the agent may stop.
 pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answer {
     let Belief::Run(believed) = belief else {
         return Answer::silent();
     };
-    // Who does not keep the run by our verbs could not end the checkpoint by them either.
+    // A run kept by another program could not end the checkpoint by our commands.
     let held = believed.owned && believed.run.phase == Phase::Implement;
     if !held || !believed.run.gates.is_open(Gate::ReviewCleanPass) {
         return Answer::silent();
@@ -54,7 +55,7 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answ
     Answer::go_on(&told.say(lang))
 }
 
-/// Counts one more; `false` when it is enough.
+/// Counts one more denied stop; `false` when a bound is reached.
 fn count(message: &HookMessage, believed: &Believed) -> bool {
     let path = locate::side_folder(&believed.path).join(COUNT_NAME);
     let before = read(&path);
@@ -75,7 +76,7 @@ fn count(message: &HookMessage, believed: &Believed) -> bool {
         "session": message.session_id, "sequence": believed.sequence, "state": state + 1, "held": session + 1,
     });
     let written = std::fs::write(&path, format!("{after}\n")).is_ok();
-    // Without a count only the first stop of a turn is held back.
+    // If the count cannot be kept, only the first stop of a turn is denied.
     written || !message.stop_hook_active
 }
 

@@ -8,7 +8,7 @@ use super::{Registered, answer_from};
 use bowline_formats::hook::Answer;
 use std::io::Read;
 
-/// An input that panics, or fails, as nothing in the real one should.
+/// An input that panics or fails, as no real one should.
 struct Broken {
     panics: bool,
 }

@@ -1,4 +1,4 @@
-//! The world as it is: environment, folders, and git where only git knows.
+//! The real environment of the hook: variables, folders, and git where only git knows.
 
 use crate::git_hook::History;
 use crate::locate;
@@ -8,7 +8,7 @@ use bowline_words::message::Change;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The world a hook runs in.
+/// The environment a hook runs in.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct World;
 
@@ -21,7 +21,7 @@ impl Surroundings for World {
         path.is_dir()
     }
 
-    /// Asked only for commands that are none of git's own, so a process more does not matter.
+    /// Asked only for commands that are not git's own, so one more process does not matter.
     fn git_alias(&self, folder: &Path, name: &str) -> Option<String> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         if !name.chars().all(plain) {
@@ -37,21 +37,21 @@ impl Surroundings for World {
     }
 }
 
-/// The history of the repository a folder is in.
+/// The repository that contains a folder.
 #[derive(Debug, Clone)]
 pub struct Repository {
-    /// The folder.
+    /// A folder in the repository.
     pub folder: PathBuf,
 }
 
 impl Repository {
-    /// Whether a remote has the commit already.
+    /// True if a remote has the commit already.
     pub(crate) fn is_at_remote(&self, commit: &str) -> bool {
         let listed = self.printed(&["rev-list", "--max-count=1", commit, "--not", "--remotes"]);
         listed.is_some_and(|it| it.is_empty())
     }
 
-    /// By what the tree of a commit differs from the one that was tested; `None` where it does not.
+    /// Lists the differences between a commit's tree and the tested one; `None` if there are none.
     pub(crate) fn untested(&self, commit: &str, tested: &TestedTree) -> Option<Vec<Change>> {
         let tree = self.commit_tree(commit);
         if tree.as_deref() == Some(tested.id.as_str()) {
@@ -60,7 +60,7 @@ impl Repository {
         let listed = self.printed(&["ls-tree", "-r", "-z", "--full-tree", commit]);
         let differing = listed.and_then(|listed| tested.differing(&listed));
         let Some(mut differing) = differing else {
-            // What was tested is not listed: that it is another tree is all there is to say.
+            // The entries of the tested tree are not known, only that this one is another.
             return Some(Vec::new());
         };
         differing.retain(|one| !self.is_filtered(one));
@@ -69,7 +69,8 @@ impl Repository {
         (!changes.is_empty()).then_some(changes)
     }
 
-    /// Names how the last commit differs from a tree that was tested: what lands is the commit. Without one nothing can land.
+    /// Lists the differences between the last commit and a tested tree: the commit is what lands.
+    /// Without a commit nothing can land.
     pub fn not_committed(&self, tested: &TestedTree) -> Vec<Change> {
         match self.commit("HEAD") {
             Some(head) => self.untested(&head, tested).unwrap_or_default(),
@@ -83,7 +84,8 @@ impl Repository {
         Some(String::from_utf8(printed).ok()?.trim().to_owned())
     }
 
-    /// Whether a file was tested as it is on the disk, and git keeps it in another form: line ends, large files.
+    /// True if the file was tested as it is on the disk and git stores it in another form: line
+    /// ends, large files.
     fn is_filtered(&self, one: &Difference) -> bool {
         let hash = |how: &[&str]| {
             let printed = self.printed(&[&["hash-object"], how, &["--", &one.path]].concat())?;
@@ -95,7 +97,7 @@ impl Repository {
             && hash(&[]) == one.committed
     }
 
-    /// What git prints from the top of the work tree, if it ends well.
+    /// Runs git at the top of the work tree and returns its output if it succeeds.
     fn printed(&self, arguments: &[&str]) -> Option<Vec<u8>> {
         let top = locate::git_top(&self.folder);
         let output = git(top.as_deref().unwrap_or(&self.folder))
@@ -130,7 +132,7 @@ impl History for Repository {
             .is_ok_and(|status| status.success())
     }
 
-    /// Tags and other names are not asked: anybody may lead them anywhere, and nobody works on them.
+    /// Ignores tags and other references: any program may move them, and they hold no work.
     fn is_known(&self, commit: &str) -> bool {
         let output = git(&self.folder)
             .args([
@@ -146,8 +148,8 @@ impl History for Repository {
     }
 }
 
-/// Whether git ignores a path. Asked only when it decides between going on and a denial. Settings of a person are left
-/// out: an agent could point them anywhere.
+/// True if git ignores a path. Asked only when it decides between going on and a denial. Personal
+/// git settings are left out: an agent could point them anywhere.
 pub fn is_ignored(root: &Path, path: &Path) -> bool {
     let asked = |path: &Path| {
         git(root)
@@ -160,12 +162,13 @@ pub fn is_ignored(root: &Path, path: &Path) -> bool {
     if !text.contains(UNKNOWN_NAME) {
         return asked(path);
     }
-    // A name that cannot be known stands for itself, as a file or as a folder; and nothing there may be another.
+    // An unknown name stands for itself, as a file or as a folder, and no file there may be one
+    // that git does not ignore.
     let ends_known = !path.ends_with(UNKNOWN_NAME.to_string());
     (asked(path) || ends_known && asked(&path.join("any"))) && !matches_any(root, &text)
 }
 
-/// Whether a file that git does not ignore is where a pattern leads.
+/// True if a file that git does not ignore matches a pattern.
 fn matches_any(root: &Path, pattern: &str) -> bool {
     let mut glob = String::from(":(glob)");
     for (at, name) in pattern.split('/').enumerate() {

@@ -1,9 +1,9 @@
-//! Programs that pack and unpack: an archive is written, or what is in it.
+//! Archive programs: they write an archive, or the files in it.
 
 use super::walk::Walker;
 use super::write::{operands, short_value, value_of};
 
-/// Finds what a packer or an unpacker writes.
+/// Adds the writes of a packer or an unpacker.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     match name {
         "tar" | "bsdtar" | "gtar" | "jar" | "star" => tar(walker, name, arguments),
@@ -39,7 +39,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     }
 }
 
-/// Whether one of these letters is among the short options.
+/// True if one of the letters is among the short options.
 fn short(arguments: &[String], letters: &str) -> bool {
     arguments.iter().any(|it| {
         it.strip_prefix('-').is_some_and(|group| {
@@ -115,7 +115,7 @@ fn seven(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     }
 }
 
-/// `gzip FILE`: the packed file takes the place of the other one.
+/// Adds the write of `gzip FILE`: the packed file replaces the other one.
 fn packed(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     const SHOWN: &[&str] = &[
         "--stdout",
@@ -138,7 +138,7 @@ fn packed(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     }
 }
 
-/// Options of tar that name a command.
+/// Walks the commands that options of tar name.
 fn told_to_run(walker: &mut Walker<'_>, arguments: &[String]) {
     const RUN: &[&str] = &[
         "--checkpoint-action=exec=",

@@ -1,17 +1,18 @@
-//! Commands of Bowline that only a person gives.
+//! Commands of Bowline that only a person may give.
 
 use super::deed::Deed;
 use super::walk::Walker;
 
-/// Says in a script that it acts for a person. An agent's command line has no business with it.
+/// Set by scripts that act for a person. An agent's command line has no reason to set it.
 pub(super) const ACTOR_VARIABLE: &str = "BOWLINE_ACTOR";
 
 /// Options of every command that take a value.
 const VALUED: [&str; 3] = ["-C", "--lang", "--dir"];
-/// Options that make a person's move of any command.
+/// Options that turn any command into a person's.
 const PERSONS: [&str; 4] = ["--by-hand", "--fresh", "--override", "--uninstall"];
 
-/// Notes a person's move, and one that is a person's while a gate is closed. What else the command does is looked at elsewhere.
+/// Adds a command of Bowline that only a person may give, always or while a gate is closed. Other
+/// effects of the command are found elsewhere.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     if name != "bowline" {
         return;
@@ -25,11 +26,11 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     }
 }
 
-/// The words of a command of Bowline, apart from its options.
+/// The words and options of a command of Bowline.
 struct CommandLine<'a> {
     words: Vec<&'a str>,
     options: Vec<&'a str>,
-    /// The folder that `-C` names.
+    /// The folder given with `-C`.
     folder: Option<&'a str>,
 }
 

@@ -7,7 +7,7 @@ use super::walk::{Input, Walker};
 use bowline_words::message::Unseen;
 
 impl Walker<'_> {
-    /// Builtins of the shell. Says whether it was one that needs no further look.
+    /// Walks a builtin. Returns true if the command needs no further analysis.
     pub(super) fn builtin(&mut self, name: &str, arguments: &[String], input: &Input) -> bool {
         match name {
             "eval" => {
@@ -30,7 +30,7 @@ impl Walker<'_> {
                 }
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {
-                // A name for another name: what it stands for is not followed.
+                // A reference to another variable (`declare -n`) is not followed.
                 let reference =
                     |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('n');
                 let reference = name != "export" && arguments.iter().any(reference);
@@ -104,7 +104,7 @@ impl Walker<'_> {
         true
     }
 
-    /// Variables that a builtin fills with what it reads.
+    /// Assigns the variables that a builtin fills with its input.
     fn reads(&mut self, name: &str, arguments: &[String], input: &Input) {
         let mut names: Vec<&str> = Vec::new();
         match name {
@@ -136,7 +136,7 @@ impl Walker<'_> {
             _ => UNKNOWN.to_string(),
         };
         for name in names {
-            // A pair of values when there are several names: which gets what is not followed.
+            // With several names, the split of the input is not followed: each may also be unknown.
             self.assign(name, false, vec![value.clone()]);
             self.assign(name, false, vec![UNKNOWN.to_string()]);
         }

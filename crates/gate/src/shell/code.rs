@@ -1,4 +1,4 @@
-//! Interpreters of other languages: where their code stands in a command line.
+//! Interpreters of other languages: finds their code in a command line.
 
 use super::expand::is_unknown;
 use super::inline::look;
@@ -6,7 +6,7 @@ use super::interpret::typed;
 use super::walk::{Input, Walker};
 use bowline_words::message::Unseen;
 
-/// How an interpreter whose code is read is called.
+/// The options of an interpreter whose code is analysed.
 struct Interpreter {
     names: &'static [&'static str],
     /// Short options that take code.
@@ -17,7 +17,7 @@ struct Interpreter {
     valued: &'static str,
     /// Long options that take the next word.
     long_valued: &'static [&'static str],
-    /// What follows the first word that is no option belongs to the script.
+    /// All words after the script belong to the script.
     stops: bool,
 }
 
@@ -49,27 +49,27 @@ const ALL: &[Interpreter] = &[
     },
 ];
 
-/// Languages that are scanned for words.
+/// Interpreters whose code is only scanned for words.
 const SCANNED: &str = "perl ruby jruby irb php lua luajit awk gawk mawk nawk original-awk Rscript R bb clojure elixir expect ghc \
     gnuplot groovy guile iex julia kotlin octave osascript racket scala swift tclsh pwsh powershell sbcl erl";
 
-/// Options with which a language reads its program from its input or a terminal.
+/// Options with which an interpreter reads its program from its input or a terminal.
 const INTERACTIVE: &[&str] = &["-", "-i", "-q", "-u", "-a", "-s", "--interactive"];
 
-/// What was found in a call.
+/// The code and words found in a call of an interpreter.
 #[derive(Default)]
 struct Call {
     texts: Vec<String>,
-    /// Code was given by an option.
+    /// True if an option gave code.
     given: bool,
     module: Option<String>,
-    /// The script, and its arguments.
+    /// The script and its arguments.
     words: Vec<String>,
-    /// Nothing says what it shall run.
+    /// True if every argument lets the interpreter read its program from the input.
     waits: bool,
 }
 
-/// Runs an interpreter. Says whether it was one.
+/// Walks a call of an interpreter. Returns false for any other program.
 pub(super) fn run(
     walker: &mut Walker<'_>,
     name: &str,
@@ -89,7 +89,7 @@ pub(super) fn run(
         return false;
     };
     let mut call = read(kind, plain, arguments);
-    // Any other option without a script says something and ends: a version, a help.
+    // Any other option without a script prints something and ends: a version, a help text.
     call.waits = arguments
         .iter()
         .all(|it| INTERACTIVE.contains(&it.as_str()));
@@ -97,7 +97,8 @@ pub(super) fn run(
     true
 }
 
-/// A language that is not read: all its words are scanned where one of them may be code, and files it changes in place count.
+/// Walks a call in a language that is not analysed: its words are scanned if one of them may be
+/// code, and files changed in place are writes.
 fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
     let awk = name.ends_with("awk");
     let language = if awk { "awk" } else { name };
@@ -140,7 +141,7 @@ fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &In
     };
     let mut texts = Vec::new();
     if given {
-        // What is not known matters where it is code, not where it names a file.
+        // An unknown word matters if it is code, not if it names a file.
         let first = operands.first().filter(|_| awk).map(|(at, _)| *at);
         let kept = |at: usize, it: &String| !is_unknown(it) || code(at) || first == Some(at);
         let words = arguments
@@ -229,7 +230,7 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
         } else if argument.starts_with("--") {
             if kind.long_valued.contains(&argument) {
                 let value = rest.next();
-                // A module that stands in its own address.
+                // A `data:` URL that holds the module itself.
                 if value.is_some_and(|it| it.starts_with("data:")) {
                     call.texts.push("eval".to_owned());
                 }
@@ -253,7 +254,7 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
     call
 }
 
-/// A group of short options, such as `-pie`.
+/// Reads a group of short options, such as `-pie`.
 fn group(
     kind: &Interpreter,
     language: &str,
@@ -271,7 +272,8 @@ fn group(
             }
         };
         if kind.takes_code.contains(letter) {
-            // `-pe CODE`: the letters after it are options too, and only their last takes the code.
+            // `-pe CODE`: the letters after it are options too, and only the last one takes the
+            // code.
             let more = matches!(language, "node" | "nodejs" | "bun") && !own.is_empty();
             if more && own.chars().all(|it| kind.takes_code.contains(it)) {
                 continue;
@@ -295,7 +297,8 @@ fn group(
     }
 }
 
-/// `python3 -m MODULE`: those that take code, or write what their words name. Says whether its input is code.
+/// Walks `python3 -m MODULE` for modules that take code or write the files their words name.
+/// Returns true if the input is code.
 fn module_of_python(
     walker: &mut Walker<'_>,
     module: &str,

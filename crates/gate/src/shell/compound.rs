@@ -1,4 +1,4 @@
-//! Compound commands: groups, conditions, loops, functions and tests.
+//! Parses compound commands: groups, conditions, loops, functions and tests.
 
 use super::parse::{Parsed, Parser};
 use super::tree::{Block, Node, Script, Word, plain_text};
@@ -94,7 +94,7 @@ impl Parser {
         }
     }
 
-    /// `coproc NAME { …; }`, or `coproc COMMAND`.
+    /// Parses `coproc NAME { …; }` or `coproc COMMAND`.
     fn coprocess(&mut self) -> Parsed<Node> {
         self.blanks();
         let before = self.at;
@@ -116,7 +116,7 @@ impl Parser {
         self.command()
     }
 
-    /// A compound command with the redirections after it.
+    /// Parses the redirections after a compound command.
     fn block(&mut self, mut block: Block) -> Parsed<Node> {
         while let Some(redirect) = self.redirect()? {
             block.redirects.push(redirect);
@@ -147,7 +147,7 @@ impl Parser {
     }
 
     fn do_done(&mut self) -> Parsed<Script> {
-        // Bash takes a group in place of `do` and `done`.
+        // Bash accepts a group in place of `do` and `done`.
         if self.take_keyword("{")? {
             let body = self.list()?;
             self.expect_keyword("}")?;
@@ -249,7 +249,7 @@ impl Parser {
         Ok(Node::Function { name, body })
     }
 
-    /// `[[ … ]]`: its words; the signs between them say nothing to us.
+    /// Parses `[[ … ]]` into its words; its operators do not matter here.
     fn test(&mut self) -> Parsed<Vec<Word>> {
         let mut words = Vec::new();
         loop {

@@ -1,75 +1,69 @@
-//! What a command line would do, as far as gates care.
+//! Side effects of a command line that gates care about.
 
 use bowline_words::message::Unseen;
 use std::path::{Path, PathBuf};
 
-/// Something a command line would do.
+/// A side effect of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// It writes a file.
+    /// A file is written.
     Write {
-        /// Which; `None` when that cannot be told.
+        /// `None` if the path is unknown.
         path: Option<PathBuf>,
-        /// By what: a program or a sign.
+        /// The program or sign that writes.
         by: String,
     },
-    /// It does something to a file other than writing into it.
+    /// A file is changed in another way than by writing into it.
     Touch {
-        /// Which.
         path: PathBuf,
-        /// What.
         how: Touched,
-        /// By what program.
         by: String,
     },
-    /// It commits, pushes, or opens or merges a pull request.
+    /// Work is committed, pushed, or put up as or merged by a pull request.
     Finish {
         /// The command: `git commit`.
         what: String,
-        /// The folder it happens in; `None` when that cannot be told.
+        /// The folder it happens in; `None` if unknown.
         place: Option<PathBuf>,
     },
-    /// It gives Bowline a command that only a person gives.
+    /// Bowline is given a command that only a person may give.
     Person {
         /// The command, or the variable that is set for it.
         what: String,
     },
-    /// It changes which hooks ask the gate.
+    /// The hooks that ask the gate are changed.
     Setup {
         /// The command: `bowline init --agent claude`.
         what: String,
-        /// The folder it happens in; `None` when that cannot be told.
+        /// The folder it happens in; `None` if unknown.
         place: Option<PathBuf>,
     },
-    /// It runs something that cannot be seen.
-    Hidden {
-        /// What is hidden.
-        what: Unseen,
-    },
+    /// A command runs that cannot be analysed.
+    Hidden { what: Unseen },
 }
 
-/// What happens to a file that is not written into.
+/// A change of a file other than writing into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touched {
-    /// It goes, and what is below it goes with it.
+    /// The file or folder is removed, with everything below it.
     Gone,
-    /// It goes if it belongs to a run, as what git does not know: what git ignores, too, or not.
+    /// Untracked files are removed (`git clean`).
     Cleaned {
-        /// Whether what git ignores goes, too.
+        /// True if files that git ignores are removed too.
         ignored: bool,
     },
-    /// It is there afterwards.
+    /// The file is created.
     Made,
-    /// Its mode, its owner or its times change, or only what stands behind it does.
+    /// Attributes change: mode, owner, times, a mount over it, its entry in the index.
     Marked,
 }
 
-/// What the analysis has to know of the world.
+/// Answers questions about the environment that a command line runs in.
 pub trait Surroundings {
-    /// A variable of the environment.
+    /// Returns the value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Whether a folder is there.
+    /// True if the folder exists.
     fn is_folder(&self, path: &Path) -> bool;
-    /// What a configured alias of git stands for.
+    /// Returns the command of a git alias configured in a folder.
     fn git_alias(&self, folder: &Path, name: &str) -> Option<String>;
 }

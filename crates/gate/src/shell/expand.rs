@@ -1,13 +1,13 @@
-//! What words may become: every value a variable is ever given, braces, quotes, splitting.
+//! Expands words: braces, quotes, splitting, and every value a variable is ever given.
 //!
-//! The order of commands is not followed: a variable may have any of the values the text gives it anywhere. That is
-//! more than what can happen, so nothing that can happen is missed.
+//! The order of commands is not followed: a variable may have any value that the text gives it
+//! anywhere. This finds more outcomes than can happen, and misses none.
 
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::tree::{Change, Part, Word};
 use super::walk::{Input, Walker};
 
-/// Different outcomes followed for one word or command; more become one that is unknown.
+/// Outcomes followed for one word or command; more of them become one unknown outcome.
 pub(super) const ALTERNATIVES_MAX: usize = 24;
 /// Longer values are not followed.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -15,7 +15,7 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// One outcome of a word: the fields it becomes.
 pub(super) type Fields = Vec<String>;
 
-/// A letter, or something that is expanded.
+/// A character (and if it is quoted), or a part to expand.
 #[derive(Clone)]
 enum Atom<'a> {
     Letter(char, bool),
@@ -24,7 +24,7 @@ enum Atom<'a> {
     Nothing,
 }
 
-/// A word being put together.
+/// A word under construction.
 #[derive(Clone, Default)]
 struct Draft {
     done: Fields,
@@ -44,7 +44,7 @@ impl Draft {
         self.done.extend(self.open.take());
     }
 
-    /// Unquoted text: blanks end a field.
+    /// Adds unquoted text: blanks end a field.
     fn splitting(&mut self, text: &str) {
         let mut fields = text.split([' ', '\t', '\n']);
         if let Some(first) = fields.next().filter(|first| !first.is_empty()) {
@@ -59,13 +59,13 @@ impl Draft {
     }
 }
 
-/// Whether letters of it cannot be known.
+/// True if the text holds unknown characters.
 pub(super) fn is_unknown(text: &str) -> bool {
     text.contains([UNKNOWN, UNKNOWN_NAME])
 }
 
 impl Walker<'_> {
-    /// Every outcome of a word.
+    /// Returns every outcome of a word.
     pub(super) fn expand(&mut self, word: &Word) -> Vec<Fields> {
         let mut outcomes: Vec<Fields> = vec![Vec::new()];
         for braced in braces(atoms(word)) {
@@ -82,7 +82,8 @@ impl Walker<'_> {
         outcomes
     }
 
-    /// Every outcome of a word that stays one field: an assignment's value, a here-document, a subject.
+    /// Returns every outcome of a word that stays one field: an assignment's value, a
+    /// here-document, a subject of `case`.
     pub(super) fn expand_whole(&mut self, word: &Word) -> Vec<String> {
         let outcomes = self.expand_atoms(&atoms(word));
         let mut texts: Vec<String> = outcomes.iter().map(|fields| fields.join(" ")).collect();
@@ -107,7 +108,7 @@ impl Walker<'_> {
                     }
                     drafts = self.join(drafts, &places, true, false);
                 }
-                // What a pattern matches is unknown, but it matches no slash.
+                // The match of a pattern is unknown, but holds no slash.
                 Atom::Letter('*' | '?', false) => drafts
                     .iter_mut()
                     .for_each(|draft| draft.letter(UNKNOWN_NAME)),
@@ -140,7 +141,7 @@ impl Walker<'_> {
             .collect()
     }
 
-    /// What a tilde stands for, with the name or sign after it: `~`, `~/`, `~+`, `~-`, `~NAME`.
+    /// Expands a tilde with the name or sign after it: `~`, `~/`, `~+`, `~-`, `~NAME`.
     fn tilde(&self, rest: &mut &[Atom<'_>]) -> Vec<String> {
         let ends =
             |atom: Option<&Atom<'_>>| matches!(atom, None | Some(Atom::Letter('/' | ':', false)));
@@ -168,7 +169,7 @@ impl Walker<'_> {
             }
             Part::Process { script, output } => {
                 if *output {
-                    // What is written to it is read by what is in it.
+                    // The script in it reads what is written to it.
                     let fed = Input::Text(UNKNOWN.to_string());
                     self.substitute(script, &fed);
                 } else {
@@ -224,7 +225,7 @@ impl Walker<'_> {
         })
     }
 
-    /// Every value a variable may have here.
+    /// Returns every value that a variable may have here.
     fn variable(&mut self, name: &str, change: Option<&Change>, list: bool) -> Vec<Fields> {
         let mut values = self.plain_variable(name, list);
         let Some(change) = change else {
@@ -274,7 +275,7 @@ impl Walker<'_> {
                     }
                 })
                 .collect(),
-            // Parts and patterns: what is left of a value without a slash has none either.
+            // Substrings and patterns: a part of a value without a slash has no slash either.
             _ if values.iter().flatten().chain(&words).all(|it| nameless(it)) => {
                 vec![vec![UNKNOWN_NAME.to_string()]]
             }
@@ -282,7 +283,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether neither the text nor the environment gives a plain variable a value.
+    /// True if neither the text nor the environment gives the variable a value.
     fn is_unset(&self, name: &str) -> bool {
         let plain = name.starts_with(|it: char| it.is_ascii_alphabetic());
         let shells = ["BASH", "DIRSTACK", "FUNCNAME", "HOST", "OSTYPE", "MACHTYPE"];
@@ -330,7 +331,7 @@ impl Walker<'_> {
                 return names.into_iter().map(|it| vec![it]).collect();
             }
             "HOME" => return self.homes().into_iter().map(|it| vec![it]).collect(),
-            // The shell's own, whatever the environment of the hook says.
+            // Set by the shell itself; the hook's environment does not matter.
             "_"
             | "BASH_COMMAND"
             | "BASH_EXECUTION_STRING"
@@ -353,7 +354,7 @@ impl Walker<'_> {
         }
         match self.variables.get(name) {
             Some(values) if list => values.clone(),
-            // One element of a list may be any of them.
+            // An element of a list may be any of its elements.
             Some(values) => values
                 .iter()
                 .filter(|value| value.as_slice() != [UNKNOWN.to_string(), UNKNOWN.to_string()])
@@ -373,18 +374,18 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a text has no slash, known or not.
+/// True if a text holds no slash, known or unknown.
 fn nameless(text: &str) -> bool {
     !text.contains([UNKNOWN, '/'])
 }
 
-/// Every pair, put together; few enough to be followed.
+/// Combines every pair, up to the limit.
 fn product<A, B, C>(left: &[A], right: &[B], join: impl Fn(&A, &B) -> C) -> Vec<C> {
     let mut all = Vec::new();
     for one in left {
         for other in right {
             all.push(join(one, other));
-            // One more than is followed says that it is too many.
+            // One more than the limit says that it is exceeded.
             if all.len() > ALTERNATIVES_MAX {
                 return all;
             }
@@ -411,7 +412,7 @@ fn atoms(word: &Word) -> Vec<Atom<'_>> {
     atoms
 }
 
-/// The words that braces make of one: `{git,commit}` are two.
+/// Returns the words that brace expansion makes of one: `{git,commit}` makes two.
 fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
     let mut done = Vec::new();
     let mut waiting = vec![word];
@@ -421,7 +422,7 @@ fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
             continue;
         };
         if commas.is_empty() {
-            // A range: letters or numbers, some of them.
+            // A range: an unknown letter or number.
             let mut choice = word[..open].to_vec();
             choice.push(Atom::Letter(UNKNOWN_NAME, true));
             choice.extend_from_slice(&word[close + 1..]);
@@ -452,7 +453,8 @@ fn is_range(inside: &[Atom<'_>]) -> bool {
     inside.windows(2).any(|pair| pair.iter().all(dot))
 }
 
-/// The first pair of braces with commas or a range between them: where it opens, its commas, where it closes.
+/// Finds the first pair of braces with commas or a range: the positions of opening, commas and
+/// closing.
 fn first_braces(word: &[Atom<'_>]) -> Option<(usize, Vec<usize>, usize)> {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut found: Option<(usize, Vec<usize>, usize)> = None;

@@ -1,4 +1,4 @@
-//! Where the shell may be, and where a path leads from there.
+//! The folders the shell may be in, and the paths resolved against them.
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
@@ -6,7 +6,7 @@ use super::walk::Walker;
 use std::path::{Component, Path, PathBuf};
 
 impl Walker<'_> {
-    /// Where a path may lead.
+    /// Returns every path that a target may resolve to.
     pub(super) fn places(&self, target: &str) -> Vec<Option<PathBuf>> {
         if target.contains(UNKNOWN) {
             return vec![None];
@@ -25,7 +25,8 @@ impl Walker<'_> {
             {
                 places.push(Some(above));
             }
-            // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
+            // `..` after a link leads elsewhere: the check on the disk gets the path as written
+            // too.
             if tidied != place && target.contains("..") {
                 places.push(place);
             }
@@ -40,7 +41,7 @@ impl Walker<'_> {
         places
     }
 
-    /// A change of folder that may have failed, or never happened, leaves the shell where it was.
+    /// Keeps the folders from before a change of folder: the change may fail, or not happen.
     pub(super) fn stay(&mut self) {
         for folder in std::mem::take(&mut self.left) {
             if !self.folders.contains(&folder) {
@@ -52,7 +53,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Back to a folder that only the shell remembers: any in which it has been, or one that cannot be known.
+    /// Returns to a remembered folder: any that the shell has been in, or an unknown one.
     pub(super) fn go_back(&mut self) {
         let mut next = self.been.clone();
         if !next.contains(&None) {
@@ -70,7 +71,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `cd` and `pushd`.
+    /// Walks `cd` and `pushd`.
     pub(super) fn change_folder(&mut self, name: &str, arguments: &[String]) {
         let stacked = |it: &String| {
             name == "pushd" && it.len() > 1 && it[1..].chars().all(|digit| digit.is_ascii_digit())
@@ -115,7 +116,7 @@ impl Walker<'_> {
         self.moved(next);
     }
 
-    /// Every home there may be: the one of the environment, and what the text makes of it.
+    /// Returns every home folder there may be: from the environment and from assignments.
     pub(super) fn homes(&self) -> Vec<String> {
         let given = self.around.variable("HOME");
         let set = self.variables.get("HOME").into_iter().flatten().flatten();
@@ -126,7 +127,7 @@ impl Walker<'_> {
         homes
     }
 
-    /// The folders the shell is in, or has been in before: `$PWD` and `$OLDPWD`.
+    /// Returns the folders for `$PWD`, or with `before` those for `$OLDPWD`.
     pub(super) fn folder_names(&self, before: bool) -> Vec<String> {
         let folders = if before { &self.been } else { &self.folders };
         let name = |folder: &Option<PathBuf>| match folder {
@@ -138,7 +139,7 @@ impl Walker<'_> {
         let set = self.variables.get(variable).into_iter().flatten().flatten();
         names.extend(set.cloned());
         if before {
-            // It may still be that of whoever started the shell.
+            // The shell may have inherited it.
             let given = self.around.variable(variable);
             names.push(given.unwrap_or_else(|| UNKNOWN.to_string()));
         }
@@ -147,7 +148,8 @@ impl Walker<'_> {
     }
 }
 
-/// Where a path leads if every name in it that cannot be known is `..`; below the last of them nothing changes.
+/// Resolves a path as if each unknown name in it were `..`; `None` if only the last name is
+/// unknown.
 fn through_parent(path: &Path) -> Option<PathBuf> {
     let unknown = std::ffi::OsString::from(UNKNOWN_NAME.to_string());
     let folders: Vec<Component<'_>> = path.components().collect();
@@ -163,7 +165,7 @@ fn through_parent(path: &Path) -> Option<PathBuf> {
     Some(tidy(&path))
 }
 
-/// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.
+/// Resolves `/proc/self/cwd` and `/proc/self/root` to the folder of the process and the root.
 fn through_proc(path: &str) -> String {
     let mut parts = path.splitn(5, '/');
     let head = [parts.next(), parts.next()];
@@ -176,7 +178,7 @@ fn through_proc(path: &str) -> String {
     }
 }
 
-/// A path without `.` and `..`, as far as letters tell.
+/// Removes `.` and `..` from a path without looking at the disk.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! git, and the clients of its hosts.
+//! Side effects of git and of the clients of git hosts.
 
 use super::deed::{Deed, Touched};
 use super::expand::is_unknown;
@@ -21,11 +21,11 @@ const VALUED: &[&str] = &[
     "--exec-path",
 ];
 
-/// What makes a commit, moves a branch, or sends one away.
+/// Git commands that make a commit, move a branch or push.
 const FINISHING: &str = "am cherry-pick citool commit commit-tree fast-import filter-branch filter-repo gui http-push merge \
     pull push quiltimport rebase replay revert send-pack subtree update-ref";
 
-/// Commands of git that no alias can take the place of, and that do nothing a gate closes.
+/// Git commands that no alias can replace, and that do nothing a gate denies.
 const HARMLESS: &str = "add annotate archive blame branch cat-file check-attr check-ignore check-mailmap check-ref-format \
     cherry column config count-objects credential describe diff diff-files diff-index diff-tree difftool \
     fetch fmt-merge-msg for-each-ref fsck gc grep hash-object help index-pack init interpret-trailers \
@@ -34,7 +34,7 @@ const HARMLESS: &str = "add annotate archive blame branch cat-file check-attr ch
     rev-parse shortlog show show-branch show-ref stage status stripspace symbolic-ref tag unpack-objects \
     update-index var verify-commit verify-pack verify-tag version whatchanged write-tree";
 
-/// Those that write files, or run what they are given.
+/// Git commands that write files, or run their arguments.
 const WRITING: &str = "apply bisect bundle checkout checkout-index clean clone difftool for-each-repo format-patch \
     grep merge-file mergetool mv read-tree reset restore rm shell sparse-checkout stash submodule switch worktree";
 
@@ -42,15 +42,15 @@ fn is_among(list: &str, command: &str) -> bool {
     list.split(' ').any(|it| it == command)
 }
 
-/// A call of git: its folder, and what its options define.
+/// A call of a git command, with the options before it.
 struct Call<'a> {
     folder: Option<String>,
-    /// It is told which repository to use.
+    /// True if options or variables choose the repository.
     told: bool,
     arguments: &'a [String],
 }
 
-/// Runs git or a client of its hosts. Says whether it was one.
+/// Walks git or a client of a git host. Returns false for any other program.
 pub(super) fn run(
     walker: &mut Walker<'_>,
     name: &str,
@@ -146,14 +146,14 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
     let first = call.arguments.first().map(String::as_str);
     let own =
         is_among(FINISHING, command) || is_among(HARMLESS, command) || is_among(WRITING, command);
-    // Only here they ask for help; after another option they may be its value.
+    // Only here this asks for help; after another option it may be that option's value.
     if own && (first == Some("--help") || first == Some("-h") && call.arguments.len() == 1) {
         return;
     }
     walker.anywhere(|walker| programs_in_arguments(walker, call));
     if is_among(FINISHING, command) {
         if goes_back(call.arguments) {
-            // To what was before it: nothing is finished, but files change.
+            // Back to the state before: this finishes no work, but changes files.
             let folder = call.folder.as_deref().unwrap_or(".");
             walker.write(folder, &format!("git {command}"));
         } else if !only_shows(command, call.arguments) {
@@ -169,14 +169,14 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
         guards(walker, call);
     }
     if call.folder.is_some() || call.told {
-        // What it runs begins in another folder.
+        // Commands that it runs start in another folder.
         walker.anywhere(|walker| nonfinishing(walker, command, call, environment, own));
     } else {
         nonfinishing(walker, command, call, environment, own);
     }
 }
 
-/// A command that finishes nothing by itself, or one that is none of git's own.
+/// Walks a command that finishes no work by itself, or one that is not git's own.
 fn nonfinishing(
     walker: &mut Walker<'_>,
     command: &str,
@@ -215,7 +215,7 @@ fn nonfinishing(
     }
 }
 
-/// Texts among the arguments that git runs.
+/// Walks command lines among the arguments that git runs.
 fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
     const RUN: &[&str] = &[
         "--extcmd=",
@@ -239,12 +239,12 @@ fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
     }
 }
 
-/// Whether a merge, a rebase and their like are given up, and nothing else is asked for.
+/// True if a merge, a rebase or the like is given up, and nothing else is asked for.
 fn goes_back(arguments: &[String]) -> bool {
     matches!(arguments, [only] if only == "--abort" || only == "--quit")
 }
 
-/// Whether a command that would finish work is asked to show only.
+/// True if a command that would finish work only shows what it would do.
 fn only_shows(command: &str, arguments: &[String]) -> bool {
     let shown = |it: &String| it.starts_with("--show-current-patch");
     match command {
@@ -255,13 +255,13 @@ fn only_shows(command: &str, arguments: &[String]) -> bool {
     }
 }
 
-/// Whether the words of a running git are those of a push that only shows what it would do.
+/// True if the words of a running git are those of a dry-run push.
 pub(crate) fn is_dry_push(words: &[String]) -> bool {
     let at = words.iter().position(|it| it == "push");
     at.is_some_and(|at| only_shows("push", &words[at + 1..]))
 }
 
-/// `--dry-run`, or its letter, where it cannot be the value of another option.
+/// True if `--dry-run` or its letter is given where it cannot be the value of another option.
 fn dry(arguments: &[String], letter: Option<char>) -> bool {
     const FLAGS: &[&str] = &[
         "-a",
@@ -308,7 +308,7 @@ fn dry(arguments: &[String], letter: Option<char>) -> bool {
     found
 }
 
-/// Files that a command of git writes.
+/// Adds the files that a git command writes.
 fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
     let named: Vec<&String> = call
@@ -317,7 +317,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         .filter(|it| !it.starts_with('-'))
         .collect();
     let first = named.first().map(|it| it.as_str());
-    // Another folder may be one of this repository afterwards.
+    // Another folder may belong to this repository afterwards.
     let separate = |it: &String| it.starts_with("--sep") || it.starts_with("--ref");
     walker.grafted |= command == "worktree" && !matches!(first, None | Some("list" | "prune"))
         || matches!(command, "init" | "clone") && call.arguments.iter().any(separate);
@@ -328,7 +328,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1)
         }
         "restore" => !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]),
-        // Without a word it takes all changes out of the tree.
+        // Without a subcommand it takes all changes out of the tree.
         "stash" => !matches!(
             first,
             Some("list" | "show" | "create" | "store" | "drop" | "clear")
@@ -363,7 +363,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
                     walker.touch(&within(call, target), how, "git clean");
                 }
             }
-            // Of files, what git ignores does not count.
+            // Files that git ignores are not writes.
             !group(&['X'])
         }
         "bisect" => !matches!(
@@ -386,7 +386,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             false
         }
         "rm" => {
-            // Out of the index alone: the file stays where it is.
+            // Only removed from the index: the file stays in place.
             for target in &named {
                 walker.touch(target, Touched::Marked, "git rm");
             }
@@ -462,7 +462,8 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     }
 }
 
-/// Whether `git apply` changes files: what only shows does so unless it is told to apply as well.
+/// True if `git apply` changes files: options that only show do so unless `--apply` is given as
+/// well.
 fn applies(arguments: &[String]) -> bool {
     const VALUED: &[&str] = &[
         "--exclude",
@@ -480,7 +481,7 @@ fn applies(arguments: &[String]) -> bool {
             "--" => break,
             "--check" | "--stat" | "--numstat" | "--summary" => shows = true,
             "--cached" => cached = true,
-            // Git knows its options by their first letters, too, and the last word on each counts.
+            // Git accepts abbreviated options, and the last one of each counts.
             other if other.starts_with("--ap") || other.starts_with("--no-") => told = true,
             valued if VALUED.contains(&valued) => {
                 rest.next();
@@ -492,7 +493,7 @@ fn applies(arguments: &[String]) -> bool {
     (undone || !cached) && (told || !shows)
 }
 
-/// A path as git sees it, from the folder it was told to work in.
+/// Returns a path relative to the folder that git works in.
 fn within(call: &Call<'_>, target: &str) -> String {
     match &call.folder {
         Some(folder) if !target.starts_with('/') => format!("{folder}/{target}"),
@@ -500,7 +501,8 @@ fn within(call: &Call<'_>, target: &str) -> String {
     }
 }
 
-/// A command that is none of git's own: an alias, or a program on the path, which nobody can see into.
+/// Walks a command that is not git's own: an alias, or a program on the path, which cannot be
+/// analysed.
 fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &Environment) {
     let known = walker.git_aliases.get(&command.to_lowercase());
     let mut values = known.cloned().unwrap_or_default();
@@ -528,7 +530,7 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
     }
 }
 
-/// Settings by which git would ask other hooks, or run something else than its name says.
+/// Adds changes of settings that would replace git's hooks, or make a command run something else.
 fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
     let arguments = call.arguments;
     const CHANGES: &[&str] = &[
@@ -557,14 +559,14 @@ fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
     if !changes || arguments.iter().any(asks) {
         return;
     }
-    // In an editor anything can be changed.
+    // An editor can change any setting.
     let edits = |it: &String| matches!(it.as_str(), "--edit" | "-e");
     let edited = arguments.first().filter(|it| *it == "edit");
     let mut keys = arguments
         .iter()
         .filter(|it| leads_hooks_away(it) || edits(it));
     if let Some(key) = keys.next().or(edited) {
-        // One repository's settings are its own; all others may be read by this one.
+        // Settings of one repository affect that repository only; all others may affect this one.
         let local = |it: &String| {
             !["--gl", "--sy", "--fi", "-f"]
                 .iter()
@@ -584,13 +586,13 @@ fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
     }
 }
 
-/// A setting with which git asks other hooks than those of the repository, itself or by a file it names.
+/// True if a setting replaces the repository's hooks, itself or through a file it includes.
 fn leads_hooks_away(key: &str) -> bool {
     let key = key.to_lowercase();
     key == "core" || key == "core.hookspath" || key.starts_with("include")
 }
 
-/// `git config alias.NAME VALUE`: known from here on.
+/// Remembers the alias of `git config alias.NAME VALUE` for later commands.
 fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
     for pair in arguments.windows(2) {
         let key = pair[0].to_lowercase();
@@ -606,7 +608,7 @@ fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
     }
 }
 
-/// `--config-env=KEY=VARIABLE`.
+/// Walks `--config-env=KEY=VARIABLE`.
 fn from_environment(walker: &mut Walker<'_>, setting: &str) {
     let Some((key, variable)) = setting.rsplit_once('=') else {
         return;
@@ -618,11 +620,11 @@ fn from_environment(walker: &mut Walker<'_>, setting: &str) {
     for value in values.into_iter().flatten() {
         configured(walker, &format!("{key}={value}"));
     }
-    // Other values it may have are not known.
+    // The variable may have other, unknown values.
     walker.assign("GIT_CONFIG_INCLUDED", false, vec![variable.to_owned()]);
 }
 
-/// `-c KEY=VALUE`: an alias, or a program that git will run.
+/// Walks `-c KEY=VALUE`: an alias, or a program that git will run.
 fn configured(walker: &mut Walker<'_>, setting: &str) {
     let Some((key, value)) = setting.split_once('=') else {
         return;
@@ -637,14 +639,14 @@ fn configured(walker: &mut Walker<'_>, setting: &str) {
             known.push(value.to_owned());
         }
     } else if lower.starts_with("include") {
-        // Settings of a file may hold anything, aliases too.
+        // An included file may hold any setting, aliases too.
         walker.assign("GIT_CONFIG_INCLUDED", false, vec![value.to_owned()]);
     } else if !lower.starts_with("user.") {
         walker.suspect(value.trim_start_matches('!'));
     }
 }
 
-/// Variables that name programs git will run.
+/// Walks the values of variables that name programs which git will run.
 fn programs_in_environment(walker: &mut Walker<'_>, environment: &Environment) {
     let runs = |name: &str| {
         ["PAGER", "EDITOR", "_COMMAND", "ASKPASS", "_DIFF", "_SSH"]
@@ -665,7 +667,7 @@ fn programs_in_environment(walker: &mut Walker<'_>, environment: &Environment) {
     }
 }
 
-/// `--output FILE` of what prints.
+/// Adds the files of `--output FILE`.
 fn output_options(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     for (at, word) in call.arguments.iter().enumerate() {
         let next = call.arguments.get(at + 1);

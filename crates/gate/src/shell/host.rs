@@ -1,10 +1,10 @@
-//! Clients of the hosts of git.
+//! Side effects of the clients of git hosts: `gh`, `glab`.
 
 use super::expand::is_unknown;
 use super::walk::Walker;
 use bowline_words::message::Unseen;
 
-/// `gh pr create`, wherever the options stand.
+/// Walks a call such as `gh pr create`, with options in any place.
 pub(super) fn run(
     walker: &mut Walker<'_>,
     name: &str,
@@ -36,10 +36,10 @@ pub(super) fn run(
     }
     if let Some(at) = words.iter().position(|it| *it == noun)
         && let Some(verb) = words[at + 1..].iter().find(|it| verbs.contains(it))
-        // `gh pr list --search create` is a list: the verb is the first word that is no option.
+        // `gh pr list --search create` is a list: the verb is the first word that is not an option.
         && first_verb(&words[at + 1..]) == Some(*verb)
     {
-        // It may be told which repository is meant.
+        // The repository may be named explicitly.
         let named =
             |it: &&str| it.starts_with("-R") || it.starts_with("--rep") || it.contains("://");
         let told = words.iter().any(named)
@@ -75,7 +75,7 @@ pub(super) fn run(
     }
 }
 
-/// `--help` where it cannot be the value of an option.
+/// True if `--help` stands where it cannot be the value of an option.
 fn asks_for_help(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         matches!(*word, "--help" | "-h") && (at == 0 || !words[at - 1].starts_with('-'))

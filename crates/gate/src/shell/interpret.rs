@@ -1,4 +1,4 @@
-//! Shells that are given text.
+//! Shells that run a text or a script.
 
 use super::code;
 use super::expand::is_unknown;
@@ -11,12 +11,12 @@ const SHELLS: &[&str] = &[
     "zsh",
 ];
 
-/// Whether a program is a shell.
+/// True if a program is a shell.
 pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// Runs an interpreter. Says whether it was one.
+/// Walks a shell or another interpreter. Returns false for any other program.
 pub(super) fn run(
     walker: &mut Walker<'_>,
     name: &str,
@@ -30,7 +30,8 @@ pub(super) fn run(
     code::run(walker, name, arguments, input)
 }
 
-/// An interpreter reads what the command line does not give it: what is typed into it afterwards is not asked about.
+/// Hides an interpreter whose input is not given by the command line: input that is typed later is
+/// never checked.
 pub(super) fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
     if *input == Input::None {
         walker.hidden(Unseen::TypedInto {
@@ -39,14 +40,14 @@ pub(super) fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
     }
 }
 
-/// `source FILE`: what stands in a file cannot be seen; what is fed to it can.
+/// Walks `source FILE`: a file's content is unknown, its input is not.
 pub(super) fn source(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     if let Some(file) = arguments.iter().find(|it| !it.starts_with("--")) {
         from_file(walker, "source", file, input);
     }
 }
 
-/// A script file: nothing is seen, unless it is the input or a process.
+/// Walks a script file: its content is unknown, unless it is the input or a process.
 fn from_file(walker: &mut Walker<'_>, name: &str, file: &str, input: &Input) {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
     if !fed || file == "/dev/null" {
@@ -107,7 +108,7 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
         let before = std::mem::replace(&mut walker.positional, vec![parameters]);
         let processes = std::mem::take(&mut walker.processes);
         walker.inside(|walker| walker.fed_text(text, input));
-        // What is a calculation to bash is a command in a command to the plain shell.
+        // Arithmetic for bash is a nested subshell for a plain shell.
         if text.contains("((") && !matches!(name, "bash" | "zsh") {
             walker.suspect(&text.replace("((", "( ("));
         }
@@ -126,7 +127,7 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
 }
 
 impl Walker<'_> {
-    /// Text for a shell whose own input is known: commands in it may read that.
+    /// Walks a text for a shell whose own input is known: commands in the text may read it.
     fn fed_text(&mut self, text: &str, input: &Input) {
         let reads = text
             .split(|letter: char| !letter.is_alphanumeric())
@@ -134,7 +135,7 @@ impl Walker<'_> {
         if let Input::Text(fed) = input
             && reads
         {
-            // A shell in it would run what it is fed.
+            // A shell started in it would run its input.
             self.text(fed);
         }
         self.text(text);

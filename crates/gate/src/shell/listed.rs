@@ -1,5 +1,5 @@
-//! Programs that list files, and programs that are run with each file of a list: of all names a list may have, those of git's
-//! hooks count, and stand for it.
+//! Programs that list files, and programs that run with each listed file. Of all names that a list
+//! may hold, only those of git's hooks matter, and one stands for all.
 
 use super::deed::Deed;
 use super::expand::is_unknown;
@@ -8,26 +8,26 @@ use super::run::base_name;
 use super::tree::Node;
 use super::walk::{Input, Walker};
 
-/// Names of hooks that `bowline init` puts in. The first that fits stands for all.
+/// Names of hooks that `bowline init` installs. The first that matches stands for all.
 const HOOKS: [&str; 4] = [
     "pre-commit",
     "pre-push",
     "pre-merge-commit",
     "reference-transaction",
 ];
-/// Folders below that of a repository, and below a project, in which hooks are.
+/// Folders of hooks relative to a git folder and to a project.
 const BELOW: [&str; 3] = ["", "hooks/", ".git/hooks/"];
 /// Programs that print some of the lines they read.
 const FILTERS: &str = "cat grep egrep fgrep head rg shuf sort tac tail tee uniq";
 
-/// The hooks among the files that `find` comes upon.
+/// Returns the hooks among the files that `find` finds.
 pub(super) fn by_find(arguments: &[String]) -> Vec<String> {
     let is_option = |it: &&String| matches!(it.as_str(), "-H" | "-L" | "-P");
     let rest = &arguments[arguments.iter().take_while(is_option).count()..];
     let is_folder = |it: &&String| !it.starts_with('-') && !matches!(it.as_str(), "(" | "!");
     let count = rest.iter().take_while(is_folder).count();
     let (folders, tests) = rest.split_at(count);
-    // What is left out by a test is most often git's own folder.
+    // A test most often excludes git's own folder.
     let leaves_out = |pair: &[String]| {
         matches!(pair[0].as_str(), "!" | "-not" | "-path" | "-name") && pair[1].contains(".git")
     };
@@ -62,7 +62,7 @@ pub(super) fn by_find(arguments: &[String]) -> Vec<String> {
     known.flat_map(below).collect()
 }
 
-/// The hooks among what a command prints; `before` are those among what it reads.
+/// Returns the hooks among the output of a command; `before` are those among its input.
 pub(super) fn printed(words: &[String], before: Vec<String>) -> Vec<String> {
     let Some((program, arguments)) = words.split_first() else {
         return Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn printed(words: &[String], before: Vec<String>) -> Vec<String> {
             let unknown = UNKNOWN_NAME.to_string();
             let patterns = arguments.iter().filter(|it| it.contains(&unknown));
             let mut names: Vec<String> = patterns.map(|it| it.replace(&unknown, hook)).collect();
-            // Of a folder it prints the names alone.
+            // For a folder it prints the bare names.
             if names.is_empty() && base_name(program) == "ls" {
                 names.push(hook.to_owned());
             }
@@ -96,7 +96,7 @@ pub(super) fn printed(words: &[String], before: Vec<String>) -> Vec<String> {
     }
 }
 
-/// Whether a name fits a pattern with `*` and `?`; lists of letters fit any.
+/// True if a name matches a pattern with `*` and `?`; `[…]` matches anything.
 fn matches_pattern(pattern: &str, name: &str) -> bool {
     let pattern = pattern.replace(UNKNOWN_NAME, "*");
     match pattern.chars().next() {
@@ -117,19 +117,21 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
 }
 
 impl Walker<'_> {
-    /// The hooks among what a node of a pipe prints; `before` are those among what it reads.
+    /// Returns the hooks among the output of a command in a pipe; `before` are those among its
+    /// input.
     pub(super) fn listed_by(&mut self, node: &Node, before: Vec<String>) -> Vec<String> {
         let Node::Simple(simple) = node else {
             return Vec::new();
         };
         let known = self.deeds.len();
         let words = self.only_words(simple);
-        // It was walked before; here only its words are asked for.
+        // The command was walked before; only its words are needed here.
         self.deeds.truncate(known);
         words.map_or_else(Vec::new, |words| printed(&words, before))
     }
 
-    /// Runs a command with a file of a list. Only what it does to files counts: the rest was seen with an unknown one.
+    /// Walks a command with a listed file. Only its effects on files count: the others were found
+    /// with an unknown file.
     pub(super) fn run_on_listed(&mut self, words: &[String]) {
         let known = self.deeds.len();
         self.run(words, &Input::None, &[]);

@@ -1,4 +1,5 @@
-//! What a command line of bash would do: parsed, expanded as far as its own text tells, and walked.
+//! The side effects of a bash command line: it is parsed, expanded as far as its text allows, and
+//! walked.
 
 mod archive;
 mod bowline;

@@ -1,4 +1,4 @@
-//! What a command prints, as far as its text tells.
+//! Predicts the output of commands, as far as their text allows.
 
 use super::expand::Fields;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
@@ -7,7 +7,7 @@ use super::tree::{Node, Redirect, Simple, plain_text};
 use super::walk::{Input, Walker};
 
 impl Walker<'_> {
-    /// What a command prints, with marks where that cannot be known.
+    /// Returns the output of a command, with placeholders for the unknown parts.
     pub(super) fn output(&mut self, node: &Node, input: &Input) -> String {
         let Node::Simple(simple) = node else {
             return UNKNOWN.to_string();
@@ -19,11 +19,11 @@ impl Walker<'_> {
         };
         let first = simple.words.first().and_then(plain_text);
         let words = self.only_words(simple).or_else(|| {
-            // Whatever its words become, it prints a name.
+            // Even with unknown words it prints a name.
             let name = first.filter(|it| *it == "basename")?;
             Some(vec![name.to_owned(), UNKNOWN.to_string()])
         });
-        // All of it was walked before; here only its words are asked for.
+        // The command was walked before; only its words are needed here.
         self.deeds.truncate(known);
         let Some(words) = words else {
             return UNKNOWN.to_string();
@@ -51,7 +51,8 @@ impl Walker<'_> {
                 [Some(folder)] => folder.to_string_lossy().into_owned(),
                 _ => UNKNOWN.to_string(),
             },
-            // Its own name in the folder for passing files; the letters at its end do not matter.
+            // A file in the folder for temporary files; the random letters at its end do not
+            // matter.
             ("mktemp", arguments) if !self.variables.contains_key("TMPDIR") => mktemp(arguments),
             ("basename", arguments) => base_of(arguments),
             (
@@ -66,7 +67,7 @@ impl Walker<'_> {
 
     fn redirected(&mut self, simple: &Simple) -> Option<Input> {
         let given = self.redirects(&simple.redirects);
-        // What a command writes to a file it does not print.
+        // Output written to a file is not printed.
         let away = simple
             .redirects
             .iter()
@@ -77,7 +78,7 @@ impl Walker<'_> {
         given
     }
 
-    /// The words of a command that can become only one list of them.
+    /// Returns the words of a command if they have only one outcome.
     pub(super) fn only_words(&mut self, simple: &Simple) -> Option<Fields> {
         let mut words = Fields::new();
         for word in &simple.words {
@@ -91,7 +92,7 @@ impl Walker<'_> {
     }
 }
 
-/// `mktemp`, with a template or without.
+/// Returns the output of `mktemp`, with a template or without.
 fn mktemp(arguments: &[String]) -> String {
     let flags = ["-d", "-q", "-u", "--directory", "--quiet", "--dry-run"];
     let plain: Vec<&String> = arguments
@@ -107,7 +108,7 @@ fn mktemp(arguments: &[String]) -> String {
     }
 }
 
-/// `basename PATH`: the name itself where it is known, else one without a slash.
+/// Returns the output of `basename PATH`: the name if it is known, otherwise one without a slash.
 fn base_of(arguments: &[String]) -> String {
     match arguments {
         [path] if !path.contains(UNKNOWN) => base_name(path.trim_end_matches('/')).to_owned(),
@@ -162,12 +163,12 @@ fn printf(format: &str, arguments: &[String]) -> String {
     }
 }
 
-/// The same up to `\c`, after which nothing is printed.
+/// Resolves escapes up to `\c`, after which nothing is printed.
 fn until_end(text: &str) -> String {
     unescape(text.split("\\c").next().unwrap_or_default())
 }
 
-/// Backslash sequences of `echo -e` and `printf`.
+/// Resolves the backslash escapes of `echo -e` and `printf`.
 pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::new();
     let letters: Vec<char> = text.chars().collect();

@@ -1,7 +1,8 @@
-//! Reads a command line as bash does: lists, pipelines, compound commands, functions, redirections, here-documents.
+//! Parses a command line as bash does: lists, pipelines, compound commands, functions,
+//! redirections, here-documents.
 //!
-//! By hand, because a hook that panics, overflows its stack or takes too long lets everything through: this reader is
-//! linear, bounded in depth, and refuses what it does not understand.
+//! Hand-written, because a hook that panics, overflows its stack or takes too long lets every call
+//! through: this parser is linear, bounded in depth, and refuses what it does not understand.
 
 use super::tree::{Assignment, Block, Chain, Link, Node, Script, Simple, Word};
 use bowline_words::message::Unseen;
@@ -9,28 +10,28 @@ use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Lists, commands and words within each other; each construct people write is two or three of them.
+/// Nested lists, commands and words; each construct that people write takes two or three levels.
 const DEPTH_MAX: usize = 120;
 /// Longer command lines are not read.
 pub(crate) const TEXT_CHARS_MAX: usize = 512 * 1024;
 
-/// Stands for letters that cannot be known.
+/// Stands for unknown characters.
 pub(crate) const UNKNOWN: char = '\u{fffe}';
-/// The same, without a slash among them.
+/// Stands for unknown characters without a slash.
 pub(crate) const UNKNOWN_NAME: char = '\u{ffff}';
 
-/// The text is not a command line, or not one that is understood.
+/// A text that is not a command line, or not one that this parser understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the command line cannot be read at character {at}: {what}")]
 pub struct Unreadable {
-    /// Counted from 1.
+    /// Position of the character, counted from 1.
     pub at: usize,
-    /// What was expected or found.
+    /// The problem, or the word that was expected.
     pub what: &'static str,
 }
 
 impl Unreadable {
-    /// Why it cannot be seen what would run.
+    /// Returns the reason to show in a denial.
     pub fn unseen(self) -> Unseen {
         let Unreadable { at, what } = self;
         Unseen::Unreadable { at, what }
@@ -47,7 +48,7 @@ pub(super) struct Parser {
     pub(super) pending: VecDeque<Pending>,
 }
 
-/// A here-document that was announced.
+/// A here-document whose text is not read yet.
 pub(super) struct Pending {
     pub(super) body: Rc<OnceCell<Word>>,
     pub(super) end: String,
@@ -55,12 +56,12 @@ pub(super) struct Pending {
     pub(super) literal: bool,
 }
 
-/// Reads a whole command line.
+/// Parses a whole command line.
 pub(crate) fn parse(text: &str) -> Parsed<Script> {
     parse_at(text, 0)
 }
 
-/// The same for a text inside of another: the depth goes on, or the stack would have no bound.
+/// Parses a text nested in another: the depth goes on, so that the stack stays bounded.
 pub(super) fn parse_at(text: &str, depth: usize) -> Parsed<Script> {
     let mut parser = Parser::new(text, depth)?;
     let script = parser.list()?;
@@ -70,12 +71,12 @@ pub(super) fn parse_at(text: &str, depth: usize) -> Parsed<Script> {
     Ok(script)
 }
 
-/// Reads a text that is expanded as between double quotes: the body of a here-document, a prompt.
+/// Parses a text that is expanded as between double quotes: the body of a here-document, a prompt.
 pub(crate) fn parse_expanded(text: &str) -> Parsed<Word> {
     expanded_at(text, 0)
 }
 
-/// The same for a text inside of another.
+/// Parses such a text nested in another.
 pub(super) fn expanded_at(text: &str, depth: usize) -> Parsed<Word> {
     let mut parser = Parser::new(text, depth)?;
     parser.deeper(|this| this.expanded(None))
@@ -142,7 +143,7 @@ impl Parser {
         result
     }
 
-    /// Blanks and continued lines.
+    /// Skips blanks and continued lines.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {
@@ -153,7 +154,7 @@ impl Parser {
         }
     }
 
-    /// Blanks, comments and line ends; here-documents begin after a line end.
+    /// Skips blanks, comments and line ends; here-documents begin after a line end.
     pub(super) fn space(&mut self) -> Parsed<()> {
         loop {
             self.blanks();
@@ -179,7 +180,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A list of commands, up to a word or sign that belongs to whoever called.
+    /// Parses a list of commands up to a word or sign that the caller expects.
     pub(super) fn list(&mut self) -> Parsed<Script> {
         self.deeper(|this| {
             let mut script = Script::new();
@@ -204,7 +205,7 @@ impl Parser {
                 } else if this.looking_at(";;") || this.looking_at(";&") {
                     break;
                 } else if this.take("&") {
-                    // A process of its own: what it changes stays there.
+                    // A background process: its changes stay in it.
                     let scripts = vec![vec![std::mem::take(&mut chain)]];
                     let block = Block {
                         scripts,
@@ -215,7 +216,7 @@ impl Parser {
                 } else if !this.take(";") {
                     match this.peek() {
                         None | Some('\n' | ')' | '#') => {}
-                        // After a closing word the next one needs no separator.
+                        // After a closing keyword no separator is needed.
                         Some(_) if this.at_end_of_list() => break,
                         Some(_) => return this.fail("something after the end of a command"),
                     }
@@ -239,13 +240,13 @@ impl Parser {
         }
     }
 
-    /// The unquoted letters up to the next sign or blank.
+    /// Returns the unquoted characters up to the next sign or blank.
     pub(super) fn keyword(&self) -> String {
         let ends = |letter: &char| {
             letter.is_whitespace() || matches!(letter, ';' | '&' | '|' | '(' | ')' | '<' | '>')
         };
         let rest = self.text.get(self.at..).unwrap_or_default();
-        // No word of the language is longer.
+        // No keyword is longer.
         rest.iter()
             .take(9)
             .take_while(|letter| !ends(letter))
@@ -346,7 +347,7 @@ impl Parser {
         Ok(Node::Simple(simple))
     }
 
-    /// `NAME ()` begins a function.
+    /// Parses a function after `NAME (`.
     fn after_bracket(&mut self, simple: &Simple) -> Parsed<Node> {
         self.at += 1;
         self.blanks();
@@ -362,7 +363,7 @@ impl Parser {
         }
     }
 
-    /// `NAME=`, `NAME+=` or `NAME[…]=` ahead: its length and whether it appends.
+    /// Looks ahead for `NAME=`, `NAME+=` or `NAME[…]=`: the name, its length, and if it appends.
     fn assignment_ahead(&self) -> Option<(String, usize, bool)> {
         let rest = self.text.get(self.at..)?;
         let first = rest.first()?;
@@ -388,7 +389,7 @@ impl Parser {
         let Some((name, length, append)) = self.assignment_ahead() else {
             return Ok(None);
         };
-        // What stands between the brackets is expanded too.
+        // The text between the brackets is expanded too.
         let subscript: String = self.text[self.at..self.at + length].iter().collect();
         let mut values = Vec::new();
         if subscript.contains(['$', '`']) {

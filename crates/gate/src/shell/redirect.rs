@@ -1,4 +1,4 @@
-//! Redirections and here-documents.
+//! Parses redirections and here-documents.
 
 use super::parse::{Parsed, Parser, Pending, expanded_at};
 use super::tree::{Part, Redirect, Word};
@@ -105,7 +105,7 @@ impl Parser {
         } else {
             expanded_at(&body, self.depth)?
         };
-        // Each is read once, so there is nothing in it yet.
+        // Each body is read once, so the cell is empty.
         let _ = pending.body.set(word);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One command with its words: builtins of the shell, and the way to everything else.
+//! Walks one command given as words: builtins, functions and aliases, and the programs.
 
 use super::deed::Deed;
 use super::expand::is_unknown;
@@ -11,13 +11,13 @@ use bowline_words::message::Unseen;
 /// Variables set for one command.
 pub(super) type Environment = [(String, String)];
 
-/// The name of a program without its folder.
+/// Returns the name of a program without its folder.
 pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 impl Walker<'_> {
-    /// Runs a command: finds out what it would do.
+    /// Adds the side effects of a command.
     pub(super) fn run(&mut self, words: &[String], input: &Input, environment: &Environment) {
         let Some((program, arguments)) = words.split_first() else {
             return;
@@ -43,8 +43,8 @@ impl Walker<'_> {
         });
     }
 
-    /// A function or an alias of that name. The program of that name is looked at as well: which of them runs depends
-    /// on the order, which is not followed.
+    /// Walks the functions and aliases of a name. The program of that name is walked as well: which
+    /// of them runs depends on the order, which is not followed.
     fn call(&mut self, program: &str, arguments: &[String], input: &Input) {
         for body in self.functions.get(program).cloned().unwrap_or_default() {
             let before = std::mem::replace(&mut self.positional, vec![arguments.to_vec()]);
@@ -60,7 +60,7 @@ impl Walker<'_> {
             };
             let first = base_name(text.trim_start()).split_whitespace().next() == Some(program);
             self.script(&script);
-            // What follows the alias becomes part of its last command.
+            // The arguments become part of the alias's last command.
             if let Some((_, Node::Simple(last))) = script.last().and_then(|chain| chain.last())
                 && !first
             {
@@ -77,7 +77,8 @@ impl Walker<'_> {
         }
     }
 
-    /// A calculation runs what stands in the subscript of a list, even when it was quoted before.
+    /// Walks command substitutions in subscripts: arithmetic runs them even if they were quoted
+    /// before.
     pub(super) fn subscripts(&mut self, arguments: &[String]) {
         for argument in arguments {
             if let Some(at) = argument.find("[$(").or_else(|| argument.find("[`"))
@@ -88,7 +89,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether anything was found that a gate may close.
+    /// True if an effect was added that a gate may deny.
     pub(super) fn found_since(&self, count: usize) -> bool {
         self.deeds[count.min(self.deeds.len())..]
             .iter()

@@ -1,10 +1,10 @@
-//! `sed`: files that are edited in place, and scripts that write or run.
+//! Side effects of `sed`: files edited in place, and scripts that write or run.
 
 use super::interpret::typed;
 use super::walk::{Input, Walker};
 use bowline_words::message::Unseen;
 
-/// Finds what it writes and runs.
+/// Adds the writes and commands of a call.
 pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     let mut in_place = false;
     let mut scripts: Vec<String> = Vec::new();
@@ -14,7 +14,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
-            // An option is known by its first letters.
+            // Long options may be abbreviated.
             long if long.starts_with("--") => {
                 in_place |= long.starts_with("--i");
                 let (name, value) = long.split_once('=').unwrap_or((long, ""));
@@ -83,7 +83,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     }
 }
 
-/// The script of `-f FILE`: what stands in a file cannot be seen, what is fed to it can.
+/// Returns the script of `-f FILE` if it comes from the input: the content of a file is unknown.
 fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) -> Vec<String> {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
     if !fed || file == "/dev/null" {
@@ -99,7 +99,7 @@ fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) -> Vec<String> 
     Vec::new()
 }
 
-/// A command of sed without the lines it is for: `1,5!`, `/pattern/`, `1~2`.
+/// Strips the addresses of a sed command: `1,5!`, `/pattern/`, `1~2`.
 fn after_addresses(line: &str) -> &str {
     let mut rest = line;
     loop {
@@ -121,10 +121,10 @@ fn after_addresses(line: &str) -> &str {
     }
 }
 
-/// `w FILE` writes and `e COMMAND` runs; `s///e` runs what a line became.
+/// Walks a script: `w FILE` writes, `e COMMAND` runs, `s///e` runs the changed line.
 fn sed_script(walker: &mut Walker<'_>, script: &str) {
     for line in script.lines() {
-        // At the start of a line no blank is needed after it.
+        // At the start of a line no blank is needed after the command.
         let command = after_addresses(line.trim());
         if let Some(target) = command.strip_prefix(['w', 'W']) {
             walker.write(target.trim(), "sed");
@@ -147,7 +147,7 @@ fn sed_script(walker: &mut Walker<'_>, script: &str) {
             && !mark.is_alphanumeric()
             && !mark.is_whitespace()
         {
-            // A mark with a backslash before it belongs to the text.
+            // An escaped delimiter belongs to the text.
             let command = command.replace(&format!("\\{mark}"), " ");
             let flags = command.splitn(4, mark).nth(3).unwrap_or_default();
             let (letters, file) = flags.split_once('w').unwrap_or((flags, ""));

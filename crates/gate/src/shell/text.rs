@@ -1,4 +1,4 @@
-//! Programs that run a command line which they are given as a text.
+//! Programs that run a command line given as a text.
 
 use super::expand::is_unknown;
 use super::parse::UNKNOWN;
@@ -7,7 +7,7 @@ use super::walk::{Input, Walker};
 use super::wrap::{LOOSE_WORDS_MAX, option_value, options, quoted};
 use crate::tool_call::patched;
 
-/// `su -c TEXT`, `flock FILE PROGRAM`, `runuser -u NAME -- PROGRAM`.
+/// Walks `su -c TEXT`, `flock FILE PROGRAM`, `runuser -u NAME -- PROGRAM`.
 pub(super) fn given_text(
     walker: &mut Walker<'_>,
     name: &str,
@@ -33,7 +33,7 @@ pub(super) fn given_text(
         );
         walker.run(rest, input, environment);
     }
-    // What they read, their shell reads.
+    // Their shell reads their input.
     if matches!(name, "su" | "runuser" | "script")
         && let Input::Text(text) = input
     {
@@ -41,7 +41,7 @@ pub(super) fn given_text(
     }
 }
 
-/// A shell on another machine is not seen, one on this is.
+/// Walks `ssh` to this machine; commands on another machine do not matter.
 pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     const VALUED: &[&str] = &[
         "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p",
@@ -64,7 +64,7 @@ pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
         "localhost" | "127.0.0.1" | "::1" | "0.0.0.0" | "ip6-localhost"
     ) {
         let rest = options(rest, VALUED);
-        // It begins at home, wherever that is.
+        // It starts in the home folder, which may be any.
         walker.inside(|walker| {
             walker.folders = vec![None];
             match (rest, input) {
@@ -76,7 +76,7 @@ pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     }
 }
 
-/// Words that may be command lines, and keys that are typed one after the other.
+/// Walks words that may be command lines, and keys that are typed one after the other.
 pub(super) fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
     for word in arguments.iter().filter(|it| it.contains(' ')) {
         let text = word
@@ -109,7 +109,7 @@ pub(super) fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
     }
 }
 
-/// GNU parallel: a command line for each argument, or each argument a command line.
+/// Walks GNU parallel: a command line for each argument, or each argument a command line.
 pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     const VALUED: &[&str] = &[
         "-j",
@@ -158,7 +158,7 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
     let command = command.join(" ");
     for item in items.iter().take(super::expand::ALTERNATIVES_MAX) {
         if command.is_empty() {
-            // A file with command lines is as little seen as a script.
+            // A file with command lines is as unknown as a script.
             if item != &UNKNOWN.to_string() || matches!(input, Input::Text(_)) {
                 walker.text(item);
             }
@@ -187,7 +187,7 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
     }
 }
 
-/// The editing command of codex: its patch names the files.
+/// Adds the writes of codex's editing command: its patch names the files.
 pub(super) fn apply_patch(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     let mut text = arguments.join("\n");
     if let Input::Text(fed) = input {

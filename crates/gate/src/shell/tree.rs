@@ -1,4 +1,5 @@
-//! The syntax tree of a command line: as much of bash as decides which programs may run with which words.
+//! The syntax tree of a command line: as much of bash as decides which programs may run with which
+//! words.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -12,49 +13,50 @@ pub(crate) type Chain = Vec<(Link, Node)>;
 /// Pieces that make up one word.
 pub(crate) type Word = Vec<Part>;
 
-/// How a command follows the one before it.
+/// The operator between a command and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// Nothing is before it, or it runs in any case.
+    /// First in its chain: runs unconditionally.
     First,
-    /// After success.
+    /// `&&`: runs after success.
     And,
-    /// After failure.
+    /// `||`: runs after failure.
     Or,
 }
 
 /// One command.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
-    /// A program with its words.
     Simple(Simple),
-    /// Each feeds the next.
+    /// A pipeline.
     Pipe(Vec<Node>),
-    /// Groups, conditions and tests: what is in them may run.
+    /// A group, condition or test: every script in it may run.
     Block(Block),
-    /// `for` and `select`: the parts run once for each word.
+    /// `for` and `select`: the scripts run once for each word.
     Loop {
         variable: String,
-        /// `None` goes over the positional parameters.
+        /// `None` stands for the positional parameters.
         words: Option<Vec<Word>>,
         block: Block,
     },
-    /// A function is defined.
-    Function { name: String, body: Rc<Node> },
+    Function {
+        name: String,
+        body: Rc<Node>,
+    },
 }
 
-/// Scripts that may run, with what is redirected around them.
+/// Scripts that may run, with the redirections around them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Block {
     pub(crate) scripts: Vec<Script>,
     /// Words that are expanded on the way: tests, subjects and patterns.
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-    /// Variables and folders changed inside stay inside.
+    /// True if variables and folders changed inside stay inside.
     pub(crate) scoped: bool,
 }
 
-/// Assignments, words and redirections.
+/// A program with its assignments, words and redirections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Simple {
     pub(crate) assignments: Vec<Assignment>,
@@ -67,7 +69,7 @@ pub(crate) struct Simple {
 pub(crate) struct Assignment {
     pub(crate) name: String,
     pub(crate) append: bool,
-    /// `NAME[…]=`: one of a list.
+    /// True for `NAME[…]=`: one element of a list.
     pub(crate) item: bool,
     pub(crate) values: Vec<Word>,
 }
@@ -75,11 +77,9 @@ pub(crate) struct Assignment {
 /// A redirection of one command.
 #[derive(Debug, Clone)]
 pub(crate) enum Redirect {
-    /// From a file.
     Read(Word),
-    /// To a file.
     Write(Word),
-    /// `>&WORD`: to a descriptor, or to a file when it is none.
+    /// `>&WORD`: to a descriptor, or to a file if the word is none.
     Duplicate(Word),
     /// A here-document or here-string; empty until its text has been read.
     Here(Rc<OnceCell<Word>>),
@@ -88,8 +88,10 @@ pub(crate) enum Redirect {
 /// A piece of a word.
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
-    /// Letters as they stand.
-    Text { text: String, quoted: bool },
+    Text {
+        text: String,
+        quoted: bool,
+    },
     /// `$NAME` and `${NAME…}`.
     Variable {
         name: String,
@@ -97,25 +99,31 @@ pub(crate) enum Part {
         change: Option<Change>,
     },
     /// `$(…)` and `` `…` ``.
-    Command { script: Script, quoted: bool },
+    Command {
+        script: Script,
+        quoted: bool,
+    },
     /// `<(…)` and `>(…)`.
-    Process { script: Script, output: bool },
-    /// `$((…))`: a number; only what is expanded inside matters.
+    Process {
+        script: Script,
+        output: bool,
+    },
+    /// `$((…))`: a number; only the expansions inside matter.
     Number(Word),
     /// A pattern such as `@(a|b)`.
     Pattern,
 }
 
-/// What `${…}` does to a value.
+/// The operation of `${…}` on a value.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
-    /// `:-`, `#`, `/`, `@P`, `!` for the value as a name, `len` for its length …
+    /// `:-`, `#`, `/`, `@P`, `!` for indirection, `len` for the length …
     pub(crate) operator: String,
     pub(crate) word: Word,
 }
 
 impl Part {
-    /// Quoted letters.
+    /// Creates a quoted piece of text.
     pub(crate) fn quoted(text: impl Into<String>) -> Self {
         Part::Text {
             text: text.into(),
@@ -124,7 +132,7 @@ impl Part {
     }
 }
 
-/// The word when it is nothing but unquoted letters.
+/// Returns the word if it is nothing but unquoted characters.
 pub(crate) fn plain_text(word: &Word) -> Option<&str> {
     match word.as_slice() {
         [

@@ -1,4 +1,4 @@
-//! Walks a syntax tree and collects what it would do.
+//! Walks a syntax tree and collects its side effects.
 
 use super::bowline::ACTOR_VARIABLE;
 use super::deed::{Deed, Surroundings, Touched};
@@ -10,27 +10,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Shells, functions and aliases within each other.
+/// Nested shells, functions and aliases.
 const DEPTH_MAX: usize = 40;
-/// Commands looked at before the rest counts as hidden: a function that calls itself twice must end.
+/// Commands walked before the rest counts as hidden: a function that calls itself twice must end.
 const STEPS_MAX: usize = 20_000;
-/// Reading this much text is as much work as a command.
+/// Reading this much text costs as much as walking a command.
 const BYTES_PER_STEP: usize = 1024;
-/// Deeds kept; one is enough to decide, some more to explain.
+/// Side effects kept; one is enough to decide, some more to explain.
 const DEEDS_MAX: usize = 64;
 
-/// What a program reads.
+/// The standard input of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
-    /// Nothing that this command line gives it.
+    /// Nothing given by this command line.
     None,
-    /// This text, with marks where it is unknown.
+    /// This text, with placeholders for unknown parts.
     Text(String),
-    /// A file.
     File,
 }
 
-/// What is known while walking.
+/// The state of a walk.
 pub(crate) struct Walker<'a> {
     pub(super) around: &'a dyn Surroundings,
     pub(super) deeds: Vec<Deed>,
@@ -38,35 +37,36 @@ pub(crate) struct Walker<'a> {
     pub(super) functions: BTreeMap<String, Vec<Rc<Node>>>,
     pub(super) aliases: BTreeMap<String, Vec<String>>,
     pub(super) git_aliases: BTreeMap<String, Vec<String>>,
-    /// Every list of positional parameters there may be.
+    /// Every list that the positional parameters may be.
     pub(super) positional: Vec<Fields>,
-    /// Every folder the shell may be in; `None` is one that cannot be known.
+    /// Every folder the shell may be in; `None` is an unknown one.
     pub(super) folders: Vec<Option<PathBuf>>,
-    /// Folders it has been in.
+    /// Folders the shell has been in.
     pub(super) been: Vec<Option<PathBuf>>,
-    /// Folders it may still be in when changing it failed.
+    /// Folders the shell is still in if changing the folder failed.
     pub(super) left: Vec<Option<PathBuf>>,
-    /// Folders that were made on the way.
+    /// Folders created on the way.
     pub(super) made: Vec<PathBuf>,
-    /// Links that were made on the way, and what they lead to.
+    /// Links created on the way, with their targets.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    /// What the processes in the words of the present command print.
+    /// Outputs of the process substitutions in the present command.
     pub(super) processes: Vec<String>,
-    /// Hooks of git among what the command before this one prints.
+    /// Git hooks among the output of the command before this one.
     pub(super) listed: Vec<String>,
-    /// `IFS` was changed.
+    /// True if `IFS` was changed.
     pub(super) odd_separators: bool,
-    /// A folder may have become one of the repository: a worktree, a copy, a `.git` that was put there.
+    /// True if another folder may have become one of the repository: a worktree, a copy, a `.git`
+    /// put there.
     pub(super) grafted: bool,
-    /// What runs may have been sent to another folder.
+    /// True while the walked command may run in any folder.
     lost: bool,
     depth: usize,
     steps: usize,
-    /// Text that may not be a command at all is looked at: only what is certain counts.
+    /// True while a text is walked that may not be a command: only certain effects count.
     suspicion: bool,
 }
 
-/// What a command line would do, started in a folder.
+/// Returns the side effects of a command line started in a folder.
 pub fn deeds(
     text: &str,
     folder: &Path,
@@ -76,7 +76,7 @@ pub fn deeds(
     let mut walker = Walker::new(folder, around);
     walker.script(&script);
     if !walker.variables.is_empty() || !walker.aliases.is_empty() {
-        // Once more with everything known: in a loop, what comes later in the text may come earlier in time.
+        // Once more with everything known: in a loop, later text may run earlier.
         walker.folders = vec![Some(folder.to_owned())];
         walker.script(&script);
     }
@@ -90,7 +90,7 @@ pub fn deeds(
     Ok(walker.deeds)
 }
 
-/// Variables by which git finds its settings.
+/// True for variables by which git finds its settings.
 fn leads_git_away(name: &str) -> bool {
     matches!(name, "HOME" | "XDG_CONFIG_HOME") || name.starts_with("GIT_CONFIG")
 }
@@ -123,7 +123,8 @@ impl<'a> Walker<'a> {
 
     pub(super) fn add(&mut self, deed: Deed) {
         let doubtful = self.suspicion && matches!(deed, Deed::Hidden { .. });
-        // No gate has to be closed for a person's move to be denied: it is not to be lost behind others.
+        // A person's command is denied even without closed gates: it must not be lost behind other
+        // effects.
         let room = self.deeds.len() < DEEDS_MAX || matches!(deed, Deed::Person { .. });
         if !doubtful && room && !self.deeds.contains(&deed) {
             self.deeds.push(deed);
@@ -134,12 +135,12 @@ impl<'a> Walker<'a> {
         self.add(Deed::Hidden { what });
     }
 
-    /// Work is finished in the folder the shell may be in.
+    /// Adds that work is finished in the folder the shell may be in.
     pub(super) fn finish(&mut self, what: impl Into<String>) {
         self.finish_in(Some("."), what);
     }
 
-    /// Work is finished in a folder, or in one that cannot be told.
+    /// Adds that work is finished in a folder; `None` is an unknown one.
     pub(super) fn finish_in(&mut self, folder: Option<&str>, what: impl Into<String>) {
         let what = what.into();
         let folder = folder.filter(|it| !self.lost && !is_unknown(it));
@@ -149,7 +150,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Hooks are put in or taken out in a folder.
+    /// Adds that hooks are installed or removed in a folder.
     pub(super) fn set_up_in(&mut self, folder: &str, what: &str) {
         let known = (!self.lost && !is_unknown(folder)).then_some(folder);
         for place in known.map_or_else(|| vec![None], |it| self.places(it)) {
@@ -158,14 +159,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Runs something that may happen in any folder.
+    /// Walks a command that may run in any folder.
     pub(super) fn anywhere(&mut self, run: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.lost, true);
         run(self);
         self.lost = before;
     }
 
-    /// A file is written, wherever the shell may be.
+    /// Adds a write, in every folder the shell may be in.
     pub(super) fn write(&mut self, target: &str, by: &str) {
         for path in self.places(target) {
             let of_git = |path: &Path| path.components().any(|it| it.as_os_str() == ".git");
@@ -177,7 +178,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A file is touched, wherever the shell may be.
+    /// Adds another change of a file, in every folder the shell may be in.
     pub(super) fn touch(&mut self, target: &str, how: Touched, by: &str) {
         for path in self.places(target).into_iter().flatten() {
             self.add(Deed::Touch {
@@ -188,7 +189,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Runs something one level deeper; too deep, or too much, counts as hidden.
+    /// Walks one level deeper; beyond the limits of depth and steps the rest counts as hidden.
     pub(super) fn deeper(&mut self, inside: impl FnOnce(&mut Self)) {
         self.steps += 1;
         if self.depth >= DEPTH_MAX || self.steps > STEPS_MAX {
@@ -200,12 +201,12 @@ impl<'a> Walker<'a> {
         self.depth -= 1;
     }
 
-    /// Text that a shell is given to run.
+    /// Walks a text that a shell runs.
     pub(super) fn text(&mut self, text: &str) {
         self.text_with(text, &Input::None);
     }
 
-    /// The same, with what its commands read.
+    /// Walks a text that a shell runs with this input.
     pub(super) fn text_with(&mut self, text: &str, input: &Input) {
         if is_unknown(text) {
             self.hidden(Unseen::Text);
@@ -222,14 +223,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Text that is a command if it can be read as one.
+    /// Walks a text as a command if it can be parsed as one.
     pub(super) fn perhaps(&mut self, text: &str) {
         if is_unknown(text) || parse(text).is_ok() {
             self.inside(|this| this.text(text));
         }
     }
 
-    /// Text that may be a command: only what it would certainly do counts.
+    /// Walks a text that may be a command: only certain effects count.
     pub(super) fn suspect(&mut self, text: &str) {
         let before = std::mem::replace(&mut self.suspicion, true);
         self.steps += text.len() / BYTES_PER_STEP;
@@ -242,7 +243,7 @@ impl<'a> Walker<'a> {
         self.suspicion = before;
     }
 
-    /// A prompt: expanded as if it stood between double quotes.
+    /// Walks a prompt, which is expanded as if it stood between double quotes.
     pub(super) fn prompt(&mut self, text: &str) {
         if is_unknown(text) {
             self.hidden(Unseen::Prompt);
@@ -253,7 +254,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A program of another process: its variables and folders are its own. Values stay known, for they only add.
+    /// Walks a command of another process: its folders are its own. Variables stay known, for
+    /// values only add.
     pub(super) fn inside(&mut self, run: impl FnOnce(&mut Self)) {
         let (folders, left) = (self.folders.clone(), self.left.clone());
         run(self);
@@ -278,7 +280,7 @@ impl<'a> Walker<'a> {
             }
             self.node(node, input);
             if index > 0 {
-                // It may not have run at all.
+                // The command may not have run at all.
                 self.left.extend(before.iter().cloned());
             }
         }
@@ -312,7 +314,8 @@ impl<'a> Walker<'a> {
                 this.block(block, input);
             }
             Node::Function { name, body } => {
-                // Called by a trap or another shell it would not be seen: what is certain in it counts at once.
+                // A call by a trap or another shell is not seen: the certain effects of the body
+                // count at once.
                 let before = std::mem::replace(&mut this.suspicion, true);
                 this.inside(|this| this.node(body, &Input::None));
                 this.suspicion = before;
@@ -337,7 +340,7 @@ impl<'a> Walker<'a> {
         let before = self.folders.clone();
         for script in &block.scripts {
             for chain in script {
-                // What is fed to a group is read by the commands in it.
+                // The input of a group is read by its commands.
                 self.chain_with(chain, input);
                 self.stay();
             }
@@ -379,7 +382,7 @@ impl<'a> Walker<'a> {
         if let [words] = commands.as_slice() {
             return self.run(words, input, &environment);
         }
-        // Each begins where this one begins, and any of them may be the one that runs.
+        // Each starts in the same folder, and any of them may be the one that runs.
         let before = self.folders.clone();
         let mut reached: Vec<Option<PathBuf>> = Vec::new();
         for words in commands {
@@ -397,12 +400,12 @@ impl<'a> Walker<'a> {
         self.folders = reached;
     }
 
-    /// Every list of words a command may become.
+    /// Returns every list of words that a command may become.
     fn commands(&mut self, words: &[Word]) -> Vec<Fields> {
         let mut commands: Vec<Fields> = vec![Vec::new()];
         for (index, word) in words.iter().enumerate() {
             let mut outcomes = self.expand(word);
-            // A variable in front may be empty after all, and then the next word is the program.
+            // A variable in front may be empty, and then the next word is the program.
             let variable = |part: &Part| {
                 matches!(
                     part,
@@ -416,7 +419,7 @@ impl<'a> Walker<'a> {
                 outcomes = vec![vec![UNKNOWN.to_string()]];
             }
             if let [outcome] = outcomes.as_slice() {
-                // By far the most; copying all words for each of them would take its time.
+                // The most frequent case; copying all words for each outcome would be slow.
                 for command in &mut commands {
                     command.extend(outcome.iter().cloned());
                 }
@@ -439,7 +442,7 @@ impl<'a> Walker<'a> {
     fn assignment(&mut self, assignment: &Assignment, environment: &mut Vec<(String, String)>) {
         let name = &assignment.name;
         if assignment.item {
-            // Which place in the list it gets is not followed.
+            // The index in the list is not followed.
             self.assign(name, false, vec![UNKNOWN.to_string(), UNKNOWN.to_string()]);
         }
         // A list is one value; a single word may have several outcomes, each a value.
@@ -467,11 +470,11 @@ impl<'a> Walker<'a> {
             ACTOR_VARIABLE => self.add(Deed::Person {
                 what: format!("{name}={}", value.join(" ")),
             }),
-            // Whatever runs from here on may ask other hooks of git's, or none.
+            // Any later command may run other git hooks, or none.
             _ if leads_git_away(name) && self.around.variable(name) != Some(value.join(" ")) => {
                 self.finish_in(None, format!("{name}="));
             }
-            // Read by every shell that is started, or run in place of what is asked for.
+            // Read by every shell that is started, or run in its place.
             "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
                 self.prompt(text);
                 if text.starts_with("/dev/") || text.starts_with("/proc/") {
@@ -486,7 +489,7 @@ impl<'a> Walker<'a> {
         let mut values = vec![value.clone()];
         if append {
             for before in known.iter() {
-                // Both readings: letters added to a text, and items added to a list.
+                // Both meanings: text appended to text, and items appended to a list.
                 if let ([before], [more]) = (before.as_slice(), value.as_slice()) {
                     values.push(vec![format!("{before}{more}")]);
                 }
@@ -503,7 +506,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Files that are written by redirection, and what the command reads.
+    /// Adds the files written by redirections, and returns the command's input.
     pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Option<Input> {
         let mut input = None;
         for redirect in redirects {
@@ -544,7 +547,7 @@ impl<'a> Walker<'a> {
         input
     }
 
-    /// Walks a script whose output becomes words, and tells that output.
+    /// Walks a script whose output becomes words, and returns that output.
     pub(super) fn substitute(&mut self, script: &Script, input: &Input) -> String {
         let processes = std::mem::take(&mut self.processes);
         self.inside(|this| this.deeper(|this| this.script_with(script, input)));

@@ -1,9 +1,9 @@
-//! Words: quotes, escapes and expansions.
+//! Parses words: quotes, escapes and expansions.
 
 use super::parse::{Parsed, Parser, expanded_at, parse_at};
 use super::tree::{Change, Part, Word};
 
-/// Letters that end an unquoted word.
+/// True for a character that ends an unquoted word.
 fn ends_word(letter: char) -> bool {
     letter.is_ascii_whitespace() || matches!(letter, ';' | '&' | '|' | '(' | ')' | '<' | '>')
 }
@@ -13,7 +13,7 @@ fn is_name(letter: char) -> bool {
 }
 
 impl Parser {
-    /// One word; empty when there is none here.
+    /// Parses one word; empty if there is none here.
     pub(super) fn word(&mut self) -> Parsed<Word> {
         self.deeper(|this| {
             let mut word = Word::new();
@@ -37,7 +37,7 @@ impl Parser {
         })
     }
 
-    /// A word where there must be one: a loop over words that are not there would never end.
+    /// Parses a required word: a loop over words that are not there would never end.
     pub(super) fn needed_word(&mut self) -> Parsed<Word> {
         let before = self.at;
         let word = self.word()?;
@@ -55,7 +55,7 @@ impl Parser {
         }
     }
 
-    /// `?(`, `*(`, `+(`, `@(` and `!(` begin a pattern.
+    /// True after `?`, `*`, `+`, `@` or `!`: the bracket begins a pattern.
     fn after_pattern_sign(&self, word: &Word) -> bool {
         match word.last() {
             Some(Part::Text {
@@ -66,7 +66,7 @@ impl Parser {
         }
     }
 
-    /// A pattern's alternatives: whatever is expanded in them is; what they match is unknown.
+    /// Parses a pattern's alternatives: their expansions count, their match is unknown.
     fn pattern(&mut self, word: &mut Word) -> Parsed<()> {
         self.at += 1;
         self.deeper(|this| {
@@ -86,7 +86,7 @@ impl Parser {
         })
     }
 
-    /// One piece of an unquoted word.
+    /// Parses one piece of an unquoted word.
     fn piece(&mut self, letter: char, word: &mut Word) -> Parsed<()> {
         match letter {
             '\\' => {
@@ -149,7 +149,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Text in which only `$`, backquotes and backslashes mean something, up to an end.
+    /// Parses text up to `end` in which only `$`, backquotes and backslashes have a meaning.
     pub(super) fn expanded(&mut self, end: Option<char>) -> Parsed<Word> {
         let mut word = Word::new();
         loop {
@@ -231,7 +231,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `${…}`, after its opening.
+    /// Parses `${…}`, after its opening.
     fn braced(&mut self, quoted: bool) -> Parsed<Part> {
         // `${ COMMAND; }` and `${| COMMAND; }` of newer shells.
         if matches!(self.peek(), Some(' ' | '\t' | '\n' | '|')) {
@@ -296,7 +296,7 @@ impl Parser {
         })
     }
 
-    /// What follows the sign in `${NAME…}`, with the closing brace.
+    /// Parses the rest of `${NAME…}` after its operator, with the closing brace.
     fn braced_rest(&mut self) -> Parsed<Word> {
         let mut word = Word::new();
         loop {
@@ -340,7 +340,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether the brackets that open here close as `))`: a calculation, and no command in a command.
+    /// True if the brackets that open here close as `))`: arithmetic, not a nested subshell.
     pub(super) fn arithmetic_ahead(&self) -> bool {
         let mut open = 0_usize;
         for (ahead, letter) in self.text.iter().enumerate().skip(self.at) {
@@ -358,7 +358,7 @@ impl Parser {
         false
     }
 
-    /// The inside of `((…))`, with its end.
+    /// Parses the inside of `((…))`, with its end.
     pub(super) fn arithmetic(&mut self) -> Parsed<Word> {
         let start = self.at;
         let mut open = 0_usize;
@@ -379,7 +379,7 @@ impl Parser {
         self.fail("a calculation that does not end")
     }
 
-    /// The inside of `$'…'`, with its end.
+    /// Parses the inside of `$'…'`, with its end.
     fn ansi(&mut self) -> Parsed<String> {
         let mut bytes = Vec::new();
         loop {
@@ -461,7 +461,7 @@ impl Parser {
     }
 }
 
-/// Adds a letter to the text at the end of a word.
+/// Appends a character to the text at the end of a word.
 fn push(word: &mut Word, letter: char, quoted: bool) {
     if let Some(Part::Text {
         text,

@@ -1,4 +1,4 @@
-//! Programs that run another program.
+//! Wrappers: programs that run another program.
 
 use super::deed::Touched;
 use super::expand::is_unknown;
@@ -11,8 +11,8 @@ use super::write::made;
 use super::xargs;
 use bowline_words::message::Unseen;
 
-/// Wrappers with options before the program: their names, their options that take a value, and how many words of their
-/// own stand before the program.
+/// Wrappers with options before the program: the name, the options that take a value, and the
+/// number of own words before the program.
 const WRAPPERS: &[(&str, &[&str], usize)] = &[
     ("aa-exec", &["-p", "-n"], 0),
     ("builtin", &[], 0),
@@ -65,20 +65,20 @@ const WRAPPERS: &[(&str, &[&str], usize)] = &[
     ("xvfb-run", &["-n", "-s", "-e", "-f"], 0),
 ];
 
-/// Wrappers whose options are many: every word that names a program may be one.
+/// Wrappers with many options: every word that names a program may be the one.
 const LOOSE: &str = "asdf aws-vault bundle bunx bwrap capsh conda daemonize dbus-run-session direnv doppler dotenv faketime \
     firejail fnm foreman gdb guix honcho ltrace mamba micromamba mise nix nsenter numactl nvm op parallel perf pipenv \
     pixi pnpm poetry prlimit proxychains proxychains4 pyenv rbenv rtk rustup rye setpriv ssh-agent start-stop-daemon \
     strace systemd-run unshare uv uvx valgrind volta yarn";
 
-/// Wrappers that take a whole command line as one word, too.
+/// Wrappers that also take a whole command line as one word.
 const TEXTUAL: &str = "chokidar concurrently entr expect-lite hyperfine mispipe nix-shell nodemon npx onchange pee reflex \
     screen tmux watchexec cargo-watch";
 
 /// Words of such a wrapper that may be the program.
 pub(super) const LOOSE_WORDS_MAX: usize = 40;
 
-/// Runs what a wrapper wraps. Says whether it was a wrapper.
+/// Walks the program that a wrapper runs. Returns false for any other program.
 pub(super) fn run(
     walker: &mut Walker<'_>,
     name: &str,
@@ -116,7 +116,7 @@ pub(super) fn run(
         "env" => env(walker, arguments, input),
         "xargs" | "gxargs" => xargs::run(walker, arguments, input),
         _ => {
-            // Their options may name another folder.
+            // Their options may choose another folder.
             let mut found = false;
             walker.anywhere(|walker| found = other(walker, name, arguments, input, environment));
             return found;
@@ -190,12 +190,12 @@ fn is_among(list: &str, name: &str) -> bool {
     list.split(' ').any(|it| it == name)
 }
 
-/// A word between quotes, as the shell reads it.
+/// Quotes a word for the shell.
 pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// The words after the options.
+/// Returns the words after the options.
 pub(super) fn options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [String] {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -214,7 +214,8 @@ pub(super) fn options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [Stri
     rest
 }
 
-/// Whether the value of an option is the next word: the option itself, or the last of a group of letters.
+/// True if the value of an option is the next word: of the option itself, or of the last letter in
+/// a group.
 fn takes_next(option: &str, valued: &[&str]) -> bool {
     if option.starts_with("--") {
         return valued.contains(&option);
@@ -231,7 +232,7 @@ fn takes_next(option: &str, valued: &[&str]) -> bool {
         .is_some_and(|(at, letter)| at + letter.len_utf8() == option.len())
 }
 
-/// The value of an option that may stand at the end of a group: `-qc TEXT`, `--command=TEXT`.
+/// Returns the value of an option that may end a group: `-qc TEXT`, `--command=TEXT`.
 pub(super) fn option_value(arguments: &[String], letter: char, long: &str) -> Option<String> {
     for (at, argument) in arguments.iter().enumerate() {
         let group = argument.starts_with('-') && !argument.starts_with("--");
@@ -362,7 +363,7 @@ fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                 walker.run_on_listed(&words);
             }
         }
-        // Of what is written it is enough that it cannot be told; what is removed may be outside.
+        // For writes an unknown path is enough; a removal may be outside.
         if words
             .first()
             .is_some_and(|it| matches!(base_name(it), "rm" | "unlink" | "mv"))
@@ -383,7 +384,7 @@ fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     }
 }
 
-/// What `find` comes upon is removed, as far as its words tell.
+/// Adds the removal of the files that `find` finds, as far as its words allow.
 fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
     let folders: Vec<&str> = arguments
         .iter()
@@ -391,7 +392,7 @@ fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
         .take_while(|it| !it.starts_with('-') && *it != "(" && *it != "!")
         .map(String::as_str)
         .collect();
-    // A name of its own may be one that git ignores.
+    // A given name may be one that git ignores.
     let named = arguments.iter().position(|it| it == "-name");
     let name = named.and_then(|at| arguments.get(at + 1));
     let unknown = UNKNOWN_NAME.to_string();
@@ -402,13 +403,13 @@ fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
         folders
     };
     for folder in folders {
-        // Here, if it is there, and anywhere below.
+        // In the folder itself, if it exists, and anywhere below.
         walker.touch(&format!("{folder}/{name}"), Touched::Gone, by);
         walker.write(&format!("{folder}/{unknown}/{name}"), by);
     }
 }
 
-/// Tries every word that may be the program. The first that does something counts.
+/// Tries every word that may be the program, until one has an effect.
 fn loose(walker: &mut Walker<'_>, arguments: &[String], input: &Input, environment: &Environment) {
     for (at, word) in arguments.iter().enumerate().take(LOOSE_WORDS_MAX) {
         if word.starts_with('-') {

@@ -1,4 +1,4 @@
-//! Programs whose writes stand in their command line.
+//! Programs that write the files named in their command line.
 
 use super::archive;
 use super::deed::Touched;
@@ -7,7 +7,7 @@ use super::run::base_name;
 use super::sed;
 use super::walk::{Input, Walker};
 
-/// Words that are neither options nor values of options.
+/// Returns the words that are neither options nor values of options.
 pub(super) fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
     let mut found = Vec::new();
     let mut rest = arguments.iter();
@@ -24,7 +24,7 @@ pub(super) fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a 
     found
 }
 
-/// The value of an option: `-o F`, `-oF`, `--output F`, `--output=F`.
+/// Returns the value of an option: `-o F`, `-oF`, `--output F`, `--output=F`.
 pub(super) fn value_of(arguments: &[String], short: &str, long: &str) -> Option<String> {
     for (at, argument) in arguments.iter().enumerate() {
         if argument == short || argument == long {
@@ -43,7 +43,7 @@ pub(super) fn value_of(arguments: &[String], short: &str, long: &str) -> Option<
     None
 }
 
-/// Finds what a program writes or touches.
+/// Adds the writes and other file changes of a program.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
     let has = |option: &str| arguments.iter().any(|it| it == option);
     match name
@@ -208,7 +208,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
     }
 }
 
-/// `$(shell COMMAND)` in a text for make.
+/// Walks `$(shell COMMAND)` and the recipes in a text for make.
 pub(super) fn made(walker: &mut Walker<'_>, text: &str) {
     for (at, mark) in text.match_indices("$(shell ") {
         let inside = &text[at + mark.len()..];
@@ -219,13 +219,13 @@ pub(super) fn made(walker: &mut Walker<'_>, text: &str) {
     }
 }
 
-/// Programs that are also known with a `g` before their name.
+/// Programs that also exist with a `g` before their name.
 const GNU: &[&str] = &[
     "cp", "dd", "install", "ln", "mv", "patch", "rm", "sed", "shred", "sort", "tee", "touch",
     "truncate",
 ];
 
-/// The value of an option that may stand at the end of a group: `-sSLo FILE`.
+/// Returns the value of an option that may end a group: `-sSLo FILE`.
 pub(super) fn short_value(arguments: &[String], short: char, long: &str) -> Option<String> {
     for (at, argument) in arguments.iter().enumerate() {
         let group = argument.starts_with('-') && !argument.starts_with("--");
@@ -288,7 +288,7 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         None if name == "ln" => ".".to_owned(),
         None => return,
     };
-    // A folder that is copied may bring the repository's own folder, or the file that names it.
+    // A copied folder may bring along the repository's git folder, or the file that names it.
     let whole = |it: &String| {
         it.starts_with('-') && (it.contains(['r', 'R', 'a', 'd']) || it.contains("archive"))
     };
@@ -312,7 +312,8 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         if name == "mv" {
             walker.touch(source, Touched::Gone, name);
         }
-        // Into a folder: the file of the same name in it. Where that is not certain, what it may replace matters.
+        // Into a folder: the file of the same name in it. If that is not certain, the file that it
+        // may replace matters.
         if into {
             walker.write(&inside, name);
         } else {

@@ -1,4 +1,4 @@
-//! `xargs`: a program whose words come from its input.
+//! Side effects of `xargs`: a program whose words come from the input.
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
 use super::interpret::is_shell;
@@ -8,7 +8,7 @@ use super::run::base_name;
 use super::walk::{Input, Walker};
 use super::wrap::options;
 
-/// A variable that nobody sets.
+/// A variable that is never set.
 const UNSEEN_WORD: &str = "${BOWLINE_WORD_OF_XARGS}";
 
 /// Options that take the next word as their value.
@@ -31,17 +31,17 @@ const VALUED: &[&str] = &[
     "--process-slot-var",
 ];
 
-/// Where one word of the input ends.
+/// The rule that ends one word of the input.
 enum Split {
-    /// At blanks, but for those between quotes or after a backslash.
+    /// Ends at blanks that are neither quoted nor escaped.
     Blanks,
-    /// At this letter, and nowhere else.
+    /// Ends at this character only.
     At(char),
-    /// That cannot be told, or the words come from elsewhere.
+    /// Unknown, or the words come from elsewhere.
     Unknown,
 }
 
-/// Runs the program with everything it may be given.
+/// Walks the program with every list of words it may be given.
 pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     let rest = options(arguments, VALUED);
     let own = &arguments[..arguments.len() - rest.len()];
@@ -51,7 +51,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     let given = match input {
         Input::Text(text) if !is_unknown(text) => match split {
             Split::At(letter) => text.split(letter).map(str::to_owned).collect(),
-            // With a place for it, each line is one word.
+            // With a placeholder, each line is one word.
             Split::Blanks if place.is_some() => {
                 let mut lines: Vec<String> = text.lines().map(|it| it.trim().to_owned()).collect();
                 lines.extend(words(text));
@@ -72,7 +72,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
         Some(place) => {
             let whole = items.join(" ");
             let filled = |it: &String| match it != place && shell && is_unknown(&whole) {
-                // Within a text for a shell it is a value that nobody knows, as a variable's would be.
+                // In a text for a shell it is an unknown value, as a variable's would be.
                 true => it.replace(place, UNSEEN_WORD),
                 false => it.replace(place, &whole),
             };
@@ -80,7 +80,8 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
         }
         None => command.iter().chain(items).cloned().collect(),
     };
-    // All at once, and in parts of every size: how many fit into one command depends on more than options.
+    // All at once, and in parts of every size: the number of words per command depends on more than
+    // options.
     let mut runs: Vec<Vec<String>> = vec![with(&given)];
     for size in 1..given.len() {
         runs.extend(given.chunks(size).take(ALTERNATIVES_MAX).map(with));
@@ -102,7 +103,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     }
 }
 
-/// What is replaced by a word of the input: `-I {}`, `-I{}`, `-i`, `--replace=NAME`.
+/// Returns the placeholder for a word of the input: `-I {}`, `-I{}`, `-i`, `--replace=NAME`.
 fn placeholder(own: &[String]) -> Option<String> {
     for (at, option) in own.iter().enumerate() {
         if let Some(long) = option.strip_prefix("--") {
@@ -179,7 +180,7 @@ fn delimiter(value: Option<String>) -> Split {
     }
 }
 
-/// Words between blanks, with quotes and backslashes taken away.
+/// Splits a text at blanks and removes quotes and backslashes.
 fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Checking every line of the journals by its sum, without decoding it.
+//! Checks every line of the journals by its checksum, without decoding it.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use crate::state_file::StateFile;
 pub struct JournalCheck {
     /// Lines that cannot be read.
     pub findings: Vec<Incident>,
-    /// The first two lines that stand beside each other and do not follow each other.
+    /// The first two neighbouring lines with numbers that do not follow each other.
     pub gap: Option<(u64, u64)>,
-    /// The journals know of an edit from outside.
+    /// True if the journals hold an edit of another program.
     pub outside: bool,
     first: u64,
     last: u64,
 }
 
 impl JournalCheck {
-    /// Checks the journal at a path. What follows its last whole line was never committed.
+    /// Checks the journal at a path. Bytes after its last whole line were never committed.
     fn of(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
         let mut check = Self::default();
         let file = match disk.open_read(path) {
@@ -66,7 +66,7 @@ impl StateFile {
         let mut newer = JournalCheck::of(&*self.disk, &paths.journal)?;
         for path in [&paths.rotating, &paths.older_journal] {
             let older = JournalCheck::of(&*self.disk, path)?;
-            // One that does not end where the present one begins belongs to another story.
+            // A journal that does not end where the present one begins does not belong to it.
             if older.last > 0 && older.last + 1 == newer.first {
                 newer.findings.splice(..0, older.findings);
                 newer.gap = older.gap.or(newer.gap);

@@ -1,4 +1,4 @@
-//! One line of the journal, its meaning and its spelling.
+//! One line of the journal: its meaning and its encoding.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -6,13 +6,14 @@ use serde_json::value::RawValue;
 use crate::hash::ContentHash;
 use crate::splice::Splice;
 
-/// The kinds of lines this crate writes itself. Callers add their own for their changes (`restore`, `undo` …).
+/// The kinds of lines that this crate writes itself. Callers add their own for their changes
+/// (`restore`, `undo` …).
 pub mod kind {
-    /// An ordinary change.
+    /// An ordinary change of the document.
     pub const CHANGE: &str = "change";
-    /// A change made by somebody else, noted when it was adopted.
+    /// A change by another program, recorded when it was adopted.
     pub const OUTSIDE: &str = "outside";
-    /// The file was written; what came before it is in place.
+    /// The file was written; everything before this line is in it.
     pub const MARK: &str = "mark";
     /// The full document, at the beginning of a journal.
     pub const BASE: &str = "base";
@@ -22,20 +23,21 @@ pub mod kind {
     pub const REPAIR: &str = "repair";
     /// A damaged file was set aside, or a version was kept.
     pub const ASIDE: &str = "aside";
-    /// Effects of earlier lines have been carried out.
+    /// Effects of earlier lines have been executed.
     pub const EFFECT_DONE: &str = "effect_done";
 }
 
-/// Hexadecimal digits of the sum that ends a line.
+/// Hexadecimal digits of the checksum that ends a line.
 const SUM_DIGITS: usize = 16;
 const SUM_KEY: &str = ",\"sum\":\"";
-/// `,"sum":"<16 digits>"}`
+/// The length of `,"sum":"<16 digits>"}`.
 const SUM_BYTES: usize = SUM_KEY.len() + SUM_DIGITS + 2;
 
 /// One line of the journal.
 ///
-/// At most one of `patch`, `document`, `logical` and `gone` says how the document changes. A line with hashes and none of
-/// them is a *mark*: from here on the document is the one with the hash `after`. A line without any is a note.
+/// At most one of `patch`, `document`, `logical` and `gone` says how the document changes. A line
+/// with hashes and none of them is a *mark*: from here on the document is the one with the hash
+/// `after`. A line without any is a note.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Line {
     /// Number of the line; each is one more than the one before.
@@ -46,11 +48,11 @@ pub struct Line {
     /// The caller's time, as text.
     #[serde(default)]
     pub at: String,
-    /// What kind of line this is; see [`kind`].
+    /// The kind of the line; see [`kind`].
     pub kind: String,
-    /// Hash of the document before; `None` when there was none or it was not computed.
+    /// Hash of the document before; `None` if there was none or it was not computed.
     pub before: Option<ContentHash>,
-    /// Hash of the document after; `None` when there is none or it was not computed.
+    /// Hash of the document after; `None` if there is none or it was not computed.
     pub after: Option<ContentHash>,
     /// The change, exact and reversible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,44 +63,44 @@ pub struct Line {
     /// A step that only a [`crate::Replay`] can apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical: Option<Box<RawValue>>,
-    /// The file was removed.
+    /// True if the file was removed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gone: bool,
-    /// The number of a change that was taken back before anybody was told of it.
+    /// The number of a change that was taken back before it was acknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voids: Option<u64>,
-    /// The name under which the replaced file is kept, when it is not to become the backup.
+    /// The name under which the replaced file is kept, if it does not become the backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
-    /// Free words about the line: a reason.
+    /// A reason, as free text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// The caller's transition, opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<Box<RawValue>>,
-    /// What has to happen because of this change, opaque.
+    /// The effects of this change, opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Box<RawValue>>,
-    /// The lines whose effects have been carried out.
+    /// The numbers of lines with effects that have been executed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub done: Vec<u64>,
-    /// Effects still to do when the journal was rotated.
+    /// Effects that were pending when the journal was rotated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Pending>,
 }
 
-/// Effects that were committed and not yet reported as carried out.
+/// Effects that were committed and not yet reported as executed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pending {
-    /// The line they belong to.
+    /// The number of the line they belong to.
     pub seq: u64,
-    /// Its request id.
+    /// The request id of the line.
     #[serde(default)]
     pub id: String,
-    /// Its time.
+    /// The time of the line.
     #[serde(default)]
     pub at: String,
-    /// The effects, opaque.
+    /// The effects, opaque to this crate.
     pub effects: Box<RawValue>,
 }
 
@@ -111,12 +113,13 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Line {
-    /// Whether the line says something about the document, as opposed to a note.
+    /// True if the line says something about the document, as opposed to a note.
     pub(crate) fn moves(&self) -> bool {
         self.fixes() || self.logical.is_some()
     }
 
-    /// Whether the file is replaced right after this line (a step of a batch is not followed by a replace).
+    /// True if the file is replaced right after this line (a step of a batch is not followed by a
+    /// replace).
     pub(crate) fn fixes(&self) -> bool {
         self.logical.is_none()
             && (self.gone
@@ -125,12 +128,12 @@ impl Line {
                 || self.document.is_some())
     }
 
-    /// Whether the line only states which document is in place.
+    /// True if the line only states which document is in place.
     pub(crate) fn is_mark(&self) -> bool {
         self.fixes() && !self.gone && self.patch.is_none() && self.document.is_none()
     }
 
-    /// The line as it stands in the file, sum and line end included.
+    /// Encodes the line as stored, checksum and line end included.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec(self)?;
         // Raw values keep their layout; a line end in them can only be white space between tokens.
@@ -147,13 +150,14 @@ impl Line {
         Ok(bytes)
     }
 
-    /// Reads a line without its line end; `None` when it is not exactly what was once written.
+    /// Decodes a line without its line end; `None` if it is not exactly what was once written.
     pub(crate) fn decode(text: &[u8]) -> Option<Self> {
         serde_json::from_slice(&checked_body(text)?).ok()
     }
 }
 
-/// The number and the kind of a line without its line end, whose sum is checked and which is not decoded.
+/// Returns the number and the kind of a line without its line end. The checksum is verified, the
+/// line is not decoded.
 pub(crate) fn peek(text: &[u8]) -> Option<(u64, &[u8])> {
     checked_body(text)?;
     let number = text.strip_prefix(b"{\"seq\":")?;
@@ -167,7 +171,7 @@ pub(crate) fn peek(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number.parse().ok()?, &kind[..end]))
 }
 
-/// A line without its sum; `None` when the sum is another.
+/// Returns a line without its checksum; `None` if the checksum does not match.
 fn checked_body(text: &[u8]) -> Option<Vec<u8>> {
     let body_bytes = text.len().checked_sub(SUM_BYTES)?;
     let (body, end) = text.split_at(body_bytes);

@@ -1,4 +1,4 @@
-//! The journal: one line per change, and the line is the commit.
+//! The journal: one line per change, and writing the line is the commit.
 
 mod check;
 mod line;
@@ -10,5 +10,6 @@ pub use line::{Line, Pending, kind};
 pub(crate) use read::{LastLines, Tail, read_all};
 pub(crate) use write::Writer;
 
-/// A journal longer than this is rotated: its successor begins with the full document, one predecessor is kept.
+/// The length that triggers a rotation: the next journal begins with the full document, one
+/// predecessor is kept.
 pub const JOURNAL_BYTES_MAX: u64 = 16 * 1024 * 1024;

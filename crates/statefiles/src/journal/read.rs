@@ -1,4 +1,4 @@
-//! Reading a journal: backwards from its end as far as needed, or whole.
+//! Reads a journal: backwards from its end as far as needed, or whole.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use super::line::Line;
 use crate::disk::{Disk, EntryKind, Stat};
 use crate::error::{Error, Incident};
 
-/// First read from the end; doubled as long as more is needed.
+/// The first read from the end; doubled as long as more is needed.
 const CHUNK_BYTES: u64 = 16 * 1024;
 
-/// The end of a journal, read backwards only as far as somebody asks.
+/// The end of a journal, read backwards only as far as requested.
 #[derive(Debug)]
 pub(crate) struct Tail {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Opens the journal and finds its last whole line. A missing journal is an empty one.
+    /// Opens the journal and finds its last whole line. A missing journal counts as empty.
     pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
         let mut tail = Self {
             path: path.to_path_buf(),
@@ -66,9 +66,9 @@ impl Tail {
         Ok(tail)
     }
 
-    /// Everything after the last good line was never committed.
+    /// Drops everything after the last good line: it was never committed.
     fn drop_torn_end(&mut self, disk: &dyn Disk) -> Result<(), Error> {
-        // What follows the last line end is a line that was being written.
+        // The bytes after the last line end are a line that was being written.
         while !self.buffer.contains(&b'\n') && self.fill(disk)? {}
         let whole = self
             .buffer
@@ -91,7 +91,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Reads one more chunk towards the start; `false` when there is none.
+    /// Reads one more chunk towards the start; `false` if there is none.
     fn fill(&mut self, disk: &dyn Disk) -> Result<bool, Error> {
         let Some(file) = &self.file else {
             return Ok(false);
@@ -113,7 +113,8 @@ impl Tail {
         Ok(true)
     }
 
-    /// The line that ends the buffer, with its offset; the buffer ends with a line end or is empty.
+    /// Takes the line that ends the buffer, with its offset; the buffer ends with a line end or is
+    /// empty.
     fn previous(&mut self, disk: &dyn Disk) -> Result<Option<(u64, Option<Line>)>, Error> {
         loop {
             if let Some(end) = self.buffer.len().checked_sub(1) {
@@ -138,7 +139,7 @@ impl Tail {
         }
     }
 
-    /// The `back`-th good line from the end, the last one being 0.
+    /// Returns the `back`-th good line from the end; the last one is 0.
     pub(crate) fn line(&mut self, disk: &dyn Disk, back: usize) -> Result<Option<&Line>, Error> {
         while self.lines.len() <= back {
             match self.previous(disk)? {
@@ -150,38 +151,38 @@ impl Tail {
         Ok(self.lines.get(back))
     }
 
-    /// The lines read so far, the last one first.
+    /// Returns the lines read so far, the last one first.
     pub(crate) fn read_so_far(&self) -> &[Line] {
         &self.lines
     }
 
-    /// Number of the last line; 0 in an empty journal.
+    /// Returns the number of the last line; 0 in an empty journal.
     pub(crate) fn last_seq(&self) -> u64 {
         self.lines.first().map_or(0, |line| line.seq)
     }
 
-    /// Length up to the end of the last good line.
+    /// Returns the length up to the end of the last good line.
     pub(crate) fn good_bytes(&self) -> u64 {
         self.good_bytes
     }
 
-    /// The facts of the file when it was opened, or `None` when there was none.
+    /// Returns the metadata of the file when it was opened, or `None` if there was none.
     pub(crate) fn stat(&self) -> Option<&Stat> {
         self.stat.as_ref()
     }
 
-    /// Whether there is content, but nothing in it that can be read; a single torn line is not damage.
+    /// True if there is content but no readable line; a single torn line is not damage.
     pub(crate) fn is_damaged(&self) -> bool {
         self.lines.is_empty() && self.bad_at_end > 1
     }
 
-    /// What was noticed in the part read so far.
+    /// Returns the findings in the part read so far.
     pub(crate) fn findings(&self) -> &[Incident] {
         &self.findings
     }
 
-    /// The last good lines, at most `lines_max`, the first one first, what is wrong with the others, and whether there
-    /// is more before them.
+    /// Returns the last good lines, at most `lines_max`, the oldest first, with the findings on the
+    /// others.
     pub(crate) fn last_lines(
         mut self,
         disk: &dyn Disk,
@@ -199,15 +200,15 @@ impl Tail {
     }
 }
 
-/// The end of a journal.
+/// The last lines of a journal, the oldest first.
 pub(crate) struct LastLines {
     pub(crate) lines: Vec<Line>,
     pub(crate) findings: Vec<Incident>,
-    /// There are lines before these.
+    /// True if there are lines before these.
     pub(crate) more: bool,
 }
 
-/// All lines of the journal at a path. Missing is empty.
+/// Reads all lines of the journal at a path. A missing journal counts as empty.
 pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<LastLines, Error> {
     Tail::open(disk, path)?.last_lines(disk, usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Appending to a journal, and replacing it when it has grown long.
+//! Appends to a journal, and replaces it when it has grown long.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::layout::Paths;
 use crate::swap::remove;
 
-/// The one appender of a journal; the lock is held while it lives.
+/// The only appender of a journal; the lock is held while it lives.
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,
@@ -17,12 +17,13 @@ pub(crate) struct Writer {
     file: Option<File>,
     good_bytes: u64,
     torn: bool,
-    /// The state file: a new journal tells what is in it, so it is for the same eyes.
+    /// Metadata of the state file: a new journal holds the document's content, so it gets the same
+    /// permissions.
     like: Option<Stat>,
 }
 
 impl Writer {
-    /// Will append after `good_bytes`; whatever follows them is cut off first.
+    /// Creates a writer that appends after `good_bytes`; bytes after them are cut off first.
     pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool, like: Option<Stat>) -> Self {
         Self {
             path: paths.journal.clone(),
@@ -34,14 +35,14 @@ impl Writer {
         }
     }
 
-    /// Length of the committed part.
+    /// Returns the length of the committed part.
     pub(crate) fn bytes(&self) -> u64 {
         self.good_bytes
     }
 
-    /// Appends lines and, when `durable`, returns only once they are on the medium.
+    /// Appends lines and, if `durable`, returns only once they are on the medium.
     ///
-    /// On an error the lines are taken back; [`Error::Uncertain`] when not even that worked.
+    /// On an error the lines are taken back; [`Error::Uncertain`] if that failed too.
     pub(crate) fn append(
         &mut self,
         disk: &dyn Disk,
@@ -65,7 +66,8 @@ impl Writer {
         if let Err(error) = disk.write(file, &bytes) {
             let error = Error::io("append to", &self.path, error);
             self.torn = disk.truncate(file, self.good_bytes).is_err();
-            // A cut line is no line, so one alone is surely not committed; of several, the first may be whole.
+            // A torn line is no line, so a single one is certainly not committed; of several, the
+            // first may be whole.
             if self.torn && lines.len() > 1 {
                 return Err(self.uncertain(seq, error));
             }
@@ -101,7 +103,8 @@ impl Writer {
         }
     }
 
-    /// Opens the journal and cuts off what was never committed. Says whether the journal is new.
+    /// Opens the journal and cuts off bytes that were never committed. Returns true if the journal
+    /// is new.
     fn open(&mut self, disk: &dyn Disk) -> Result<bool, Error> {
         let mut created = false;
         if self.file.is_none() {
@@ -123,7 +126,7 @@ impl Writer {
         Ok(created)
     }
 
-    /// Begins a new journal with `base`; the present one becomes the older one.
+    /// Starts a new journal with `base`; the present one becomes the older one.
     ///
     /// At every moment one of the two is complete under the journal's name.
     pub(crate) fn rotate(
@@ -150,7 +153,7 @@ impl Writer {
             return Err(Error::io("write", fresh, error));
         }
         match disk.exchange(fresh, &self.path) {
-            // A leftover under this name is sorted out by the next opener.
+            // The next opener cleans up a leftover under this name.
             Ok(()) => drop(disk.rename(fresh, &paths.older_journal)),
             Err(error) if unsupported(&error) => {
                 remove(disk, &paths.older_journal)?;

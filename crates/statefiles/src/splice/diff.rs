@@ -1,14 +1,14 @@
-//! Incident small splices between two texts, at a bounded cost.
+//! Finds small splices between two texts, at a bounded cost.
 
 use super::Splice;
 
-/// Differing pieces searched for before the whole differing stretch becomes one splice.
+/// Edits searched for before the whole differing stretch becomes one splice.
 const EDITS_MAX: usize = 400;
-/// Comparisons of pieces made before giving up likewise.
+/// Comparisons of pieces made before the same happens.
 const COMPARISONS_MAX: usize = 4_000_000;
 
-/// Splices that turn `before` into `after`. Far-apart changes give separate small splices; the cost is bounded, so very
-/// different texts give one large splice instead.
+/// Returns splices that turn `before` into `after`. Far-apart changes give separate small splices;
+/// the cost is bounded, so very different texts give one large splice instead.
 #[must_use]
 pub fn splices(before: &str, after: &str) -> Vec<Splice> {
     let (start, end) = trim(before, after);
@@ -71,7 +71,8 @@ fn push(found: &mut Vec<Splice>, at: usize, old: &str, new: &str) {
     }
 }
 
-/// Lengths of the longest common start and, after it, of the longest common end, both on character boundaries.
+/// Returns the lengths of the longest common start and, after it, of the longest common end, both
+/// on character boundaries.
 fn trim(one: &str, other: &str) -> (usize, usize) {
     let same = |(a, b): &(&u8, &u8)| a == b;
     let mut start = one
@@ -96,7 +97,8 @@ fn trim(one: &str, other: &str) -> (usize, usize) {
     (start, end)
 }
 
-/// Cuts after line ends and commas: small enough for a minified document, without knowing what the document is.
+/// Splits after line ends and commas: small enough for a minified document, without knowing the
+/// format.
 fn pieces(text: &str) -> Vec<&str> {
     text.split_inclusive(['\n', ',']).collect()
 }
@@ -108,12 +110,14 @@ struct Run {
     length: usize,
 }
 
-/// The common stretches on a shortest edit path (Myers' greedy search), or `None` when the texts differ too much.
+/// Returns the common stretches on a shortest edit path (Myers' greedy search), or `None` if the
+/// texts differ too much.
 fn common_runs(old: &[&str], new: &[&str]) -> Option<Vec<Run>> {
     let (old_len, new_len) = (old.len(), new.len());
     let edits_max = EDITS_MAX.min(old_len + new_len);
     let mut comparisons = 0;
-    // `reach[d][k]`: how far into `old` one gets with d edits on diagonal k - d (k in 0..=2d, step 2).
+    // `reach[d][k]`: how far into `old` one gets with d edits on diagonal k - d (k in 0..=2d, step
+    // 2).
     let mut reach: Vec<Vec<usize>> = Vec::new();
     for edits in 0..=edits_max {
         let mut row = vec![0; 2 * edits + 1];
@@ -149,11 +153,12 @@ fn common_runs(old: &[&str], new: &[&str]) -> Option<Vec<Run>> {
     None
 }
 
-/// Where a path with `edits` edits enters diagonal `k`: a deletion from the diagonal left of it, or an insertion from
-/// the one right of it, whichever is further.
+/// Returns the position where a path with `edits` edits enters diagonal `k`: a deletion from the
+/// diagonal left of it, or an insertion from the one right of it, whichever is further.
 fn first_step(previous: Option<&Vec<usize>>, edits: usize, k: usize) -> usize {
     let Some(previous) = previous else { return 0 };
-    // Diagonal k of this row is k - 1 of the previous one, whose numbering begins one further right.
+    // Diagonal k of this row is k - 1 of the previous one, whose numbering begins one further
+    // right.
     let deletion = (k >= 2).then(|| previous[k - 2] + 1);
     let insertion = (k < 2 * edits).then(|| previous.get(k).copied()).flatten();
     match (deletion, insertion) {

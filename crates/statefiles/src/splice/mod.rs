@@ -13,9 +13,9 @@ pub use diff::splices;
 pub struct Splice {
     /// Byte position in the text before the change.
     pub at: usize,
-    /// The text that was there.
+    /// The text before the change.
     pub del: String,
-    /// The text that is there now.
+    /// The text after the change.
     pub ins: String,
 }
 
@@ -23,11 +23,12 @@ pub struct Splice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the text at byte {at} is not the one that was changed")]
 pub struct Misfit {
-    /// Where they differ, in the text before the change.
+    /// Position of the difference, in the text before the change.
     pub at: usize,
 }
 
-/// The text after the change. Refuses splices whose deleted text is not found where they say.
+/// Returns the text after the change. Refuses splices whose deleted text is not found at their
+/// position.
 pub fn apply(before: &str, splices: &[Splice]) -> Result<String, Misfit> {
     let mut after = String::with_capacity(before.len());
     let mut done = 0;
@@ -46,13 +47,13 @@ pub fn apply(before: &str, splices: &[Splice]) -> Result<String, Misfit> {
     Ok(after)
 }
 
-/// The splices that lead back: `apply(after, &invert(splices))` is the text before.
+/// Returns the splices that lead back: `apply(after, &invert(splices))` is the text before.
 #[must_use]
 pub fn invert(splices: &[Splice]) -> Vec<Splice> {
     let (mut inserted, mut deleted) = (0, 0);
     let mut back = Vec::with_capacity(splices.len());
     for splice in splices {
-        // Only nonsense from a damaged journal could leave the range of positions; `apply` then refuses it.
+        // Only a damaged journal could leave the range of positions; `apply` then refuses it.
         let at = splice.at.saturating_add(inserted).saturating_sub(deleted);
         back.push(Splice {
             at,

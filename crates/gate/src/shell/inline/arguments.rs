@@ -1,14 +1,14 @@
-//! The arguments of a call, and the texts among them.
+//! Arguments of calls in code, and the string literals among them.
 
 use super::lex::Token;
 use super::look::Looker;
 use crate::shell::parse::UNKNOWN_NAME;
 
-/// Pieces between two brackets.
+/// Tokens read between two brackets.
 const ARGUMENTS_MAX: usize = 2000;
 
 impl Looker<'_, '_> {
-    /// The pieces of each argument of a call; nothing when there is no call here.
+    /// Returns the tokens of each argument of a call; `None` if there is no call here.
     pub(super) fn arguments(&self, from: usize) -> Option<Vec<Vec<Token>>> {
         if !self.is_sign(from, '(') {
             return None;
@@ -32,7 +32,8 @@ impl Looker<'_, '_> {
         None
     }
 
-    /// An argument that is a text, or begins with a path that what follows cannot lead out of.
+    /// Returns an argument that is a string, or starts with a path that its unknown rest cannot
+    /// leave.
     pub(super) fn literal(&self, argument: &[Token]) -> Option<String> {
         match argument {
             [Token::Text(text)] => Some(text.clone()),
@@ -46,13 +47,13 @@ impl Looker<'_, '_> {
             [Token::Text(text), Token::Sign('+'), ..] if text.starts_with('/') && !self.climbs => {
                 Some(format!("{text}{UNKNOWN_NAME}"))
             }
-            // Code that was put into the text.
+            // An interpolated string.
             [Token::Text(text), Token::Sign('{'), ..] if !self.climbs => Some(text.clone()),
             _ => None,
         }
     }
 
-    /// A list of texts.
+    /// Returns the elements of a list of strings.
     pub(super) fn list(&self, argument: &[Token]) -> Option<Vec<String>> {
         let inside = match argument {
             [Token::Sign('['), inside @ .., Token::Sign(']')]
@@ -74,7 +75,7 @@ fn finished(mut arguments: Vec<Vec<Token>>) -> Vec<Vec<Token>> {
     arguments
 }
 
-/// `NAME=VALUE` and `NAME: VALUE` among arguments.
+/// Splits `NAME=VALUE` and `NAME: VALUE` among arguments.
 pub(super) fn key(argument: &[Token]) -> Option<(&str, &[Token])> {
     match argument {
         [Token::Word(_), Token::Sign('='), Token::Sign('='), ..] => None,
@@ -89,7 +90,7 @@ pub(super) fn arrow(argument: &[Token]) -> bool {
         .any(|pair| pair == [Token::Sign('='), Token::Sign('>')])
 }
 
-/// `"a b".split()` and `shlex.split("a b")`.
+/// Returns the string of `"a b".split()` and `shlex.split("a b")`.
 pub(super) fn split_text(argument: &[Token]) -> Option<String> {
     match argument {
         [

@@ -1,33 +1,34 @@
-//! Cuts code into words, texts and signs.
+//! Splits code into words, strings and signs.
 //!
-//! Each language hides letters in its own quotes, comments and patterns. Where this reader cannot be certain what is
-//! hidden, it gives up: from there on every letter counts as code, which finds more than there is and never less.
+//! Each language hides characters in its own quotes, comments and patterns. Where this lexer is not
+//! certain what is hidden, it gives up: from there on every character counts as code, which finds
+//! more than there is and never less.
 
 use super::texts::read;
 use crate::shell::parse::UNKNOWN;
 
-/// A piece of code.
+/// A token of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A name, a key word, a number.
+    /// A name, a keyword or a number.
     Word(String),
-    /// A text, with marks where something is put into it.
+    /// A string, with placeholders for interpolated code.
     Text(String),
-    /// Anything else, one letter each. A backquote stands before the text of a command.
+    /// Any other character. A backquote stands before the string of a command.
     Sign(char),
 }
 
-/// How a language hides letters.
+/// The syntax of strings and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Python,
     Script,
 }
 
-/// Code within texts within code.
+/// Code nested in strings nested in code.
 const DEPTH_MAX: usize = 16;
 
-/// Words after which a value follows, so that a slash begins a pattern.
+/// Words that a value follows, so that a slash begins a pattern.
 const BEFORE_VALUES: &[&str] = &[
     "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "if",
     "while", "yield", "await",
@@ -38,12 +39,12 @@ pub(super) struct Lexer<'a> {
     pub(super) letters: &'a [char],
     pub(super) at: usize,
     pub(super) tokens: Vec<Token>,
-    /// From here on every letter is code.
+    /// True if from here on every character is code.
     pub(super) raw: bool,
     depth: usize,
 }
 
-/// The pieces of a code.
+/// Splits code into tokens.
 pub(super) fn lex(kind: Kind, code: &str) -> Vec<Token> {
     let letters: Vec<char> = code.chars().collect();
     within(kind, &letters, 0)
@@ -64,7 +65,7 @@ fn within(kind: Kind, letters: &[char], depth: usize) -> Vec<Token> {
     lexer.tokens
 }
 
-/// Letters of a name. A letter of another script is one too.
+/// True for a character of a name; letters of other scripts count.
 pub(super) fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
@@ -85,7 +86,7 @@ impl Lexer<'_> {
         self.tokens.push(Token::Sign(letter));
     }
 
-    /// Code inside of something else.
+    /// Splits nested code and adds its tokens.
     pub(super) fn nested(&mut self, letters: &[char]) {
         let tokens = within(self.kind, letters, self.depth + 1);
         self.tokens.extend(tokens);
@@ -123,7 +124,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Texts, comments and patterns. Says whether it was one.
+    /// Skips a comment, or reads a string or pattern. Returns false if none begins here.
     fn hides(&mut self, letter: char) -> bool {
         match (self.kind, letter) {
             (Kind::Python, '#') => self.comment(),
@@ -154,7 +155,7 @@ impl Lexer<'_> {
         self.at = (self.at + 2).min(self.letters.len());
     }
 
-    /// A text up to its mark. One that does not end on its line is not read as a text.
+    /// Reads a string up to its quote. One that does not end on its line is read as code.
     fn text(&mut self, mark: char) {
         let start = self.at;
         self.at += 1;
@@ -171,7 +172,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The letters up to a mark, which is passed. Nothing when there is none on this line.
+    /// Returns the characters up to a quote and skips the quote; `None` if the line has none.
     fn delimited(&mut self, mark: char) -> Option<Vec<char>> {
         let start = self.at;
         while let Some(letter) = self.peek(0) {
@@ -187,14 +188,14 @@ impl Lexer<'_> {
         None
     }
 
-    /// A slash: a pattern, or a division. Says whether letters were hidden.
+    /// Reads a slash as a pattern or a division. Returns true for a pattern.
     fn pattern(&mut self) -> bool {
         let value = match self.tokens.last() {
             None => true,
             Some(Token::Text(_)) => false,
             Some(Token::Word(word)) => BEFORE_VALUES.contains(&word.as_str()),
             Some(Token::Sign(')' | '}' | ']')) => {
-                // Either; with another slash on the line that matters.
+                // It may be either; that matters only with another slash on the line.
                 let rest = &self.letters[self.at + 1..];
                 let mut line = rest.iter().take_while(|it| **it != '\n');
                 self.raw |= line.any(|it| *it == '/');

@@ -1,4 +1,5 @@
-//! Walks the pieces of a code and judges every use of a name that could write or run.
+//! Walks the tokens of code and judges every use of a name that could write a file or start a
+//! program.
 
 use super::arguments::{arrow, key, split_text};
 use super::languages::{Language, Module, Use};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Uses judged one by one; more count as hidden.
 const USES_MAX: usize = 200;
-/// Names of arguments that say which file is written.
+/// Names of keyword arguments that say which file is written.
 const PATH_KEYS: &[&str] = &[
     "path",
     "filename",
@@ -24,31 +25,31 @@ const PATH_KEYS: &[&str] = &[
     "excel_writer",
 ];
 
-/// What a name of the code stands for.
+/// The meaning of a name in the code.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning {
     Module(&'static Module),
     Function(Use),
 }
 
-/// A code that is looked at.
+/// The analysis of one piece of code.
 pub(super) struct Looker<'w, 'a> {
     pub(super) walker: &'w mut Walker<'a>,
     pub(super) language: &'static Language,
     name: String,
     pub(super) tokens: Vec<Token>,
     pub(super) names: BTreeMap<String, Meaning>,
-    /// Pieces that were judged with others.
+    /// Indexes of tokens that were judged with others.
     pub(super) skip: BTreeSet<usize>,
     pub(super) constants: BTreeMap<String, String>,
-    /// It changes its folder, so that relative paths may lead anywhere.
+    /// True if the code changes its folder, so that relative paths may lead anywhere.
     moved: bool,
-    /// A text in it leads upwards.
+    /// True if a string holds `..`.
     pub(super) climbs: bool,
     uses: usize,
 }
 
-/// Finds what a piece of code would do.
+/// Adds the side effects of a piece of code.
 pub(super) fn look(walker: &mut Walker<'_>, language: &'static Language, name: &str, code: &str) {
     let tokens = lex(language.kind, code);
     let moved = tokens
@@ -98,7 +99,7 @@ impl Looker<'_, '_> {
         self.tokens.get(at) == Some(&Token::Sign(sign))
     }
 
-    /// It can do what does not stand in its text.
+    /// Adds that the code can do more than its text shows.
     pub(super) fn anything(&mut self, what: &str) {
         self.walker.hidden(Unseen::Anything {
             language: self.name.to_string(),
@@ -114,19 +115,19 @@ impl Looker<'_, '_> {
         self.walker.write(&target, &by);
     }
 
-    /// A program is started by a text for the shell.
+    /// Walks a program that the code starts with a shell command line.
     pub(super) fn started(&mut self, text: &str) {
         let moved = self.moved;
         self.walker.inside(|walker| {
             if moved {
                 walker.folders = vec![None];
             }
-            // What it reads is given by the code.
+            // The code supplies its input.
             walker.text_with(text, &Input::Text(UNKNOWN.to_string()));
         });
     }
 
-    /// A program is started by its words.
+    /// Walks a program that the code starts with a list of words.
     pub(super) fn started_words(&mut self, words: &[String]) {
         let moved = self.moved;
         let input = Input::Text(UNKNOWN.to_string());
@@ -135,7 +136,7 @@ impl Looker<'_, '_> {
                 walker.folders = vec![None];
             }
             walker.run(words, &input, &[]);
-            // The name of the program may be given twice.
+            // The program's name may be given twice.
             if words.len() > 1 && words[0] == words[1] {
                 walker.run(&words[1..], &input, &[]);
             }
@@ -147,7 +148,7 @@ impl Looker<'_, '_> {
             return;
         }
         match self.tokens[at].clone() {
-            // A name may be spelled with escapes.
+            // A name may be written with escapes.
             Token::Sign('\\') if self.language.kind == Kind::Script => {
                 self.anything("a name in disguise");
             }
@@ -189,7 +190,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// A module, which must be followed by what is used of it.
+    /// Judges the use of a module, which must be followed by the name used of it.
     fn module(&mut self, at: usize, module: &'static Module) {
         let key = at > 0 && (self.is_sign(at - 1, '{') || self.is_sign(at - 1, ','));
         let set = self.is_sign(at + 1, '=') && !self.is_sign(at + 2, '=');
@@ -199,7 +200,7 @@ impl Looker<'_, '_> {
         self.used_of(at, module);
     }
 
-    /// What is used of a module whose name, or the bracket after its name, stands here.
+    /// Judges the name that is used of a module, whose own name or closing bracket stands at `at`.
     pub(super) fn used_of(&mut self, at: usize, module: &'static Module) {
         let mut next = at + 1;
         loop {
@@ -221,7 +222,7 @@ impl Looker<'_, '_> {
         self.judge(next, module.of(&name), false);
     }
 
-    /// `getattr(x, NAME)`: a name that stands there is looked at, any other can be all.
+    /// Judges `getattr(x, NAME)`: a literal name is looked up, any other may be every name.
     fn getattr(&mut self, at: usize) {
         let arguments = self.arguments(at + 1).unwrap_or_default();
         let name = arguments.get(1).and_then(|it| self.literal(it));
@@ -244,7 +245,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// One use of a name: `at` is where the name stands.
+    /// Judges one use of a name that stands at `at`.
     fn judge(&mut self, at: usize, it: Use, method: bool) {
         if it == Use::Read {
             return;
@@ -296,7 +297,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// What a method is called on, when that is a path: `Path("a").write_text(…)`.
+    /// Returns the receiver of a method if it is a path: `Path("a").write_text(…)`.
     fn called_on(&self, at: usize) -> Option<String> {
         let before = self.tokens.get(..at.checked_sub(1)?)?;
         match before {
@@ -312,7 +313,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// A file is opened: only a mode that clearly reads is none that writes.
+    /// Judges the opening of a file: every mode that does not clearly read is a write.
     fn open(&mut self, at: usize, method: bool) {
         let Some(arguments) = self.arguments(at + 1) else {
             return self.write(None);
@@ -372,7 +373,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// A program is started: its words must all stand there.
+    /// Judges the start of a program: all its words must be in the text.
     fn run(&mut self, at: usize) {
         let word = self.word(at).unwrap_or_default().to_owned();
         let Some(arguments) = self.arguments(at + 1) else {
@@ -420,7 +421,8 @@ impl Looker<'_, '_> {
     }
 }
 
-/// Letters that python reads as others: only those of living scripts stand for themselves.
+/// True for characters that Python normalises to others; those of living scripts stand for
+/// themselves.
 fn is_odd(letter: char) -> bool {
     !letter.is_ascii()
         && !matches!(letter, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{3040}'..='\u{30ff}'

@@ -1,8 +1,9 @@
 //! Code of other languages in a command line: could it write a file, or start a program?
 //!
-//! Python and JavaScript, which agents write most, are read: code is cut into words, texts and signs, and every word that
-//! opens, writes, runs or reaches for what has no name in the text must be used in a way that is clearly harmless or names
-//! its target; any other use counts. All other languages are scanned for words, no more.
+//! Python and JavaScript, which agents write most, are analysed: code is split into words, strings
+//! and signs. Every word that opens, writes, runs, or reaches for things not named in the text must
+//! be used in a way that is clearly harmless or names its target; any other use counts. All other
+//! languages are only scanned for words.
 
 mod arguments;
 mod languages;
@@ -14,9 +15,9 @@ mod texts;
 
 use super::walk::Walker;
 
-/// Finds what a piece of code would do.
+/// Adds the side effects of a piece of code.
 pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
-    // A program may be started in any folder by its options.
+    // Options of the interpreter may choose any folder.
     walker.anywhere(|walker| {
         walker.deeper(|walker| match languages::find(language) {
             Some(known) => look::look(walker, known, language, code),

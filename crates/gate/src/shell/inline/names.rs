@@ -1,10 +1,10 @@
-//! What code calls things: imported modules under their own or another name, and texts that have a name.
+//! Names that code defines: imported modules, with or without another name, and string constants.
 
 use super::languages::{Module, Use};
 use super::lex::{Kind, Token};
 use super::look::{Looker, Meaning};
 
-/// Packages of scripts that start programs or write.
+/// JavaScript packages that start programs or write files.
 const STARTERS: &[&str] = &[
     "execa",
     "shelljs",
@@ -36,7 +36,7 @@ impl Looker<'_, '_> {
         self.language.modules.iter().find(|it| it.name == name)
     }
 
-    /// `import a.b as c, d`.
+    /// Records `import a.b as c, d`.
     fn python_import(&mut self, at: usize) {
         if at > 0 && self.skip.contains(&at) {
             return;
@@ -68,7 +68,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// `from a import b as c, d`.
+    /// Records `from a import b as c, d`.
     fn python_from(&mut self, at: usize) {
         let Some(first) = self.word(at + 1).map(str::to_owned) else {
             return;
@@ -97,7 +97,7 @@ impl Looker<'_, '_> {
         }
         loop {
             while self.is_sign(next, '\n') || self.is_sign(next, ',') {
-                // A line end outside of brackets ends it; what follows is then a statement and no name of a module.
+                // A line end outside of brackets ends the import; the next line is a statement.
                 if self.is_sign(next, '\n')
                     && !self.is_sign(next - 1, ',')
                     && !self.is_sign(next - 1, '(')
@@ -138,7 +138,8 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// What a module of a script is: one that is looked at, one that can do anything, or one of no interest.
+    /// Returns the table of a JavaScript module: its own, the one that may do anything, or `None`
+    /// if it is harmless.
     fn package(&self, name: &str) -> Option<&'static Module> {
         let plain = name.strip_prefix("node:").unwrap_or(name);
         let plain = match plain {
@@ -151,7 +152,7 @@ impl Looker<'_, '_> {
         self.module_named(plain)
     }
 
-    /// `require("a")`, and what becomes of it.
+    /// Judges `require("a")` and records the names bound to it.
     fn required(&mut self, at: usize) {
         if at > 0 && self.is_sign(at - 1, '.') {
             return;
@@ -198,7 +199,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// `{ a, b: c, d as e }`, which ends here: the names that are taken out of a module.
+    /// Records the names taken out of a module by `{ a, b: c, d as e }`, which ends at `end`.
     fn taken_apart(&mut self, end: usize, module: &'static Module) {
         let Some(start) = self.tokens[..end]
             .iter()
@@ -229,7 +230,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// `import a from "b"`, `import * as a from "b"`, `import {a} from "b"`, `import("b")`.
+    /// Records `import a from "b"`, `import * as a from "b"`, `import {a} from "b"`, `import("b")`.
     fn script_import(&mut self, at: usize) {
         if self.is_sign(at + 1, '(') {
             return self.required(at);
@@ -265,7 +266,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// Names that are a text from beginning to end.
+    /// Records names that are the same string throughout the code.
     pub(super) fn find_constants(&mut self) {
         let shadows = |token: &Token| {
             matches!(token, Token::Word(word)
@@ -281,7 +282,7 @@ impl Looker<'_, '_> {
         for at in 0..self.tokens.len() {
             let begins = at == 0 || self.is_sign(at - 1, ';') || self.is_sign(at - 1, '\n');
             match &self.tokens[at] {
-                // Several names may be given values at once.
+                // Several names may be assigned at once.
                 Token::Sign('(' | '[' | '{' | '*') if begins => return,
                 Token::Sign('(' | '[' | '{') => depth += 1,
                 Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
@@ -308,7 +309,7 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// A text, or a path of one, that ends its statement.
+    /// Returns a string, or the path made of one, that ends its statement.
     fn text_from(&self, at: usize) -> Option<String> {
         let (text, end) = match self.tokens.get(at..)? {
             [Token::Text(text), ..] => (text, at + 1),
@@ -325,7 +326,7 @@ impl Looker<'_, '_> {
         ends.then(|| text.clone())
     }
 
-    /// Whether a name may get another value here.
+    /// True if a name may get another value here.
     fn changes(&self, at: usize, depth: usize) -> bool {
         let before = at.checked_sub(1).and_then(|at| self.tokens.get(at));
         let next = self.tokens.get(at + 1);

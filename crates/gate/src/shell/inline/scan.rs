@@ -1,13 +1,15 @@
-//! Languages that are not read (perl, ruby, awk and all others): a plain scan for words that write or run.
+//! Scans languages that are not analysed (perl, ruby, awk and all others) for words that write or
+//! run.
 //!
-//! Texts between quotes, comments and patterns are told from code, and that is all. A word that could write counts as a write
-//! to an unknown place, one that could run something as hidden, whatever it is used for.
+//! Strings, comments and patterns are separated from code, and that is all. A word that could write
+//! counts as a write to an unknown path, one that could run a program as hidden, however it is
+//! used.
 
 use crate::shell::parse::UNKNOWN;
 use crate::shell::walk::Walker;
 use bowline_words::message::Unseen;
 
-/// Words that start a program, or reach for what need not stand in the text.
+/// Words that start a program, or reach for things that need not be in the text.
 const RUNS: &str = "system system2 exec execute spawn popen popen2 popen2e popen3 capture2 capture2e capture3 open2 open3 \
     shell_exec passthru proc_open pcntl_exec qx eval instance_eval class_eval module_eval send __send__ public_send const_get \
     syscall call_user_func call_user_func_array create_function array_map loadstring getfenv ReflectionFunction FFI Fiddle \
@@ -16,13 +18,13 @@ const RUNS: &str = "system system2 exec execute spawn popen popen2 popen2e popen
 const WRITES: &str = "open fopen sysopen SplFileObject openFile reopen write binwrite file_put_contents truncate unlink touch \
     output extractTo FileUtils ZipArchive Phar PharData dbmopen rename copy move cp mv link symlink move_uploaded_file CREAT \
     WRONLY";
-/// The same for languages of which nothing at all is known.
+/// The same for languages that are not in [`KNOWN`].
 const OTHERS: &str = "writeLines writeFile appendFile spit sink file save saveRDS run System File os Eval uplevel subst rm shell \
     script git gh Process process iex Start Invoke Set Out Add New Copy Move Rename Clear Tee IO foreign ccall include_string Meta";
 const KNOWN: &[&str] = &[
     "perl", "ruby", "jruby", "irb", "php", "lua", "luajit", "awk",
 ];
-/// What prints, and has a word for it that writes elsewhere.
+/// Receivers whose `write` prints, while other receivers write files.
 const PRINTERS: &[&str] = &["io", "stdout", "STDOUT", "stderr", "STDERR"];
 /// Words after which a slash begins a pattern.
 const BEFORE_PATTERNS: &[&str] = &[
@@ -37,7 +39,7 @@ enum Piece {
 }
 use Piece::{Sign, Text, Word};
 
-/// Finds what a piece of code would do.
+/// Adds the side effects of a piece of code.
 pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
     let among = |list: &str, word: &str| list.split_whitespace().any(|it| it == word);
     let known = KNOWN.contains(&language);
@@ -70,7 +72,7 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
                 runs = among(RUNS, word) || !known && among(OTHERS, word);
                 writes = among(WRITES, word) && !(word == "write" && prints);
             }
-            // A name of a file that perl and ruby would run.
+            // Perl and ruby would run a file of this name.
             Text(text) => runs = !awk && (text.starts_with('|') || text.ends_with('|')),
             Sign(_) => {}
         }
@@ -88,11 +90,11 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
     }
 }
 
-/// Cuts code into words, texts and signs. What does not clearly end as a text is code.
+/// Splits code into words, strings and signs. Text without a clear end counts as code.
 fn cut(code: &str, awk: bool) -> Vec<Piece> {
     let letters: Vec<char> = code.chars().collect();
     let is_word = |it: &char| it.is_alphanumeric() || *it == '_';
-    // What a language would fill in is code.
+    // Interpolated text is code.
     let filled = |it: &[char]| matches!(it, ['#' | '@' | '$', '{']);
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -132,7 +134,7 @@ fn cut(code: &str, awk: bool) -> Vec<Piece> {
     pieces
 }
 
-/// Where a mark stands on the same line, but for those after a backslash.
+/// Returns the position of a quote on the same line, skipping escaped ones.
 fn ends_at(letters: &[char], mark: char) -> Option<usize> {
     let mut escaped = false;
     for (at, letter) in letters.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Texts with code in them, and the escapes of texts.
+//! Strings with interpolated code, and string escapes.
 
 use super::lex::{Lexer, Token};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
@@ -37,7 +37,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A text with code in braces: a mark in its place, and the code after it.
+    /// Adds an interpolated string: placeholders in the string, and the code after it.
     fn filled(&mut self, inside: &[char], open: char, close: char, plain: bool) {
         let mut text = Vec::new();
         let mut codes: Vec<Vec<char>> = Vec::new();
@@ -69,7 +69,7 @@ impl Lexer<'_> {
             }
         }
         let mut text = read(&text, plain);
-        // A text put in may hold slashes of its own.
+        // Interpolated text may hold slashes.
         if codes
             .iter()
             .flatten()
@@ -84,7 +84,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A text of a script between backquotes.
+    /// Reads a template literal between backquotes.
     pub(super) fn template(&mut self) {
         let start = self.at;
         self.at += 1;
@@ -116,7 +116,7 @@ impl Lexer<'_> {
                     }
                     return;
                 }
-                // A text within the text: where it ends is not followed.
+                // A template within the template: its end is not followed.
                 '`' => break,
                 _ => {}
             }
@@ -128,7 +128,7 @@ impl Lexer<'_> {
     }
 }
 
-/// The letters of a text, with its escapes read.
+/// Resolves the escapes of a string.
 pub(super) fn read(inside: &[char], plain: bool) -> String {
     let mut text = String::new();
     let mut at = 0;
@@ -153,7 +153,7 @@ pub(super) fn read(inside: &[char], plain: bool) -> String {
             'x' => (16, 2, 0),
             'u' => (16, 4, 0),
             'U' => (16, 8, 0),
-            // A name of a letter: which one is not looked up.
+            // A character by its name: the name is not looked up.
             'N' => {
                 text.push(UNKNOWN);
                 continue;

@@ -1,4 +1,4 @@
-//! What the names of each language do.
+//! Tables of the names of each language and their effects.
 
 mod python;
 mod script;
@@ -7,48 +7,48 @@ use super::lex::Kind;
 use python::PYTHON;
 use script::SCRIPT;
 
-/// What a use of a name does.
+/// The effect of using a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It changes nothing.
+    /// Changes nothing.
     Read,
-    /// It opens a file: the mode decides.
+    /// Opens a file: the mode decides.
     Open,
-    /// It writes what the argument at this place names.
+    /// Writes the file that the argument at this index names.
     Write(usize),
-    /// It writes what it is called on: `Path("a").write_text(…)`.
+    /// Writes the file of the receiver: `Path("a").write_text(…)`.
     WriteOn,
-    /// It starts a program.
+    /// Starts a program.
     Run,
-    /// It runs a text as code of the same language.
+    /// Runs a string as code of the same language.
     Eval,
-    /// It reaches for something that need not stand in the text.
+    /// May do anything, with names that need not be in the text.
     Anything,
 }
 
 use Use::{Anything, Read};
 
-/// Names behind one name.
+/// A module and the effects of its names.
 #[derive(Debug)]
 pub(super) struct Module {
     pub(super) name: &'static str,
-    /// Names that change nothing, with blanks between them.
+    /// Names that change nothing, separated by blanks.
     pub(super) reads: &'static str,
     pub(super) uses: &'static [(&'static str, Use)],
-    /// All other names in it.
+    /// The effect of all other names.
     pub(super) rest: Use,
 }
 
-/// A language.
+/// A language whose code is analysed.
 #[derive(Debug)]
 pub(super) struct Language {
     pub(super) names: &'static [&'static str],
     pub(super) kind: Kind,
     pub(super) words: &'static [(&'static str, Use)],
-    /// Names after a dot, of whatever.
+    /// Names after a dot, on any receiver.
     pub(super) methods: &'static [(&'static str, Use)],
     pub(super) modules: &'static [Module],
-    /// Modules are there without being asked for.
+    /// True if modules can be used without an import.
     pub(super) given: bool,
 }
 
@@ -62,7 +62,7 @@ impl Module {
     }
 }
 
-/// A module none of whose names is looked at: all of them can do anything.
+/// Creates a module whose every name may do anything.
 const fn wild(name: &'static str) -> Module {
     Module {
         name,
@@ -72,7 +72,7 @@ const fn wild(name: &'static str) -> Module {
     }
 }
 
-/// The language of that name, when it is one of those that are read.
+/// Finds a language by the name of its interpreter; `None` if it is not analysed.
 pub(super) fn find(name: &str) -> Option<&'static Language> {
     [&PYTHON, &SCRIPT]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Names of python.
+//! The table of Python names.
 
 use super::Use::{Anything, Eval, Open, Read, Run, Write, WriteOn};
 use super::{Language, Module, wild};

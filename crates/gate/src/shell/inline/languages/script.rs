@@ -1,4 +1,4 @@
-//! Names of JavaScript and what runs it.
+//! The table of names of JavaScript and its runtimes.
 
 use super::Use::{Anything, Eval, Open, Read, Run, Write};
 use super::{Language, Module, wild};
