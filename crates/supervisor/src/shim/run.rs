@@ -1,5 +1,4 @@
-//! The shim's event loop: a closed list of sources, each served as far as possible without
-//! blocking.
+//! The shim's event loop: serves a closed list of sources without blocking.
 
 use super::clients::Clients;
 use super::control::Control;
@@ -33,19 +32,13 @@ use std::time::{Duration, Instant};
 
 /// Interval of retries when the disk is full.
 const RETRY_MS: u64 = 200;
-/// Connections accepted before other sources have their turn: an agent that connects all the time
-/// must not block the shim.
+/// Connections accepted per round: an agent that keeps connecting must not block the shim.
 const ACCEPTS_MAX: usize = 8;
-
-/// Children reaped before other sources have their turn: some processes do nothing but fork and
-/// exit.
+/// Children reaped per round: some processes do nothing but fork and exit.
 const REAPS_MAX: usize = 4096;
-
-/// Rounds in a row in which children are killed: their orphans become ours, and are killed in the
-/// next round.
+/// Rounds in which children are killed: their orphans become ours, for the next round.
 const KILL_ROUNDS: usize = 20;
 
-/// Source of events that wakes the shim.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Signals,
@@ -58,7 +51,6 @@ enum Source {
     Client(usize),
 }
 
-/// The agent's process, and its wait status once it has ended.
 #[derive(Debug)]
 struct Agent {
     pid: i32,
@@ -81,7 +73,6 @@ pub(super) struct Run {
     start_error: Option<String>,
     /// A client, or a signal to the shim, asked for the end.
     asked: bool,
-    /// The number of the last interrupt.
     interrupts: u64,
     cgroup: Option<Cgroup>,
     control: Control,
@@ -159,8 +150,7 @@ impl Run {
                     return self.finish();
                 }
                 if gone || now >= self.go_until() {
-                    // Nothing was started, so there is no end to write: another shim may still get
-                    // its `go`.
+                    // Nothing was started, so no end is written: another shim may still get `go`.
                     let _ = std::fs::remove_file(self.attempt.path("sock"));
                     return ExitCode::SUCCESS;
                 }
@@ -188,7 +178,6 @@ impl Run {
         self.born + Duration::from_millis(self.attempt.spec().bounds.go_ms)
     }
 
-    /// Waits for the next event and serves all ready sources.
     fn wait_and_serve(&mut self, now: Instant) {
         let ready = self.poll(now);
         let now = Instant::now();
@@ -313,8 +302,7 @@ impl Run {
         false
     }
 
-    /// Reaps ended children, and kills them once the grace period is over. True if there is none
-    /// left.
+    /// Reaps ended children, and kills them after the grace period. True if none is left.
     fn chase(&mut self, now: Instant) -> bool {
         let mut childless = self.reap(now);
         let grace_ms = self.attempt.spec().bounds.grace_ms;
@@ -483,8 +471,7 @@ impl Run {
             return Err((Refused::NotRunning, "there is no agent to interrupt".into()));
         };
         self.interrupts = seq;
-        // The agent has not been reaped, so the number is its own. Tools in groups of their own are
-        // the agent's matter.
+        // Not reaped yet, so the id is the agent's. Tools in other groups are the agent's matter.
         if let Some(group) = Pid::from_raw(agent.pid) {
             let _ = kill_process_group(group, Signal::INT);
         }
