@@ -26,8 +26,8 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
     let open = || new_file(&attempt.path(ERROR_FILE));
     let sandbox = attempt.spec().sandbox.as_ref();
     // Opened now: inside the sandbox it could not be. Closed when the agent's program takes over.
-    // Not opened early without a sandbox: creating and removing a file for every agent makes file
-    // systems slower at allocating inodes.
+    // Without a sandbox, a file that is created and removed for every agent would only cost time:
+    // file systems reuse such inodes last.
     let opened = match sandbox.map(|_| open()) {
         Some(Err(_)) => return ExitCode::from(CANNOT_RUN),
         Some(Ok(file)) => Some(file),

@@ -57,7 +57,6 @@ struct Agent {
     ended: Option<WaitStatus>,
 }
 
-/// A shim that owns its attempt.
 #[derive(Debug)]
 pub(super) struct Run {
     prefix: Vec<String>,
@@ -279,8 +278,7 @@ impl Run {
         self.control.look_again(now);
     }
 
-    /// Reaps ended children. True if there is none left, not even one that has just been adopted,
-    /// which only the kernel knows: every descendant has an ancestor among our children.
+    /// Reaps ended children. True if the kernel has none left, adopted descendants included.
     fn reap(&mut self, now: Instant) -> bool {
         for _ in 0..REAPS_MAX {
             match wait(WaitOptions::NOHANG) {
