@@ -1,4 +1,4 @@
-//! What a tool answers: a small object, never more than a bound, or a refusal with code and hint.
+//! Answers of tools: a small object of bounded size, or a refusal with code and hint.
 
 use crate::desk::Desk;
 use bowline_engine::files::{Changed, Notice, View};
@@ -9,30 +9,30 @@ use serde_json::{Value, json};
 
 /// The size of an answer: about 4,000 tokens of a model's window.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024;
-/// Entries of a list that is told in part.
+/// Entries kept of a list that is cut.
 const ENTRIES_MAX: usize = 20;
-/// Letters of a text that is told in part.
+/// Characters kept of a text that is cut.
 const TEXT_CHARS_MAX: usize = 400;
 
-/// A refusal, in words.
+/// A refusal with code and rendered texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its code.
+    /// Stable code that `bowline explain` documents.
     pub code: String,
-    /// What is wrong.
+    /// Message about the failure.
     pub message: String,
-    /// What to do about it.
+    /// Advice for the next step.
     pub hint: String,
 }
 
-/// Why a tool did not do what was asked.
+/// Error of a tool call.
 #[derive(Debug)]
 pub(crate) enum No {
     /// The engine refused.
     Engine(Box<Error>),
-    /// The engine refused, and there is more to be seen.
+    /// The engine refused, with the evidence of the commands it ran.
     Seen(Box<Error>, Value),
-    /// Somebody else did.
+    /// The task server, a run, or the tool itself refused.
     Told(Refused),
 }
 
@@ -48,11 +48,11 @@ impl From<Refused> for No {
     }
 }
 
-/// What a tool answers.
+/// Result of a tool call.
 pub(crate) type Done = Result<Value, No>;
 
 impl No {
-    /// A call that does not fit its tool.
+    /// Creates the error of a call that does not fit its tool.
     pub(crate) fn tool(no: &ToolNo, lang: Lang) -> No {
         let (message, hint) = no.say(lang);
         No::Told(Refused {
@@ -62,7 +62,7 @@ impl No {
         })
     }
 
-    /// As `--json` tells it on the command line.
+    /// Converts the error into the JSON that `--json` prints on the command line.
     pub(crate) fn to_json(&self, desk: &Desk) -> Value {
         let (error, seen) = match self {
             No::Engine(error) => (error, None),
@@ -103,7 +103,7 @@ fn code(no: &ToolNo) -> &'static str {
     }
 }
 
-/// A change: where it led, what can be done next, and what the verb has to tell besides.
+/// Builds the answer to a change: the transition, the next commands, and further facts of the verb.
 pub(crate) fn changed<S>(desk: &Desk, changed: &Changed<S>, facts: Value) -> Done {
     let view = &changed.view;
     let mut body = json!({
@@ -121,7 +121,7 @@ pub(crate) fn changed<S>(desk: &Desk, changed: &Changed<S>, facts: Value) -> Don
     Ok(body)
 }
 
-/// A look at a file.
+/// Builds the answer to reading a state file.
 pub(crate) fn viewed(desk: &Desk, view: &View) -> Done {
     let mut body = json!({
         "kind": view.kind.name(),
@@ -151,7 +151,8 @@ fn add_rest(desk: &Desk, view: &View, body: &mut Value) {
     }
 }
 
-/// The answer as text, cut where it grows beyond its bound: first long texts, then long lists, then whatever is deepest.
+/// Serialises the answer, cut to its bound: first long texts, then long lists, then the deepest
+/// levels.
 pub(crate) fn bounded(mut body: Value) -> String {
     let whole = body.to_string();
     if whole.len() <= ANSWER_BYTES_MAX {
@@ -160,7 +161,7 @@ pub(crate) fn bounded(mut body: Value) -> String {
     for depth in (0..=6).rev() {
         cut(&mut body, depth);
         if let Value::Object(map) = &mut body {
-            // So that nobody takes a part for the whole.
+            // Marks the answer as incomplete.
             map.insert("cut".into(), json!({ "bytes": whole.len() }));
         }
         let text = body.to_string();

@@ -1,4 +1,4 @@
-//! Progress and cancellation of one call of a tool.
+//! Progress and cancellation of one tool call.
 
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
@@ -8,22 +8,23 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-/// How long the last progress is waited for before the answer is sent.
+/// Longest wait for the last progress notification before the answer is sent.
 const LAST_PROGRESS_WAIT: Duration = Duration::from_secs(1);
 
-/// The control of one call; that of a connection, between calls, is cancelled by nobody and tells nothing.
+/// Control of one call. The default, used between calls, is never cancelled and reports nothing.
 #[derive(Clone, Default)]
 pub struct CallControl(Option<Arc<Call>>);
 
 struct Call {
     request: RequestContext<RoleServer>,
     runtime: Handle,
-    /// Free while no progress is on its way: a client that does not read gets less of it, and in order.
+    /// Available while no progress notification is being sent: a slow client gets fewer of them,
+    /// and in order.
     sending: Arc<Semaphore>,
 }
 
 impl CallControl {
-    /// The control of a request; made on the runtime that answers it.
+    /// Creates the control of a request; must run on the runtime that answers it.
     pub(crate) fn new(request: RequestContext<RoleServer>) -> Self {
         let sending = Arc::new(Semaphore::new(1));
         CallControl(Some(Arc::new(Call {
@@ -33,13 +34,13 @@ impl CallControl {
         })))
     }
 
-    /// Whether the client has taken the call back.
+    /// True if the client has cancelled the call.
     pub(crate) fn is_cancelled(&self) -> bool {
         let call = self.0.as_ref();
         call.is_some_and(|call| call.request.ct.is_cancelled())
     }
 
-    /// Tells a client that asked for it how many seconds something has run.
+    /// Reports the seconds something has run to a client that asked for progress.
     pub(crate) fn report_progress(&self, elapsed: Duration, message: &str) {
         let Some(call) = &self.0 else { return };
         let (Some(token), Ok(permit)) = (
@@ -53,12 +54,12 @@ impl CallControl {
         let peer = call.request.peer.clone();
         call.runtime.spawn(async move {
             let _permit = permit;
-            // A client that is gone is found out by the answer.
+            // A client that is gone is detected when the answer is sent.
             peer.notify_progress(progress).await.ok();
         });
     }
 
-    /// Waits for progress that is on its way: none may come after the answer.
+    /// Waits for progress that is being sent: none may come after the answer.
     pub(crate) async fn finish(&self) {
         if let Some(call) = &self.0 {
             let sent = call.sending.acquire();

@@ -1,4 +1,4 @@
-//! What every tool is given: the surroundings of its operation, and whose rights it has.
+//! Context of every tool: the engine's context, the folder and the role of one connection.
 
 use crate::answer::{No, Refused};
 use crate::call::CallControl;
@@ -17,19 +17,21 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whose tools are offered. What a tool may do is decided by the engine, whatever is offered.
+/// Role a connection serves; it selects the tools that are offered. The engine decides what a tool
+/// may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Tools that change nothing.
     ReadOnly,
     /// The verbs of agents.
     Agent,
-    /// Everything. Whoever is not shown to be a person is still refused a person's moves.
+    /// All verbs. The engine still refuses a person's verbs to a caller that is not shown to be a
+    /// person.
     Person,
 }
 
 impl Role {
-    /// The word for it.
+    /// Returns the word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Role::ReadOnly => "read-only",
@@ -39,38 +41,39 @@ impl Role {
     }
 }
 
-/// The task server, as whoever holds it reaches it.
+/// Client of the task server.
 pub trait Tasks: Send + Sync {
-    /// Asks; the answer's body, or the refusal.
+    /// Sends a request and returns the body of the response, or the refusal.
     fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused>;
-    /// Whether this is the agent of a task, which may report on it.
+    /// True for the agent of a task, which may report on it.
     fn is_of_task(&self) -> bool;
 }
 
-/// The surroundings of the tools of one connection.
+/// Context of the tools of one connection.
 #[derive(Clone)]
 pub struct Desk {
-    /// Those of the engine.
+    /// The context of the engine's operations.
     pub context: Context,
-    /// The folder that is worked in.
+    /// The folder the tools work in.
     pub folder: PathBuf,
-    /// Folders outside of it are refused: it is somebody else who asks.
+    /// Refuses paths outside of the folder, for callers that are not the user of this process.
     pub confined: bool,
-    /// Whether there are files to work on. Whoever asks for somebody with fewer rights than we have offers none: links and
-    /// commands would be followed with ours.
+    /// True if the tools may use files. False where the caller has fewer rights than this process:
+    /// links and commands would be followed with ours.
     pub files: bool,
     /// The language of refusals.
     pub lang: Lang,
-    /// Whose tools are offered.
+    /// Role that selects the tools offered.
     pub role: Role,
-    /// The task server.
+    /// Client of the task server.
     pub tasks: Arc<dyn Tasks>,
-    /// Progress and cancellation of the call that is carried out.
+    /// Progress and cancellation of the current call.
     pub call: CallControl,
 }
 
 impl Desk {
-    /// The same for one call: what others see while they wait for our lock, and nobody's rights but those of the role.
+    /// Returns a copy for one call: named in the lock while others wait for it, and with no more
+    /// rights than the role has.
     pub(crate) fn for_call(&self, tool: &str, call: &CallControl) -> Desk {
         let mut desk = self.clone();
         desk.call = call.clone();
@@ -83,11 +86,12 @@ impl Desk {
         desk
     }
 
-    /// A path that was named, from the folder on.
+    /// Resolves a path argument against the folder.
     pub(crate) fn path(&self, named: &str) -> Result<PathBuf, No> {
         let path = self.folder.join(named);
         if self.confined {
-            // What is not there yet is judged by what is: a link must not lead out of the folder.
+            // A path that does not exist yet is judged by its existing ancestor: a link must not
+            // lead out of the folder.
             let there = path.ancestors().find_map(|part| part.canonicalize().ok());
             let root = self.folder.canonicalize().ok();
             let inside = there
@@ -104,7 +108,8 @@ impl Desk {
         Ok(path)
     }
 
-    /// The thinking run of a named folder, or the nearest; a new one is made right here.
+    /// Returns the thinking run of the given or the nearest folder; a new one is created in the
+    /// session's folder.
     pub(crate) fn thinking(&self, dir: Option<&str>, new: bool) -> Result<ThinkingRun, No> {
         let folder = match dir {
             Some(dir) => self.path(dir)?,
@@ -132,7 +137,7 @@ impl Desk {
         Orchestration::at(&self.context, &self.folder)
     }
 
-    /// A path for whoever reads the answer: from the folder on, where it is below it.
+    /// Formats a path for the answer: relative to the folder, if it is below it.
     pub(crate) fn shown(&self, path: &Path) -> String {
         shown(path.strip_prefix(&self.folder).unwrap_or(path))
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call, held against what its tool takes.
+//! The arguments of a call, checked against those its tool accepts.
 
 use crate::answer::No;
 use crate::table::{Arg, Kind, Verb};
@@ -6,17 +6,17 @@ use bowline_words::Lang;
 use bowline_words::message::ToolNo;
 use serde_json::{Map, Value};
 
-/// Arguments that fit their tool: each is of its kind, those that are needed are there, and there are no others.
+/// Checked arguments: each has the right type, required ones are present, and there are no others.
 pub(crate) struct Given {
     values: Map<String, Value>,
 }
 
 impl Given {
-    /// Looks at the arguments of a call.
+    /// Checks the arguments of a call.
     pub(crate) fn of(verb: &Verb, mut values: Map<String, Value>, lang: Lang) -> Result<Self, No> {
         let no = |no: ToolNo| Err(No::tool(&no, lang));
         let tool = verb.name;
-        // What is `null` was not given: some clients send every argument they know.
+        // `null` counts as absent: some clients send every argument they know.
         values.retain(|_, value| !value.is_null());
         if let Some(name) = values.keys().find(|name| verb.arg(name).is_none()) {
             let name = name.chars().take(80).collect();
@@ -47,12 +47,12 @@ impl Given {
         Ok(Given { values })
     }
 
-    /// A text, where one was given.
+    /// Returns a text argument, if present.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).and_then(Value::as_str)
     }
 
-    /// A text that is needed.
+    /// Returns a required text argument.
     pub(crate) fn word(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
@@ -61,7 +61,8 @@ impl Given {
         self.values.get(name).and_then(Value::as_u64)
     }
 
-    /// A number that is needed, as ids of steps and phases are counted; one that is too large names nothing.
+    /// Returns a required number as the id of a step or phase; one that is too large matches
+    /// nothing.
     pub(crate) fn id(&self, name: &str) -> u32 {
         let number = self.number(name).unwrap_or_default();
         u32::try_from(number).unwrap_or(u32::MAX)
@@ -94,13 +95,14 @@ impl Given {
         self.values.get(name)
     }
 
-    /// The arguments as they were given, for what is asked of the task server.
+    /// Returns all arguments as they were given, for requests to the task server.
     pub(crate) fn all(&self) -> &Map<String, Value> {
         &self.values
     }
 }
 
-/// Models write numbers and flags as text, and one text where a list is meant; what they mean is plain.
+/// Converts what models write instead of the right type: numbers and flags as text, one text
+/// instead of a list.
 fn settle(arg: &Arg, value: &mut Value) {
     let settled = match (arg.kind, &*value) {
         (Kind::Number | Kind::Float, Value::String(text)) => serde_json::from_str(text.trim())

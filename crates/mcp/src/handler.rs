@@ -1,4 +1,4 @@
-//! The protocol's side: which tools and resources there are, and calls of them on threads that may wait.
+//! The protocol handler: lists tools and resources, and runs calls on threads that may block.
 
 use crate::answer::{Done, No, bounded};
 use crate::call::CallControl;
@@ -27,10 +27,10 @@ use tokio::sync::{Semaphore, broadcast};
 
 /// Operations carried out at once; they wait for locks and disks.
 pub(crate) const CALLS_MAX: usize = 4;
-/// Letters of a name that is told back.
+/// Characters of an unknown name that an error repeats.
 const NAME_CHARS_MAX: usize = 80;
 
-/// What a model is told before anything else.
+/// Instructions that a client gives its model at the start.
 const INSTRUCTIONS: &str = "Bowline keeps the state of long work: legal moves, gates, evidence. Call bowline_status first, and \
 after every compaction. Commands in answers are tools: `bowline develop resume` is develop_resume, listed or by bowline_verb. A \
 refusal has code, message and hint: follow the hint. Never edit the state files.";
@@ -41,17 +41,17 @@ pub struct Tools {
     desk: Arc<Desk>,
     calls: Arc<Semaphore>,
     watch: Arc<Watch>,
-    /// What a client of the older generation wants to hear of.
+    /// Addresses that a client of the older protocol generation has subscribed to.
     wanted: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Tools {
-    /// The tools of a desk.
+    /// Creates the tools of a session.
     pub fn new(desk: Desk) -> Self {
         Tools::sharing(desk, Arc::new(Semaphore::new(CALLS_MAX)))
     }
 
-    /// The tools of a desk, which shares its threads with others.
+    /// Creates the tools of a session that shares its limit of calls with others.
     pub fn sharing(desk: Desk, calls: Arc<Semaphore>) -> Self {
         let desk = Arc::new(desk);
         Tools {
@@ -62,7 +62,7 @@ impl Tools {
         }
     }
 
-    /// Does something that may wait, on a thread for that.
+    /// Runs a blocking operation on a thread for that.
     async fn waiting<T: Send + 'static>(
         &self,
         what: impl FnOnce(&Desk) -> T + Send + 'static,
@@ -82,7 +82,7 @@ impl Tools {
     }
 }
 
-/// A call: the verb behind it, its rights, its arguments, and then the engine.
+/// Carries out a call: checks verb, role and arguments, then calls the engine.
 fn carry_out(
     desk: &Desk,
     call: &CallControl,
@@ -116,7 +116,7 @@ fn carry_out(
     })
 }
 
-/// The verb that is called by way of another tool.
+/// Returns the verb that is called through `bowline_verb`, with its arguments.
 fn unwrapped(
     desk: &Desk,
     args: Map<String, Value>,
@@ -319,7 +319,7 @@ impl ServerHandler for Tools {
     }
 }
 
-/// The next piece of news. Whoever was too slow for some of them reads the resource, not the news.
+/// Returns the next change. A subscriber that was too slow for some of them reads the resource.
 async fn next(news: &mut broadcast::Receiver<News>) -> Option<News> {
     loop {
         match news.recv().await {

@@ -1,7 +1,9 @@
-//! The operations of all kinds as tools of the Model Context Protocol, and the state files as resources.
+//! The operations of all kinds as tools of the Model Context Protocol, and the state files as
+//! resources.
 //!
-//! One table ([`table`]) names every tool, what it takes and who may use it; each tool calls the one function of the engine
-//! that its verb is. The protocol itself, in both of its generations, is `rmcp`'s.
+//! One table ([`table`]) lists every tool with its arguments and its role; each tool calls the one
+//! function of the engine behind its verb. `rmcp` implements the protocol itself, in both of its
+//! generations.
 
 mod answer;
 mod call;

@@ -1,18 +1,19 @@
-//! Lines of a client on their way to the SDK, which passes over those that are too long without a word. A request must not stay
-//! without an answer: in the place of such a line stands a short request with its id, which is answered with an error.
+//! Passes lines of a client on to the SDK, which silently ignores those that are too long. Every
+//! request must be answered, so such a line is replaced by a short request with its id, which is
+//! answered with an error.
 
 use serde_json::{Value, json};
 use std::io;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
-/// The length of a message.
+/// The longest message of a client.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
-/// The method that stands for a message which was too long.
+/// The method that replaces a message which was too long.
 pub(crate) const TOO_LONG: &str = "bowline/too_long";
-/// The length of an id, or of a name beside it.
+/// The longest id, or name beside it.
 const WORD_BYTES_MAX: usize = 256;
 
-/// Hands lines on until there are no more.
+/// Passes lines on until the input ends.
 pub(crate) async fn hand_on(
     from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -23,7 +24,7 @@ pub(crate) async fn hand_on(
     loop {
         let piece = from.fill_buf().await?;
         if piece.is_empty() {
-            // A last line without an end is the SDK's to judge.
+            // The SDK judges a last line without an end.
             return to.write_all(&line).await;
         }
         let end = piece.iter().position(|byte| *byte == b'\n');
@@ -49,7 +50,7 @@ pub(crate) async fn hand_on(
                     let request = json!({ "jsonrpc": "2.0", "id": id, "method": TOO_LONG });
                     line.extend(request.to_string().bytes());
                 }
-                // A notification wants no answer.
+                // A notification is not answered.
                 None => continue,
             }
         }
@@ -59,13 +60,13 @@ pub(crate) async fn hand_on(
     }
 }
 
-/// Finds the `id` of a message that is not kept. It may stand behind all the rest.
+/// Finds the `id` of a message without keeping the message. It may be anywhere at the top level.
 #[derive(Default)]
 struct Finder {
     depth: u32,
     quoted: bool,
     escaped: bool,
-    /// What stands at the top since the last sign.
+    /// Bytes at the top level since the last delimiter.
     word: Vec<u8>,
     /// The word before the last colon was `id`.
     is_id: bool,

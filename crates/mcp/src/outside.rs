@@ -1,5 +1,5 @@
-//! The way of a develop run's verbs out of a sandbox: inside, its records can be read and not written. The shim has the
-//! command carried out outside, in the agent's rights; its answer is the same.
+//! Sends verbs of a develop run out of a sandbox: inside, the run's files can be read but not
+//! written. The shim runs the command outside, with the agent's rights; its answer is the same.
 
 use crate::answer::{Done, No, Refused};
 use crate::desk::{Desk, Role};
@@ -13,14 +13,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Has a verb carried out outside, when this is the inside of a sandbox and the verb is one for that.
+/// Runs a verb outside, if this process is in a sandbox and the verb changes a develop run. `None`
+/// otherwise.
 pub(crate) fn ask(desk: &Desk, verb: &Verb, given: &Given) -> Option<Done> {
     let socket = desk.context.variables.get(RELAY_VARIABLE)?;
     let for_it = verb.name.starts_with("develop_") && verb.role > Role::ReadOnly;
     for_it.then(|| asked(desk, verb.name, Path::new(socket), words(desk, verb, given)))
 }
 
-/// The command line of a call: options first, so that nothing behind them can be taken for one.
+/// Builds the command line of a call: options first, so that no argument can be taken for an
+/// option.
 fn words(desk: &Desk, verb: &Verb, given: &Given) -> Vec<String> {
     let mut words = vec!["--json".to_owned(), format!("--lang={}", desk.lang.name())];
     words.extend(verb.name.split('_').map(str::to_owned));

@@ -10,16 +10,16 @@ use bowline_words::message::ToolNo;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use std::path::{Path, PathBuf};
 
-/// Resources of one list, and of one subscription.
+/// Most resources of one list, and of one subscription.
 pub(crate) const RESOURCES_MAX: usize = 200;
-/// The size of a resource.
+/// The largest resource.
 const RESOURCE_BYTES_MAX: usize = 1 << 20;
 
-/// Where the work stands, for an agent that has forgotten everything.
+/// Address of the resume card, which shows an agent without any context the state of the work.
 pub(crate) const CARD: &str = "bowline://card";
 const FILE: &str = "bowline://state/";
 
-/// The address of a state file: its path from the folder on, where it is below it.
+/// Returns the address of a state file: its path relative to the folder, if it is below it.
 pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
     let shown = path.strip_prefix(&desk.folder).unwrap_or(path);
     let parts = shown.iter().map(|part| match part.to_str() {
@@ -30,7 +30,7 @@ pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
     format!("{FILE}{}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// The state files that are seen from here.
+/// Returns the state files that are visible from the folder.
 pub(crate) fn files(desk: &Desk) -> Vec<(FileKind, PathBuf)> {
     if !desk.files {
         return Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn list(desk: &Desk) -> Vec<Resource> {
     std::iter::once(card).chain(files).collect()
 }
 
-/// One of them; nothing else can be read this way, whatever its address says.
+/// Reads a listed resource; no other file can be read this way, whatever the address is.
 pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> {
     if wanted == CARD && desk.files {
         let card = advice::card(&desk.folder, desk.lang).unwrap_or_default();

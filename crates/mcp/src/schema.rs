@@ -1,5 +1,6 @@
-//! The tools as a client lists them. Every byte here stands in a model's window for as long as it works, so descriptions are
-//! short, arguments whose names say all have none, and verbs that are rarely used are told when they are asked for.
+//! The list of tools for clients. Every byte here takes up a model's window for the whole session:
+//! descriptions are short, self-explanatory arguments have none, and rare verbs are described on
+//! request only.
 
 use crate::desk::{Desk, Role};
 use crate::table::{Kind, Listed, Shown, VERBS, Verb};
@@ -8,10 +9,10 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Nouns that the agent of a task is not offered: it has its reports in their place.
+/// Nouns that the agent of a task is not offered: it reports on its task instead.
 const NOT_OF_TASK: [&str; 2] = ["thinking_", "orchestrate_"];
 
-/// The tools that are listed.
+/// Returns the tools that are listed.
 pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
     let of_task = desk.tasks.is_of_task() && desk.role == Role::Agent;
     let listed = VERBS.iter().copied().flatten().filter(|verb| {
@@ -30,9 +31,10 @@ pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
 
 fn tool(verb: &Verb, role: Role) -> Tool {
     let tool = Tool::new(verb.name, verb.about, Arc::new(schema(verb, role)));
-    // By way of this one everything can be called that the role may.
+    // This tool can call every other one that the role may use.
     let reads = verb.role == Role::ReadOnly && (verb.name != here::VERB || role == Role::ReadOnly);
-    // Said in full: clients take a hint that is missing for the worst, and one of them then asks a person for every call.
+    // All hints are set: clients assume the worst for a missing one, and one of them then asks a
+    // person for every call.
     tool.with_annotations(
         ToolAnnotations::new()
             .read_only(reads)
@@ -42,7 +44,7 @@ fn tool(verb: &Verb, role: Role) -> Tool {
     )
 }
 
-/// What a tool takes, for a role: a person's arguments are not offered to others.
+/// Builds the schema of a tool's arguments; a person's arguments are only offered to that role.
 fn schema(verb: &Verb, role: Role) -> JsonObject {
     let mut properties = Map::new();
     let mut required = Vec::new();

@@ -11,19 +11,19 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// How long threads are waited for that are started from the beginning.
+/// Longest wait for threads that are started in advance.
 const THREADS_WAIT: Duration = Duration::from_secs(1);
 
-/// What is on its way from the client to the SDK.
+/// Size of the buffer between the client and the SDK.
 const ON_THE_WAY_BYTES: usize = 64 << 10;
 
 /// Serves until the input ends.
 pub fn serve(desk: Desk) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        // The calls, and a few for the streams where they are no pipes.
+        // The calls, and a few for the streams where they are not pipes.
         .max_blocking_threads(CALLS_MAX + 4)
-        // One that is there is kept: tokio panics where it has none and cannot start one.
+        // Idle threads are kept: tokio panics where it has none and cannot start one.
         .thread_keep_alive(Duration::MAX)
         .enable_all()
         .build()?;
@@ -32,12 +32,13 @@ pub fn serve(desk: Desk) -> io::Result<()> {
         let (input, output) = stdio_pipes();
         serve_on(desk, input, output).await
     });
-    // What is being carried out is finished; a read of the input is not waited for.
+    // Calls that are being carried out are finished; a read of the input is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(5));
     served
 }
 
-/// Starts so many of the threads that a runtime runs blocking calls on, so that calls find one when no more can be started.
+/// Starts this many of a runtime's blocking threads in advance, so that calls find one when no more
+/// can be started.
 pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
     let all = Arc::new((Mutex::new(0), Condvar::new()));
     let wait = |all: Arc<(Mutex<usize>, Condvar)>| {
@@ -45,7 +46,7 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
             let mut here = all.0.lock().unwrap_or_else(PoisonError::into_inner);
             *here += 1;
             all.1.notify_all();
-            // Fewer will do where not as many can be had.
+            // Fewer will do where not as many can be started.
             let _ = all
                 .1
                 .wait_timeout_while(here, THREADS_WAIT, |here| *here < count);
@@ -59,7 +60,7 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
     }
 }
 
-/// Serves one client until it says no more.
+/// Serves one client until its input ends.
 pub async fn serve_on(
     desk: Desk,
     input: impl AsyncRead + Send + Unpin + 'static,
@@ -72,7 +73,7 @@ pub async fn serve_on(
     let transport = transport.with_max_line_length(LINE_BYTES_MAX);
     match Tools::new(desk).serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        // Nobody said anything: that is no fault of ours.
+        // The client disconnected without a message: not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error.to_string())),
     }

@@ -1,78 +1,78 @@
-//! The one table of tools. Descriptions are for models, which all read English; what a model is told when something is wrong
-//! comes from `words`, in the language of whoever it works for.
+//! The table of all tools. Descriptions are for models, which all read English; messages about
+//! errors come from `words`, in the language of the session.
 
 use crate::answer::Done;
 use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::verbs;
 
-/// A tool.
+/// A tool: one verb of the command line.
 pub struct Verb {
     /// Noun and verb, joined by `_`.
     pub name: &'static str,
-    /// What it does.
+    /// Description for models.
     pub about: &'static str,
-    /// What it takes.
+    /// Arguments it accepts.
     pub takes: &'static [Arg],
-    /// The role with the fewest tools that has this one.
+    /// The lowest role that may use it.
     pub role: Role,
-    /// When it is listed.
+    /// Rule for listing it to clients.
     pub listed: Listed,
-    /// Whether it ends or removes what cannot be had back.
+    /// True if it ends or removes something that cannot be restored.
     pub takes_away: bool,
     pub(crate) run: fn(&Desk, &Given) -> Done,
 }
 
-/// When a tool is listed. Each can be called, whether or not it is.
+/// Rule for listing a tool. Each can be called, listed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
-    /// For everybody of its role.
+    /// For every connection with its role.
     Always,
     /// For the agent of a task.
     ForAgentOfTask,
-    /// Never: it is found and called by `bowline_verb`.
+    /// Never: it is found and called through `bowline_verb`.
     Rare,
 }
 
-/// An argument.
+/// An argument of a tool.
 pub struct Arg {
-    /// Its name.
+    /// Its name in calls.
     pub name: &'static str,
-    /// What may be given.
+    /// Type of its value.
     pub kind: Kind,
-    /// Whether it has to be.
+    /// True if it is required.
     pub needed: bool,
-    /// The role with the fewest rights that is offered it.
+    /// The lowest role that is offered it.
     pub role: Role,
-    /// What it is, where the name does not say it.
+    /// Description, where the name is not enough.
     pub about: &'static str,
-    /// How much of it is listed. It can be given all the same.
+    /// Amount of detail in the list. The argument is accepted all the same.
     pub shown: Shown,
 }
 
-/// How much of an argument is listed.
+/// Amount of detail with which an argument is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Everything.
+    /// Name, type and description.
     Whole,
-    /// Its name: another tool of the noun has said what it may be.
+    /// The name only: another tool of the noun lists its values.
     Brief,
-    /// Nothing: it is found by `bowline_verb`.
+    /// Not listed: it is found through `bowline_verb`.
     No,
 }
 
-/// What an argument may be.
+/// Type of an argument.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// A text.
+    /// Any text.
     Text,
-    /// One of some words.
+    /// One of these words.
     Word(&'static [&'static str]),
-    /// A whole number, not below zero.
+    /// An integer, not below zero.
     Number,
-    /// A number.
+    /// A number, with or without fraction.
     Float,
-    /// Yes or no.
+    /// True or false.
     Flag,
     /// A list of texts.
     Texts,
@@ -82,12 +82,13 @@ pub enum Kind {
     Objects,
     /// An object.
     Object,
-    /// Any JSON, offered as these: clients and providers want a type, and a list of types is not understood by all of them.
+    /// Any JSON, offered as these types: clients and providers want one, and not all of them
+    /// understand a list of types.
     Any(&'static [Kind]),
 }
 
 impl Kind {
-    /// For whoever gave something else.
+    /// Describes the type in refusals and in `bowline_verb`.
     pub(crate) fn told(self) -> String {
         match self {
             Kind::Text => "text".into(),
@@ -105,7 +106,7 @@ impl Kind {
 }
 
 impl Arg {
-    /// One that has to be given.
+    /// Creates a required argument.
     pub(crate) const fn need(name: &'static str, kind: Kind) -> Arg {
         Arg {
             name,
@@ -117,7 +118,7 @@ impl Arg {
         }
     }
 
-    /// One that may be left away.
+    /// Creates an optional argument.
     pub(crate) const fn may(name: &'static str, kind: Kind) -> Arg {
         Arg {
             needed: false,
@@ -125,12 +126,12 @@ impl Arg {
         }
     }
 
-    /// The same with a word about it.
+    /// Sets its description.
     pub(crate) const fn about(self, about: &'static str) -> Arg {
         Arg { about, ..self }
     }
 
-    /// The same, rarely given.
+    /// Leaves it out of the list.
     pub(crate) const fn rare(self) -> Arg {
         Arg {
             shown: Shown::No,
@@ -138,7 +139,7 @@ impl Arg {
         }
     }
 
-    /// The same, listed by its name alone.
+    /// Lists it by its name only.
     pub(crate) const fn brief(self) -> Arg {
         Arg {
             shown: Shown::Brief,
@@ -146,7 +147,7 @@ impl Arg {
         }
     }
 
-    /// The same for a person only.
+    /// Offers it to a person only.
     pub(crate) const fn of_person(self) -> Arg {
         Arg {
             role: Role::Person,
@@ -195,17 +196,17 @@ impl Verb {
         }
     }
 
-    /// An argument by its name.
+    /// Returns an argument by its name.
     pub(crate) fn arg(&self, name: &str) -> Option<&'static Arg> {
         self.takes.iter().find(|arg| arg.name == name)
     }
 
-    /// Its arguments on one line, those that may be left away with a question mark.
+    /// Returns its arguments on one line, optional ones with a question mark.
     pub fn shape(&self) -> String {
         self.offered(Role::Person)
     }
 
-    /// The same of those that a role is offered.
+    /// Returns the arguments that a role is offered on one line.
     pub(crate) fn offered(&self, role: Role) -> String {
         let arg = |arg: &Arg| {
             let mark = if arg.needed { "" } else { "?" };
@@ -216,7 +217,7 @@ impl Verb {
         format!("{{{}}}", args.join(", "))
     }
 
-    /// Whether it works on files, and not by way of the task server.
+    /// True if it works on files rather than through the task server.
     pub(crate) fn of_files(&self) -> bool {
         !["task_", "agent_", verbs::here::VERB]
             .iter()
@@ -224,7 +225,7 @@ impl Verb {
     }
 }
 
-/// Every tool, by noun.
+/// All tools, grouped by noun.
 pub static VERBS: &[&[Verb]] = &[
     verbs::here::VERBS,
     verbs::thinking::VERBS,
@@ -235,7 +236,7 @@ pub static VERBS: &[&[Verb]] = &[
     verbs::report::VERBS,
 ];
 
-/// The tool of a name.
+/// Returns the tool with this name.
 pub fn find(name: &str) -> Option<&'static Verb> {
     VERBS
         .iter()

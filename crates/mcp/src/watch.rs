@@ -1,4 +1,4 @@
-//! News of state files as they change, whoever changes them.
+//! Notifications about state files that change, by any process.
 
 use crate::desk::Desk;
 use crate::resources::{self, CARD};
@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
-/// News kept for whoever is slow.
+/// Notifications kept for a slow subscriber.
 const NEWS_MAX: usize = 256;
-/// A change is several events of the file system; they are told as one.
+/// Time in which several events of the file system are reported as one change.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// What happened.
+/// Change of the resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A resource is not what it was.
+    /// The resource at this address has changed.
     Updated(String),
-    /// There are others.
+    /// The list of resources has changed.
     Listed,
 }
 
-/// Watches for one connection, from when somebody first listens on.
+/// Watcher of one connection, started with the first subscriber.
 pub(crate) struct Watch {
     desk: Weak<Desk>,
     news: broadcast::Sender<News>,
@@ -40,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// News from now on.
+    /// Subscribes to changes from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
         let news = self.news.subscribe();
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,12 +53,12 @@ impl Watch {
     }
 }
 
-/// Follows the folders that hold, or may come to hold, state files. Where the system cannot watch, nothing is told, and
-/// whoever wants to know reads.
+/// Watches the folders that hold, or may come to hold, state files. Where the system cannot watch,
+/// nothing is reported, and clients have to read.
 async fn follow(desk: Weak<Desk>, news: broadcast::Sender<News>) {
     let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(NEWS_MAX);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Whoever is told reads the file, and must not be told of that.
+        // Subscribers read the file when notified; access events would notify them again.
         if let Some(event) = event.ok().filter(|event| !event.kind.is_access()) {
             let _ = changed.try_send(event.paths);
         }
@@ -116,13 +116,13 @@ struct Followed {
 }
 
 impl Followed {
-    /// Which files there are, and which folders have to be watched for that.
+    /// Updates the list of files, and watches the folders they are or may be in.
     fn look(&mut self, desk: &Desk) {
         let files = resources::files(desk).into_iter();
         self.known = files.map(|(_, path)| path).collect();
         let usual = FileKind::ALL.map(|kind| desk.folder.join(kind.relative_path()));
         for path in self.known.iter().chain(&usual) {
-            // A folder that is not there yet comes to be in one that is.
+            // A folder that does not exist yet will be created in an existing ancestor.
             let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
             if let Some(folder) = folder.filter(|folder| !self.folders.contains(*folder)) {
                 let begun = self.watcher.watch(folder, RecursiveMode::NonRecursive);

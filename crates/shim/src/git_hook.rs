@@ -1,11 +1,11 @@
-//! `bowline-shim git-hook NAME [ARGUMENT]…`: the same gates, asked by git.
+//! `bowline-shim git-hook NAME [ARGUMENT]…`: the gate as a git hook.
 
 use crate::told;
 use bowline_gate::git_hook::{GitHook, answer};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Reads what git sends on standard input and answers. Anything but 0 holds git.
+/// Reads git's data on standard input and answers. Any exit code but 0 stops git.
 pub(crate) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let hook = arguments.next();
     let Some(hook) = hook

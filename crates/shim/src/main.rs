@@ -1,4 +1,5 @@
-//! The small binary `bowline-shim`: what has to start fast and stay small. Its first word says what it is.
+//! The small binary `bowline-shim`, which starts fast: agent shim, gate hook and git hook. The
+//! first argument selects one.
 
 mod git_hook;
 mod hook;
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Wrong usage.
+/// Exit code for wrong usage.
 const USAGE_CODE: u8 = 64;
 
 fn main() -> ExitCode {
@@ -17,7 +18,8 @@ fn main() -> ExitCode {
     let arguments = words.iter().skip(1).cloned();
     let first = words.first().and_then(|word| word.to_str());
     if let Some("hook" | "git-hook") = first {
-        // The answer tells of a panic: a word in a log nobody reads is no use, and a client would show it.
+        // The answer reports a panic: the default message would be shown by a client, and is lost
+        // otherwise.
         std::panic::set_hook(Box::new(|_| {}));
     }
     match first {
@@ -34,9 +36,9 @@ fn usage() -> ExitCode {
     ExitCode::from(USAGE_CODE)
 }
 
-/// Passes an answer on.
+/// Writes an answer of the gate to the standard streams and returns its exit code.
 fn told(answer: &Answer) -> ExitCode {
-    // A client that is gone does not need the words; the code is what counts.
+    // A client that is gone does not need the text; the code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());
     ExitCode::from(answer.code)

@@ -1,14 +1,14 @@
-//! The folder of one attempt: what is to run, who owns it, what it said, how it ended.
+//! The folder of one attempt: its spec, its owner, its output and its end.
 //!
 //! | File | Content |
 //! |---|---|
-//! | `spec.json` | what is to be run, written first |
-//! | `lock` | held by the shim for life; who it is, and whether `go` was given |
+//! | `spec.json` | program, limits and sandbox; written first |
+//! | `lock` | held by the shim for its lifetime; identifies the shim, and tells if `go` was given |
 //! | `sock` | the shim's socket |
-//! | `log`, `err` | standard output and standard error; the place of a byte is its absolute offset |
-//! | `relay` | the socket by which a sandboxed agent reaches what is started outside for it |
-//! | `tmp` | its temporary files |
-//! | `exit.json` | how it ended; empty until then |
+//! | `log`, `err` | standard output and standard error; file positions are absolute offsets |
+//! | `relay` | the socket through which a sandboxed agent reaches programs outside |
+//! | `tmp` | the agent's temporary files |
+//! | `exit.json` | the end of the attempt; empty until then |
 //! | `unread` | input that was accepted and never read |
 
 use crate::TEMPORARY;
@@ -25,29 +25,30 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Only the owner looks into an attempt: output and input may be secret.
+/// Only the owner may read an attempt: output and input may be secret.
 pub(crate) const FOLDER_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 const SPEC: &str = "spec.json";
 
-/// The longest id. With what is put around it, it must fit into the name of a file.
+/// The longest id. Together with prefixes and suffixes it must fit into a file name.
 const ID_BYTES_MAX: usize = 100;
-/// The longest spec: a command line can be long.
+/// The largest spec: a command line can be long.
 const SPEC_BYTES_MAX: u64 = 8 << 20;
-/// The longest lock and the longest end. An agent without a sandbox can write them, and must not fill our memory so.
+/// The largest lock file and the largest `exit.json`. An agent without a sandbox can write them and
+/// must not fill our memory that way.
 const NOTE_BYTES_MAX: u64 = 1 << 20;
-/// The most unread input: what a shim accepts, and what is in the pipe.
+/// The most unread input: the shim's queue and the contents of the pipe.
 const UNREAD_BYTES_MAX: u64 = 64 << 20;
 
-/// One attempt to run an agent, by its folder.
+/// One attempt to run an agent, identified by its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     folder: PathBuf,
     spec: Spec,
 }
 
-/// What has become of an attempt.
+/// Condition of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// No agent was ever started in it, and no shim waits to do so.
@@ -63,9 +64,9 @@ pub enum Condition {
 /// One of the agent's two streams of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
+    /// Standard output, kept in `log`.
     Out,
-    /// Standard error.
+    /// Standard error, kept in `err`.
     Err,
 }
 
@@ -78,14 +79,14 @@ impl Stream {
     }
 }
 
-/// What the shim writes into the lock it holds.
+/// Contents of the lock file: the shim that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     pub(crate) pid: i32,
     /// In clock ticks since boot.
     pub(crate) start: u64,
     pub(crate) boot: String,
-    /// Set before the agent is started. Nobody starts one after it.
+    /// Set before the agent is started. No second agent is started after it.
     #[serde(default)]
     pub(crate) go: bool,
     /// The control group of the agent, if it has one.
@@ -93,16 +94,18 @@ pub(crate) struct Owner {
     pub(crate) cgroup: Option<PathBuf>,
 }
 
-/// The spec as it stands in the file.
+/// Contents of `spec.json`.
 #[derive(Serialize, Deserialize)]
 struct Intent {
-    /// Of the machine when the attempt was made. What was not ended in an earlier boot was lost with it.
+    /// Boot id of the machine when the attempt was created. Every attempt of an earlier boot that
+    /// had not ended is lost.
     boot: String,
     spec: Spec,
 }
 
 impl Attempt {
-    /// Makes the folder of a new attempt, and in it one for the temporary files of a sandboxed agent.
+    /// Creates the folder of a new attempt, and in it one for the temporary files of a sandboxed
+    /// agent.
     pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
         check_id(&spec.attempt)?;
         if let Some(parent) = folder.parent() {
@@ -123,8 +126,8 @@ impl Attempt {
         }
         let made = Attempt::fill(folder, spec);
         if made.is_err() {
-            // Half a folder would stand in the way of another try. File by file: to list a folder takes a descriptor,
-            // and that may be what was lacking.
+            // A partial folder would block another try. File by file: listing a folder takes a
+            // descriptor, and the lack of one may be the cause.
             let _ = std::fs::remove_file(folder.join(SPEC));
             let _ = std::fs::remove_dir(folder.join(TEMPORARY));
             let _ = std::fs::remove_dir(folder);
@@ -140,7 +143,7 @@ impl Attempt {
                 .mode(FOLDER_MODE)
                 .create(&temporary)
                 .map_err(Error::io("make the folder", &temporary))?;
-            // The way to it may lead through links, and a root has none.
+            // The path to it may lead through links, and a root must not.
             let temporary = temporary
                 .canonicalize()
                 .map_err(Error::io("find the folder", &temporary))?;
@@ -165,7 +168,7 @@ impl Attempt {
         })
     }
 
-    /// An attempt that was made before.
+    /// Opens an existing attempt.
     pub fn open(folder: &Path) -> Result<Attempt, Error> {
         let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
         let intent = intent(&folder)?;
@@ -175,29 +178,29 @@ impl Attempt {
         })
     }
 
-    /// Its folder.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A connection to its shim, for a [`crate::Dialogue`].
+    /// Connects to its shim, for a [`crate::Dialogue`].
     pub fn connect(&self) -> Result<UnixStream, Error> {
         let connected =
             File::open(&self.folder).and_then(|folder| UnixStream::connect(socket_path(&folder)));
         connected.map_err(|source| Error::unreachable(self.id(), source))
     }
 
-    /// What is to be run.
+    /// Returns its spec.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Its id.
+    /// Returns its id.
     pub fn id(&self) -> &str {
         &self.spec.attempt
     }
 
-    /// What has become of it. The lock decides: while a shim holds it, nothing is believed because it is written somewhere.
+    /// Returns its condition. The lock decides: while a shim holds it, the files are not consulted.
     pub fn condition(&self) -> Result<Condition, Error> {
         if self.locked()? {
             return Ok(Condition::Alive);
@@ -206,7 +209,7 @@ impl Attempt {
             return Ok(Condition::Ended(Box::new(exit)));
         }
         let started = self.owner()?.is_some_and(|owner| owner.go);
-        // After a power cut the lock's words may be lost: then nobody knows, and nothing is started again.
+        // After a power cut the contents of the lock may be lost. Nothing is started again then.
         Ok(if started || !self.made_in_this_boot()? {
             Condition::Lost
         } else {
@@ -214,11 +217,12 @@ impl Attempt {
         })
     }
 
-    /// How it ended, if it did and the end is whole.
+    /// Returns the end of the attempt if it has ended and `exit.json` is complete.
     pub fn exit(&self) -> Result<Option<Exit>, Error> {
         let path = self.path("exit.json");
         match read_small(&path, NOTE_BYTES_MAX) {
-            // An end that is being written, or was cut off by a crash, is none; nor is that of another attempt.
+            // A file that is being written, was cut off by a crash, or names another attempt does
+            // not count.
             Ok(text) => Ok(serde_json::from_slice(&text)
                 .ok()
                 .filter(|exit: &Exit| exit.attempt == self.id())),
@@ -228,7 +232,7 @@ impl Attempt {
         }
     }
 
-    /// Input the agent never read.
+    /// Returns the input the agent never read.
     pub fn unread(&self) -> Result<Vec<u8>, Error> {
         let path = self.path("unread");
         match read_small(&path, UNREAD_BYTES_MAX) {
@@ -238,8 +242,9 @@ impl Attempt {
         }
     }
 
-    /// Bytes of a stream from an absolute offset, at most `count`, and the offset of the first. That is later than asked for
-    /// when acknowledged output has been given back to the disk.
+    /// Reads at most `count` bytes of a stream from an absolute offset and returns them with the
+    /// offset of the first. That is later than requested when the disk space of acknowledged output
+    /// has been freed.
     pub fn read(&self, stream: Stream, from: u64, count: usize) -> Result<(u64, Vec<u8>), Error> {
         let path = self.path(stream.file());
         let file = match open(&path) {
@@ -247,7 +252,7 @@ impl Attempt {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((from, Vec::new())),
             Err(error) => return Err(Error::io("read", &path)(error)),
         };
-        // Given-back output is a hole; a file system without holes has data from the start.
+        // Freed output is a hole; a file system without holes has data from the start.
         let from = seek(&file, SeekFrom::Data(from)).unwrap_or(from);
         let mut bytes = vec![0; count];
         let mut filled = 0;
@@ -263,12 +268,12 @@ impl Attempt {
         Ok((from, bytes))
     }
 
-    /// Whether the machine has run without a break since the attempt was made.
+    /// True if the machine has not rebooted since the attempt was created.
     pub(crate) fn made_in_this_boot(&self) -> Result<bool, Error> {
         Ok(intent(&self.folder)?.boot == boot_id())
     }
 
-    /// Whether a shim holds the lock.
+    /// True if a shim holds the lock.
     fn locked(&self) -> Result<bool, Error> {
         let path = self.path("lock");
         let file = match open(&path) {
@@ -285,7 +290,8 @@ impl Attempt {
         }
     }
 
-    /// Who holds or last held the lock. When that cannot be read any more, an agent may have been started.
+    /// Returns the current or last holder of the lock. If the file cannot be parsed, an agent is
+    /// assumed to have been started.
     pub(crate) fn owner(&self) -> Result<Option<Owner>, Error> {
         let path = self.path("lock");
         match read_small(&path, NOTE_BYTES_MAX) {
@@ -299,19 +305,19 @@ impl Attempt {
         }
     }
 
-    /// A file of the attempt.
+    /// Returns the path of a file of the attempt.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
 
-/// A path of a socket in a folder that fits into an address however long the folder's own path is. Valid while the folder
-/// is held open.
+/// Returns the path of the socket in a folder, short enough for a socket address however long the
+/// folder's own path is. Valid while the folder is held open.
 pub(crate) fn socket_path(folder: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/sock", folder.as_raw_fd()))
 }
 
-/// A new file that only its owner reads.
+/// Creates a file that only its owner can read.
 pub(crate) fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -320,7 +326,7 @@ pub(crate) fn new_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A file to be written at places, made if it is not there.
+/// Opens a file for writing at any position; creates it if absent.
 pub(crate) fn writable(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -331,7 +337,8 @@ pub(crate) fn writable(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a file to read it, and never waits: something else may have been put in its place, a pipe for instance.
+/// Opens a file for reading without blocking: an agent may have put a pipe or something else in its
+/// place.
 fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -347,9 +354,9 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The content of a file that is not longer than this.
+/// Reads a whole file of at most `max` bytes.
 pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // Room for most of them: what is grown as it is read is read in small bites.
+    // Capacity for most files: growing while reading means many small reads.
     let mut bytes = Vec::with_capacity(4096);
     open(path)?.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
@@ -358,7 +365,7 @@ pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file is not what a shim writes.
+/// True if the file cannot have been written by a shim.
 fn foreign(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -366,7 +373,7 @@ fn foreign(error: &io::Error) -> bool {
     )
 }
 
-/// An owner of whom nothing is known.
+/// Returns an owner without details that counts as started.
 fn begun() -> Owner {
     Owner {
         go: true,
@@ -374,7 +381,7 @@ fn begun() -> Owner {
     }
 }
 
-/// An id is part of paths, of a control group's name and of an environment.
+/// Checks an id: it becomes part of paths, of a control group's name and of an environment.
 fn check_id(id: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let good =

@@ -1,36 +1,36 @@
-//! Every way talking to a shim ends without doing what was asked.
+//! Errors of talking to a shim and of using an attempt folder.
 
 use crate::protocol::No;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a shim said no.
+/// Reason for which a shim refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Somebody with a higher fencing number has taken over.
+    /// Another client with a higher fencing number has taken over.
     FencedOut,
-    /// A newer wish has been heard.
+    /// The shim has seen a newer generation of the wanted state.
     StaleGeneration,
-    /// Too much input waits for the agent.
+    /// Too much input is queued for the agent.
     InputFull,
     /// The message's number is not the next one.
     InputGap,
     /// The agent takes no more input.
     InputClosed,
-    /// The agent has ended, or has not begun.
+    /// The agent has ended, or has not been started.
     NotRunning,
-    /// The agent itself asked.
+    /// The client is a process of the agent itself.
     AgentPeer,
-    /// The shim may open no more files, so that it cannot tell who asks.
+    /// The shim is out of file descriptors and so cannot identify the client.
     NoDescriptors,
-    /// The request could not be understood.
+    /// The request could not be parsed.
     BadRequest,
     /// The shim is older than the request.
     Unsupported,
 }
 
 impl Refused {
-    /// The word on the wire, and in `bowline explain`.
+    /// Returns the stable code, as sent on the wire and documented by `bowline explain`.
     pub fn code(self) -> &'static str {
         match self {
             Refused::FencedOut => "fenced_out",
@@ -46,10 +46,11 @@ impl Refused {
         }
     }
 
-    /// What a shim's "no" means here.
+    /// Converts the refusal of a shim into a known reason and its message.
     pub(crate) fn told(no: No) -> (Refused, String) {
         let known = Refused::all().into_iter().find(|why| why.code() == no.code);
-        // A later shim may have reasons this program does not know; the message still tells.
+        // A later shim may have reasons this program does not know; the message still explains
+        // them.
         (known.unwrap_or(Refused::BadRequest), no.message)
     }
 
@@ -69,84 +70,84 @@ impl Refused {
     }
 }
 
-/// Why something about an attempt could not be done.
+/// Error of an operation on an attempt.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the attempt could not be used.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, for example "open" or "write".
         what: &'static str,
-        /// On which file.
+        /// The file it was tried on.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The channel out of the sandbox did not carry a command through.
+    /// The relay out of the sandbox did not carry a command through.
     #[error("the command could not be carried out outside of the sandbox, by {}", path.display())]
     Relay {
-        /// Its socket.
+        /// The socket of the relay.
         path: PathBuf,
-        /// Why not.
+        /// The error of the connection.
         #[source]
         source: io::Error,
     },
-    /// There is no such attempt.
+    /// There is no attempt in this folder.
     #[error("there is no attempt at {}", path.display())]
     NoAttempt {
-        /// The folder.
+        /// The folder that was given.
         path: PathBuf,
     },
-    /// The id of an attempt becomes part of paths and of environments.
+    /// The id cannot be used: it becomes part of paths and of environments.
     #[error("'{id}' cannot be the id of an attempt")]
     BadId {
-        /// The id.
+        /// The id as it was given.
         id: String,
     },
-    /// The folder is taken.
+    /// The folder of a new attempt exists already.
     #[error("there is an attempt at {} already", path.display())]
     AttemptExists {
-        /// The folder.
+        /// The folder that was given.
         path: PathBuf,
     },
     /// The shim could not be started.
     #[error("the shim of attempt {attempt} did not start: {message}")]
     NotStarted {
-        /// The attempt.
+        /// Id of the attempt.
         attempt: String,
-        /// What it said.
+        /// The message of the shim, or of the system.
         message: String,
     },
-    /// No shim answers.
+    /// No shim answers on the socket.
     #[error("no shim answers for attempt {attempt}")]
     Unreachable {
-        /// The attempt.
+        /// Id of the attempt.
         attempt: String,
-        /// Why not.
+        /// The error of the connection.
         #[source]
         source: io::Error,
     },
-    /// The shim speaks another language.
+    /// The shim speaks another protocol.
     #[error("the shim of attempt {attempt} speaks another protocol: {message}")]
     Protocol {
-        /// The attempt.
+        /// Id of the attempt.
         attempt: String,
-        /// What it said.
+        /// The response that could not be understood.
         message: String,
     },
-    /// The shim said no.
+    /// The shim refused the request.
     #[error("{message}")]
     Refused {
-        /// Why.
+        /// Reason for programs.
         why: Refused,
-        /// In words.
+        /// The reason as a sentence.
         message: String,
     },
 }
 
 impl Error {
-    /// Stable, `snake_case`, documented by `bowline explain`.
+    /// Returns the stable `snake_case` code that `bowline explain` documents.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Io { .. } => "attempt_io",

@@ -1,17 +1,17 @@
-//! How an attempt ended, as `exit.json` tells it.
+//! The contents of `exit.json`: the end of an attempt.
 
 use serde::{Deserialize, Serialize};
 
-/// The end of an attempt.
+/// End of an attempt, as the shim recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// The attempt.
+    /// Id of the attempt.
     pub attempt: String,
     /// The highest fencing number the shim had seen.
     pub fence: u64,
-    /// Whether an agent was started at all.
+    /// True if an agent was started at all.
     pub started: bool,
-    /// Why none could be started.
+    /// The error that kept the agent from starting, if there was one.
     #[serde(default)]
     pub start_error: Option<String>,
     /// The agent's exit code, if it exited.
@@ -20,7 +20,7 @@ pub struct Exit {
     /// The signal that ended it, if one did.
     #[serde(default)]
     pub signal: Option<i32>,
-    /// Whether the end was asked for.
+    /// True if a client asked for the end.
     pub asked: bool,
     /// Bytes of standard output in the log.
     pub out: u64,
@@ -32,26 +32,27 @@ pub struct Exit {
     /// Bytes of standard error that had been acknowledged.
     #[serde(default)]
     pub err_acked: u64,
-    /// Whether everything the agent wrote is in the logs.
+    /// True if everything the agent wrote is in the logs.
     pub complete: bool,
-    /// The last message that the agent has wholly read. Only of shims with the feature `input_read`.
+    /// The last message that the agent has read completely. Only of shims with the feature
+    /// `input_read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_read: Option<u64>,
     /// Input that was accepted and never read.
     #[serde(default)]
     pub unread: Option<Unread>,
-    /// Processes that could not be ended.
+    /// Ids of processes that could not be ended.
     #[serde(default)]
     pub left: Vec<i32>,
 }
 
-/// Input the agent never read: the last bytes of what was sent.
+/// Input the agent never read: the last bytes of the input that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
-    /// The first message of which bytes were not read.
+    /// The first message with unread bytes.
     pub from_seq: u64,
-    /// How many bytes; they are in the file `unread`.
+    /// Number of unread bytes.
     pub bytes: u64,
-    /// Whether the file `unread` holds them; a full disk may have prevented it.
+    /// True if the file `unread` holds them; a full disk may have prevented it.
     pub saved: bool,
 }

@@ -1,13 +1,13 @@
-//! Files that a process was handed open by whatever started it.
+//! Closing of file descriptors that the parent process left open.
 
 use std::os::fd::RawFd;
 use std::os::unix::fs::MetadataExt as _;
 
-/// The standard streams stay open.
+/// First descriptor to close: the standard streams stay open.
 const FIRST: RawFd = 3;
 
-/// Closes the descriptors of one file that this process inherited, so that no program it starts inherits them. To be called at
-/// the start, before this process has opened the file for itself.
+/// Closes the descriptors of one file that this process inherited, so that no program it starts
+/// inherits them. Call it at the start, before this process has opened the file for itself.
 pub fn close_inherited(device: u64, inode: u64) {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;

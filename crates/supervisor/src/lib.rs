@@ -1,10 +1,12 @@
-//! One agent process tree, safely: the shim that owns it, and the handle that talks to the shim.
+//! Supervision of one agent process tree: the shim that owns it, and the client handle for the
+//! shim.
 //!
-//! Every agent has its own small *shim* process. It is session leader, child subreaper and parent of the agent's process
-//! group; it holds the agent's pipes, appends its output to a log with absolute offsets, and answers on a Unix socket.
-//! Whoever started it may crash or be upgraded: the agent goes on, and [`Handle::attach`] finds it again.
+//! Every agent has its own small *shim* process. It is session leader, child subreaper and parent
+//! of the agent's process group; it holds the agent's pipes, appends its output to a log with
+//! absolute offsets, and answers on a Unix socket. The process that started it may crash or be
+//! upgraded: the agent goes on, and [`Handle::attach`] finds it again.
 //!
-//! This crate does not know what an agent's words mean.
+//! This crate does not interpret the agent's output.
 
 mod attempt;
 mod cgroup;
@@ -34,11 +36,13 @@ pub use sandbox::{Sandbox, SandboxSupport};
 pub use spec::{Bounds, CgroupSpec, Limits, Relay, Spec};
 pub use sweep::{Swept, sweep};
 
-/// Names the socket by which a sandboxed agent reaches what is started outside for it.
+/// Environment variable with the path of the socket through which a sandboxed agent reaches
+/// programs that are started outside for it.
 pub const RELAY_VARIABLE: &str = "BOWLINE_RELAY";
 
-/// The folder of an attempt that a sandboxed agent has for temporary files.
+/// Folder below the attempt folder for the temporary files of a sandboxed agent.
 pub const TEMPORARY: &str = "tmp";
 
-/// The variable by which the processes of an attempt are known, whatever became of its shim.
+/// Environment variable that marks the processes of an attempt, so that they can be found after
+/// their shim is lost.
 pub const ATTEMPT_VARIABLE: &str = "BOWLINE_ATTEMPT";

@@ -1,4 +1,4 @@
-//! Looking at processes through `/proc`, and signalling exactly the one that was looked at.
+//! Reading processes from `/proc`, and signalling exactly the process that was read.
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashSet;
@@ -9,30 +9,31 @@ use std::sync::OnceLock;
 /// A line of `stat` is shorter; more of it is not needed.
 const STAT_BYTES_MAX: usize = 1024;
 
-/// Environments longer than this are not looked through; the kernel's own limit is far below for most programs.
+/// Environments longer than this are not searched completely; the kernel's own limit is far below
+/// for most programs.
 const ENVIRONMENT_BYTES_MAX: u64 = 8 << 20;
 
-/// Generations looked at when asking whether one process descends from another.
+/// Most generations followed when testing descent.
 const ANCESTORS_MAX: usize = 256;
-/// Looks at a line of ancestors that changes under our eyes.
+/// Most tries to follow ancestors that change while they are read.
 const LOOKS_MAX: usize = 8;
 
-/// A process at the moment it was looked at.
+/// A process at the moment it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
-    /// The process that leads its session, which nothing but a process itself can leave.
+    /// Id of its session leader. A process can only leave its session itself.
     pub(crate) session: i32,
-    /// The kernel's letter.
+    /// State letter of the kernel.
     pub(crate) state: u8,
     pub(crate) threads: u32,
-    /// In clock ticks since boot: with the pid, a name that is never used again.
+    /// In clock ticks since boot; unique together with the pid.
     pub(crate) start: u64,
 }
 
 impl Process {
-    /// Nothing, when there is no such process.
+    /// Reads a process; `None` if there is none with this id.
     pub(crate) fn look(pid: i32) -> Option<Process> {
         let mut text = [0; STAT_BYTES_MAX];
         let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
@@ -40,7 +41,7 @@ impl Process {
         Process::parse(&text[..count])
     }
 
-    /// The name stands in brackets and may hold anything, brackets too.
+    /// Parses a line of `stat`. The command name is in brackets and may itself contain brackets.
     fn parse(stat: &[u8]) -> Option<Process> {
         let open = stat.iter().position(|&byte| byte == b'(')?;
         let close = stat.iter().rposition(|&byte| byte == b')')?;
@@ -49,7 +50,8 @@ impl Process {
         let mut words = rest.split_ascii_whitespace();
         let state = *words.next()?.as_bytes().first()?;
         let parent = words.next()?.parse().ok()?;
-        // Words 3 to 52 of `stat` count from the state; threads are the 20th, the start is the 22nd.
+        // Fields 3 to 52 of `stat` count from the state; threads are the 20th, the start is the
+        // 22nd.
         let session = words.nth(1)?.parse().ok()?;
         let threads = words.nth(13)?.parse().ok()?;
         let start = words.nth(1)?.parse().ok()?;
@@ -63,12 +65,12 @@ impl Process {
         })
     }
 
-    /// A name that is never used again.
+    /// Returns an identity that is never reused.
     pub(crate) fn name(&self) -> (i32, u64) {
         (self.pid, self.start)
     }
 
-    /// A process whose first thread has ended may live on in others.
+    /// True if the process has ended. One whose first thread has ended may live on in others.
     pub(crate) fn dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
@@ -77,7 +79,8 @@ impl Process {
         matches!(self.state, b'T' | b't')
     }
 
-    /// Signals this very process, never a later one with the same id. `false` when it is gone or not ours to signal.
+    /// Signals this very process, never a later one with the same id. `false` when it is gone or
+    /// may not be signalled.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return false;
@@ -85,13 +88,14 @@ impl Process {
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
             return false;
         };
-        // The handle is of the process looked at only if that one is still there after the handle was made.
+        // The pidfd is known to belong to this process only if the process still exists after it
+        // was opened.
         let same = Process::look(self.pid).is_some_and(|now| now.name() == self.name());
         same && pidfd_send_signal(handle, signal).is_ok()
     }
 }
 
-/// The ids of all processes.
+/// Returns the ids of all processes.
 pub(crate) fn pids() -> HashSet<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -99,19 +103,19 @@ pub(crate) fn pids() -> HashSet<i32> {
         .collect()
 }
 
-/// Every process.
+/// Reads every process.
 fn all() -> Vec<Process> {
     pids().into_iter().filter_map(Process::look).collect()
 }
 
-/// Everything below a process, parents before their children, the dead included.
+/// Returns all descendants of a process, parents before their children, zombies included.
 ///
-/// While processes come and go a look may miss some; when all of them stand still it misses none.
+/// While processes come and go a scan may miss some; when all of them are stopped it misses none.
 pub(crate) fn descendants(root: i32) -> Vec<Process> {
     look_below(root).0
 }
 
-/// The same, and whether everybody who was listed was still there to be looked at.
+/// Like [`descendants`], with a flag that is true if every listed process could still be read.
 pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
     let mut found = Vec::new();
     let Some(first) = children(root) else {
@@ -125,7 +129,7 @@ pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
         match Process::look(pids[next]) {
             Some(process) => {
                 found.push(process);
-                // The dead have no children: there may be very many of them.
+                // Zombies have no children, and there may be very many of them.
                 if !process.dead() {
                     let below = children(process.pid).unwrap_or_default();
                     pids.extend(below.into_iter().filter(|&child| known.insert(child)));
@@ -138,7 +142,8 @@ pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
     (found, whole)
 }
 
-/// The kernel's own list, per thread; not every kernel has it.
+/// Returns the children of a process from the kernel's own list per thread; not every kernel has
+/// it.
 pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     let mut pids = Vec::new();
     let mut text = String::new();
@@ -159,7 +164,7 @@ pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     Some(pids)
 }
 
-/// The same from the parents of all processes.
+/// Returns all descendants, found through the parents of all processes.
 fn by_parents(root: i32) -> Vec<Process> {
     let all = all();
     let mut found: Vec<Process> = Vec::new();
@@ -176,19 +181,19 @@ fn by_parents(root: i32) -> Vec<Process> {
     found
 }
 
-/// How one process stands to another.
+/// Relation of one process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Descent {
-    /// It stands below.
+    /// It is a descendant.
     Below,
-    /// It does not.
+    /// It is not a descendant.
     Elsewhere,
-    /// It is gone, its ancestors come and go, or there are more of them than anybody needs.
+    /// It is gone, its ancestors come and go, or there are too many of them.
     Unknown,
 }
 
-/// Whether a process stands below another. An ancestor that ends during the look hands its children to somebody else, so that
-/// the look begins again; who arranges for that to go on is not told apart.
+/// Tests if a process descends from another. An ancestor that ends meanwhile has its children
+/// reparented, so the walk begins again, a limited number of times.
 pub(crate) fn descent(pid: i32, root: i32) -> Descent {
     for _ in 0..LOOKS_MAX {
         let mut current = pid;
@@ -205,7 +210,7 @@ pub(crate) fn descent(pid: i32, root: i32) -> Descent {
     Descent::Unknown
 }
 
-/// The environment a process was started with, if we may see it.
+/// Returns the environment a process was started with, if this user may read it.
 pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
     let mut environment = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ")).ok()?;
@@ -215,17 +220,17 @@ pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
     Some(environment)
 }
 
-/// Whether an environment holds `NAME=VALUE`.
+/// True if an environment holds the entry `NAME=VALUE`.
 pub(crate) fn carries(environment: &[u8], entry: &[u8]) -> bool {
     environment.split(|&byte| byte == 0).any(|one| one == entry)
 }
 
-/// Whether a process was started with `NAME=VALUE` in its environment.
+/// True if a process was started with `NAME=VALUE` in its environment.
 pub(crate) fn was_given(pid: i32, entry: &[u8]) -> bool {
     environment(pid).is_some_and(|environment| carries(&environment, entry))
 }
 
-/// Changes with every boot; nothing that runs now was started in another one, this process neither.
+/// Returns the boot id, which changes with every boot and so never during this process.
 pub(crate) fn boot_id() -> String {
     static ID: OnceLock<String> = OnceLock::new();
     let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -291,7 +296,7 @@ mod tests {
         assert!(process.signal(Signal::KILL));
         child.wait().unwrap();
         assert!(!process.signal(Signal::KILL));
-        // Whoever is gone cannot show where it stood.
+        // A process that is gone has no known ancestors.
         assert_eq!(descent(process.pid, 1), Descent::Unknown);
     }
 }

@@ -1,8 +1,9 @@
-//! What is said on the channel out of a sandbox: a command line goes out, and what it printed and ended with comes back.
+//! Protocol of the relay out of a sandbox: a command line goes out, its output and exit code come
+//! back.
 //!
-//! [`ask`] is the side inside. [`serve`] is the side outside: a process of its own for each connection, started by the shim
-//! in a sandbox that holds the agent's and what Bowline needs for its own work. It runs one program, itself, and what the
-//! agent may ask of that is decided there.
+//! [`ask`] is the client inside. [`serve`] is the server outside: one process for each connection,
+//! started by the shim in a sandbox that holds the agent's paths and those Bowline needs itself. It
+//! runs one program, itself; that program decides which of the agent's commands are allowed.
 
 use crate::error::Error;
 use crate::process::descendants;
@@ -21,37 +22,38 @@ use std::sync::Mutex;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-/// What this side speaks.
+/// Version of the relay protocol.
 const VERSION: u32 = 1;
 /// The longest request: a command line, and a value on standard input.
 const REQUEST_BYTES_MAX: u32 = 4 << 20;
-/// How long a request may take to arrive.
+/// Time a request may take to arrive.
 const REQUEST_MS_MAX: u64 = 10_000;
-/// How often a caller is asked whether it still waits.
+/// Interval at which the caller's `goes_on` is called.
 const POLL_MS: u64 = 100;
 /// The longest piece of output in one message.
 const PIECE_BYTES_MAX: usize = 64 << 10;
-/// Looks for what is left below, each after a round of ending it: the shim ends what outruns even these, with the agent.
+/// Scans for remaining descendants, each after killing those found. The shim kills what outruns
+/// even these, with the agent.
 const LOOKS_MAX: usize = 1_000;
-/// A shell's way to say that a signal ended a program.
+/// A shell's base for exit codes of programs ended by a signal.
 const SIGNAL_BASE: i32 = 128;
-/// This program, whatever has been put at its path since it was started.
+/// This program, even if the file at its path has been replaced since it was started.
 const MYSELF: &str = "/proc/self/exe";
 
-/// A command line for Bowline outside.
+/// Request to run Bowline with these arguments outside of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     version: u32,
-    /// Its words, without the program.
+    /// Arguments without the program.
     pub arguments: Vec<String>,
-    /// Where it is given.
+    /// Working directory of the command.
     pub folder: PathBuf,
-    /// What stands on its standard input.
+    /// Contents of its standard input.
     pub input: String,
 }
 
 impl Asked {
-    /// A command line given in a folder.
+    /// Creates a request for a command line in a folder.
     pub fn new(arguments: Vec<String>, folder: PathBuf, input: String) -> Asked {
         Asked {
             version: VERSION,
@@ -62,22 +64,22 @@ impl Asked {
     }
 }
 
-/// A piece of what was printed.
+/// Stream a piece of output belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Printed {
-    /// On standard output.
+    /// Standard output of the command.
     Out,
-    /// On standard error.
+    /// Standard error of the command.
     Err,
 }
 
-/// One message on the wire: a letter for what it is, four bytes of length, and that many bytes.
+/// A message is a byte for its kind, four bytes of length, and that many bytes.
 const ASKED: u8 = b'a';
 const OUT: u8 = b'o';
 const ERR: u8 = b'e';
 const CODE: u8 = b'c';
 
-/// Has a command line carried out outside, and hands on what it prints. Gives its exit code.
+/// Runs a command line outside and passes its output to `printed`. Returns its exit code.
 pub fn ask(
     socket: &Path,
     asked: &Asked,
@@ -86,7 +88,8 @@ pub fn ask(
     ask_on(socket, asked, printed, |_| Ok(()))
 }
 
-/// The same, with `goes_on` called several times a second: once it says no, the connection is closed, which ends the command.
+/// Like [`ask`], with `goes_on` called several times a second: once it returns `false`, the
+/// connection is closed, which ends the command.
 pub fn ask_while(
     socket: &Path,
     asked: &Asked,
@@ -141,7 +144,7 @@ fn ask_on(
     }
 }
 
-/// The path of a socket may be longer than an address can be.
+/// Connects through the open folder: the path of a socket may be longer than an address can be.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -155,12 +158,13 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short.join(name))
 }
 
-/// Serves the connection that is this process's standard input. `words` lead this program to where it carries out what the
-/// agent asked for; the attempt's folder follows them, and then the agent's own words.
+/// Serves the connection that is this process's standard input. `words` are the first arguments
+/// with which this program runs the agent's command; the attempt's folder follows them, and then
+/// the agent's own arguments.
 pub fn serve(words: &[&str], folder: &Path) -> ExitCode {
     match served(words, folder) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever asked finds the connection closed.
+        // The client finds the connection closed.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -174,7 +178,7 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidData.into());
     }
     stream.set_read_timeout(None)?;
-    // Whatever leaves its parent below stays below.
+    // Orphaned descendants stay below this process.
     set_child_subreaper(Some(getpid()))?;
     let answers = Mutex::new(stream.try_clone()?);
     let tell = |what, bytes: &[u8]| match answers.lock() {
@@ -190,7 +194,7 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // Whoever asked has gone: what it asked for goes too, as it would have with it.
+    // The client has disconnected: its command ends with it.
     #[expect(
         clippy::exit,
         reason = "nobody is left to serve, and the child ends with us"
@@ -220,7 +224,7 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
             return Err(error);
         }
         let status = child.wait();
-        // What it left behind may hold the pipes open.
+        // Descendants it left behind may hold the pipes open.
         end_below();
         status
     })?;
@@ -252,8 +256,8 @@ fn pump(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Resu
     }
 }
 
-/// Ends everything that was started for the one who asked, in sessions of its own or not. What comes while others are ended is
-/// found by the next look.
+/// Ends all descendants, in sessions of their own or not. Those forked meanwhile are found by the
+/// next scan.
 fn end_below() {
     let us = getpid().as_raw_nonzero().get();
     for _ in 0..LOOKS_MAX {
@@ -268,7 +272,7 @@ fn end_below() {
     }
 }
 
-/// Has this process end when the one that serves the connection ends.
+/// Makes this process end when its parent, which serves the connection, ends.
 pub fn end_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }

@@ -1,43 +1,43 @@
-//! What is to be run, written into the attempt folder before anything is started.
+//! The spec of an attempt, written into its folder before anything is started.
 
 use crate::sandbox::Sandbox;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The intent of one attempt. The environment is not part of it: values may be secret, so they travel with `go` and never
-/// reach the disk.
+/// Program, limits and sandbox of one attempt. The environment is not part of it: values may be
+/// secret, so they travel with `go` and never reach the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The id of the attempt, unique on this machine; the agent's processes are known by it.
+    /// Id of the attempt, unique on this machine; the agent's processes are marked with it.
     pub attempt: String,
-    /// A name for people.
+    /// Name shown to people; not used for lookup.
     #[serde(default)]
     pub name: String,
-    /// The fencing number of whoever makes the attempt.
+    /// The fencing number of the client that creates the attempt.
     pub fence: u64,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it starts.
+    /// Working directory of the agent.
     pub folder: PathBuf,
     /// Limits of each process of the agent.
     #[serde(default)]
     pub limits: Limits,
-    /// What the agent may touch; everything when left away.
+    /// Paths and ports the agent may use; unrestricted when absent.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
-    /// The way out of the sandbox, if there is one.
+    /// Program that serves requests from inside the sandbox, if there is one.
     #[serde(default)]
     pub relay: Option<Relay>,
-    /// A control group of its own, where that is permitted.
+    /// Control group for the agent, where this user may create one.
     #[serde(default)]
     pub cgroup: Option<CgroupSpec>,
-    /// How much and how long.
+    /// Limits on buffers and times of the shim.
     #[serde(default)]
     pub bounds: Bounds,
 }
 
 impl Spec {
-    /// A spec without limits and sandbox.
+    /// Creates a spec without limits and sandbox.
     pub fn new(attempt: &str, command: Vec<String>, folder: PathBuf) -> Self {
         Spec {
             attempt: attempt.to_owned(),
@@ -54,18 +54,19 @@ impl Spec {
     }
 }
 
-/// The one channel out of a sandbox: a program that is started outside for everyone who connects from inside, with the
-/// connection as its standard input and output. The shim understands none of what is said on it.
+/// The only channel out of a sandbox. For each connection from inside, the shim starts this program
+/// outside, with the connection as its standard input and output. The shim does not interpret the
+/// data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Relay {
-    /// The program. Whoever makes the attempt names it; the agent has no say in it.
+    /// The program. The creator of the attempt sets it; the agent cannot change it.
     pub program: PathBuf,
-    /// Its first words; the attempt's folder follows them.
+    /// First arguments; the attempt's folder follows them.
     pub words: Vec<String>,
-    /// What it may read besides all that the agent may touch.
+    /// Paths it may read besides those of the agent.
     pub read: Vec<PathBuf>,
-    /// What it may also write.
+    /// Paths it may also write.
     pub write: Vec<PathBuf>,
 }
 
@@ -81,13 +82,13 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// Processor time of one process.
     pub cpu_seconds: Option<u64>,
-    /// Processes of this user.
+    /// Number of processes of this user.
     pub processes: Option<u64>,
-    /// How gladly the kernel kills it when memory is short, -1000 to 1000.
+    /// `oom_score_adj` of the agent, -1000 to 1000: higher is killed earlier when memory is short.
     pub oom_score: i32,
 }
 
-/// When memory is short the agent goes before the shim and the server.
+/// Lets the kernel kill the agent before the shim and the server when memory is short.
 const OOM_SCORE: i32 = 500;
 
 impl Default for Limits {
@@ -103,27 +104,28 @@ impl Default for Limits {
     }
 }
 
-/// A control group (version 2) made for the attempt.
+/// Control group (version 2) made for the attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupSpec {
-    /// An existing group in which this user may make one.
+    /// An existing group in which this user may create one.
     pub parent: PathBuf,
     /// Memory of all processes together.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// Number of processes.
+    /// Number of processes in the group.
     #[serde(default)]
     pub processes: Option<u64>,
-    /// Processor time of all together, in percent of one processor.
+    /// Processor time of all processes together, in percent of one processor.
     #[serde(default)]
     pub cpu_percent: Option<u32>,
-    /// Start the agent without a group where none can be made. Not for limits: those that are asked for hold.
+    /// Start the agent without a group where none can be created. Ignored if a limit is set: limits
+    /// always hold.
     #[serde(default)]
     pub best_effort: bool,
 }
 
 impl CgroupSpec {
-    /// A group without limits, which has to be made.
+    /// Creates the spec of a required group without limits.
     pub fn below(parent: PathBuf) -> CgroupSpec {
         CgroupSpec {
             parent,
@@ -134,32 +136,33 @@ impl CgroupSpec {
         }
     }
 
-    /// Whether anything is limited.
+    /// True if the group has any limit.
     pub fn limits(&self) -> bool {
         self.memory_bytes.is_some() || self.processes.is_some() || self.cpu_percent.is_some()
     }
 
-    /// Whether the agent may start without it.
+    /// True if the agent may start without the group.
     pub(crate) fn optional(&self) -> bool {
         self.best_effort && !self.limits()
     }
 }
 
-/// How much and how long; the defaults are the promises of the product, tests use small ones.
+/// Limits on buffers and times of the shim. The defaults are what the product documents; tests use
+/// smaller ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bounds {
-    /// Output nobody has acknowledged; then the shim stops reading, and the agent blocks.
+    /// Unacknowledged output at which the shim stops reading, so that the agent blocks.
     pub unacknowledged_bytes: u64,
-    /// Acknowledged output that stays readable; older bytes are given back to the disk.
+    /// Acknowledged output that stays readable; the disk space of older bytes is freed.
     pub keep_bytes: u64,
-    /// Input accepted and not yet taken by the agent.
+    /// Input that is accepted and not yet written to the agent.
     pub input_bytes: u64,
-    /// How long the shim waits for `go`.
+    /// Time the shim waits for `go`.
     pub go_ms: u64,
-    /// How long after SIGTERM the rest is killed.
+    /// Time between SIGTERM and SIGKILL.
     pub grace_ms: u64,
-    /// How long output is read after the last process.
+    /// Time output is still read after the last process has ended.
     pub drain_ms: u64,
 }
 

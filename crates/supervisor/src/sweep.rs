@@ -1,4 +1,4 @@
-//! What a lost attempt left behind: found by its mark, and killed.
+//! Cleanup of a lost attempt: finds its remaining processes by their mark and kills them.
 
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::{Attempt, Condition};
@@ -9,32 +9,34 @@ use rustix::process::Signal;
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
-/// How long killed processes may take to go.
+/// Time killed processes may take to disappear.
 const GONE_MS_MAX: u64 = 10_000;
-/// Between two looks.
+/// Pause between two scans once nothing is found.
 const LOOK_MS: u64 = 10;
-/// The same while there is somebody to be killed.
+/// Pause between two scans while there are processes to kill.
 const CHASE_MS: u64 = 1;
-/// Looks in a row that find nobody. A process that becomes another program at this moment shows no environment for a while.
+/// Scans in a row that must find nothing. A process shows no environment for a moment while it
+/// executes another program.
 const QUIET_LOOKS: u32 = 5;
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Processes killed.
+    /// Processes that were killed.
     pub killed: Vec<i32>,
-    /// Processes that would not go.
+    /// Processes that did not end.
     pub left: Vec<i32>,
-    /// When time was up, processes still came and went faster than they could be looked at: some of the attempt may be left
-    /// that nobody can name.
+    /// True if at the timeout processes still came and went faster than they could be read: unknown
+    /// processes of the attempt may be left.
     pub restless: bool,
 }
 
-/// Kills what a lost attempt left behind. Does nothing to an attempt that is not lost.
+/// Kills the remaining processes of a lost attempt. Does nothing to an attempt that is not lost.
 ///
-/// Processes are known by `BOWLINE_ATTEMPT` in the environment they were started with, by the session of the shim, and by the
-/// control group where the attempt had one. A process that was started with an emptied environment and founded a session of
-/// its own, outside of a control group, is not found.
+/// Processes are found by `BOWLINE_ATTEMPT` in the environment they were started with, by the
+/// session of the shim, and by the control group if the attempt had one. A process that was started
+/// with an emptied environment and created its own session, outside of a control group, is not
+/// found.
 pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
     if attempt.condition()? != Condition::Lost {
         return Ok(Swept::default());
@@ -82,17 +84,19 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
     Ok(swept)
 }
 
-/// Looks for processes that carry a mark. Some start others and leave faster than all processes can be looked at; whoever is
-/// known to carry none is therefore passed over while there is somebody to chase.
+/// Scans all processes for those that carry the mark of an attempt. Some processes fork and exit
+/// faster than a full scan takes, so processes known to be unrelated are skipped while there are
+/// others to kill.
 struct Hunt {
     mark: String,
-    /// The session that the shim founded: its number is not given again while anybody is in it.
+    /// Pid and start time of the shim as session leader. The kernel does not reuse the id of a
+    /// session that still has members.
     session: Option<(i32, u64)>,
-    /// Processes that carry another environment.
+    /// Processes with an environment that lacks the mark.
     strangers: HashSet<i32>,
-    /// All that were there at the last look.
+    /// All processes of the previous scan.
     before: HashSet<i32>,
-    /// Some came and went before they could be looked at: nobody knows whose they were.
+    /// True if some processes came and went before they could be read.
     restless: bool,
 }
 
@@ -107,7 +111,7 @@ impl Hunt {
         }
     }
 
-    /// Kills all that are found, and says who they were.
+    /// Kills all processes that are found and returns their ids.
     fn look(&mut self) -> Vec<i32> {
         let there = pids();
         let before = std::mem::take(&mut self.before);
@@ -115,7 +119,7 @@ impl Hunt {
         self.restless = false;
         self.strangers.retain(|pid| there.contains(pid));
         for &pid in there.iter().filter(|pid| !before.contains(pid)) {
-            // Newcomers first: they may be gone soon.
+            // New processes first: they may be gone soon.
             self.look_at(pid, !before.is_empty(), &mut found);
         }
         for &pid in there.iter().filter(|pid| before.contains(pid)) {
@@ -125,7 +129,8 @@ impl Hunt {
         }
         self.before = there;
         if found.is_empty() && !self.restless {
-            // An id may have been used again since: what counts as quiet is a look at everybody.
+            // An id may have been reused since: a scan only counts as quiet if it read every
+            // process.
             self.strangers.clear();
         }
         found
@@ -149,7 +154,7 @@ impl Hunt {
                 process.signal(Signal::KILL);
                 found.push(pid);
             }
-            // A process that becomes another program at this moment shows none.
+            // A process that executes another program at this moment shows none.
             Some(given) if !given.is_empty() => {
                 self.strangers.insert(pid);
             }
@@ -158,7 +163,8 @@ impl Hunt {
     }
 }
 
-/// Whether a process is in the session that a shim founded, and not in one of somebody who was given its number later.
+/// True if the process is in the session that the shim created, and not in a later one with the
+/// same number.
 fn belongs(process: &Process, (leader, start): (i32, u64)) -> bool {
     let later = |leader: Process| leader.start != start;
     process.session == leader && process.start >= start && !Process::look(leader).is_some_and(later)

@@ -1,4 +1,4 @@
-//! Develop runs.
+//! Verbs of develop runs.
 
 use crate::answer::{Done, No, changed, viewed};
 use crate::call::CallControl;
@@ -30,7 +30,7 @@ pub(crate) const CLASSES: &[&str] = &[
 ];
 /// The words of [`Phase`] that a run can go back to.
 pub(crate) const PHASES: &[&str] = &["DESIGN", "REVIEW", "IMPLEMENT"];
-/// The words of a strategy.
+/// The words of `Strategy`, and `auto`.
 pub(crate) const STRATEGIES: &[&str] = &["auto", "direct", "subagent", "agent-teams"];
 
 const GATE: Arg = Arg::need("gate", Kind::Word(GATES));
@@ -158,7 +158,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
 ];
 
-/// The gate; the table lets no other word through.
+/// Returns the gate; the table accepts no other word.
 fn gate(given: &Given) -> Gate {
     Gate::from_name(given.word("gate")).unwrap_or(Gate::ReviewCleanPass)
 }
@@ -167,7 +167,7 @@ fn status(desk: &Desk, _: &Given) -> Done {
     viewed(desk, &desk.develop().file().view(&desk.context)?)
 }
 
-/// A run after a move: its phase, its gates, and what is open.
+/// Answers with a run after a transition: its phase, and its open gates.
 fn told(desk: &Desk, moved: &Changed<Option<Run>>) -> Done {
     changed(desk, moved, facts(moved, None))
 }
@@ -255,7 +255,8 @@ fn checkpoint_fail(desk: &Desk, given: &Given) -> Done {
     changed(desk, &moved, facts(&moved, Some(id)))
 }
 
-/// What came of a move that runs commands; a red one is shown with the end of its output.
+/// Answers with the result of a verb that runs commands; failed commands with the end of their
+/// output.
 fn evidenced(desk: &Desk, passed: Result<Passed, Error>, heard: &Heard, id: Option<&str>) -> Done {
     let seen = heard.told();
     match passed {
@@ -271,7 +272,7 @@ fn evidenced(desk: &Desk, passed: Result<Passed, Error>, heard: &Heard, id: Opti
     }
 }
 
-/// Keeps what commands left, and tells the caller of a running one.
+/// Collects the evidence of commands, and reports progress while one runs.
 struct Heard {
     ended: Mutex<Vec<Value>>,
     call: CallControl,
@@ -307,7 +308,7 @@ impl Watch for Heard {
 
     fn ended(&self, evidence: &Evidence) {
         let mut told = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
-        // Whoever has to mend it wants to see why; a green one has nothing to say.
+        // Only a failed command needs its output: the agent has to fix the cause.
         if evidence.exit_code != 0 {
             told["output"] = evidence.output_tail.clone().into();
         }

@@ -1,4 +1,4 @@
-//! What is here, and the way to the verbs that are not listed.
+//! Verbs about all state files here, and the tool that calls verbs which are not listed.
 
 use crate::answer::{Done, No, changed, viewed};
 use crate::desk::{Desk, Role};
@@ -12,7 +12,7 @@ use bowline_engine::{Error, advice, doctor, history, workspace};
 use bowline_words::message::ToolNo;
 use serde_json::{Map, Value, json};
 
-/// Transitions told when nobody says how many.
+/// Transitions shown by default.
 const LAST: u64 = 20;
 
 const WHAT: Arg = Arg::may("what", Text).about("kind or path");
@@ -74,7 +74,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
 ];
 
-/// The tool by which all others can be called.
+/// The tool through which all others can be called.
 pub(crate) const VERB: &str = "bowline_verb";
 
 fn status(desk: &Desk, given: &Given) -> Done {
@@ -113,7 +113,8 @@ fn status(desk: &Desk, given: &Given) -> Done {
     Ok(body)
 }
 
-/// The verbs of a noun; one that is named is called before this, by its own name.
+/// Lists the verbs of a noun. A call that names a verb is redirected to that verb before it comes
+/// here.
 fn any(desk: &Desk, given: &Given) -> Done {
     let noun = given.word("noun").trim();
     let verbs: Map<String, Value> = of_noun(noun, desk.role)
@@ -130,19 +131,19 @@ fn any(desk: &Desk, given: &Given) -> Done {
     Ok(json!({ "noun": noun, "verbs": verbs }))
 }
 
-/// The verbs of a noun that a role has.
+/// Returns the verbs of a noun that a role may use.
 fn of_noun(noun: &str, role: Role) -> impl Iterator<Item = (&'static str, &'static Verb)> {
     let all = NOUNS.iter().copied().flatten();
     all.filter(move |verb| verb.role <= role && verb.name != VERB)
         .filter_map(move |verb| Some((verb.name.strip_prefix(noun)?.strip_prefix('_')?, verb)))
 }
 
-/// Their names.
+/// Returns the names of the verbs of a noun that a role may use.
 pub(crate) fn verbs_of(noun: &str, role: Role) -> Vec<&'static str> {
     of_noun(noun, role).map(|(name, _)| name).collect()
 }
 
-/// The words before the verbs.
+/// Returns the nouns of all verbs.
 pub(crate) fn nouns() -> Vec<&'static str> {
     let mut nouns: Vec<&str> = NOUNS
         .iter()

@@ -1,4 +1,4 @@
-//! The memory of agents.
+//! Verbs of the agents' memory.
 
 use crate::answer::{Done, No, changed, viewed};
 use crate::desk::{Desk, Role};
@@ -330,7 +330,7 @@ fn task_new(desk: &Desk, given: &Given) -> Done {
     changed(desk, &moved, facts)
 }
 
-/// A step as the state file has it.
+/// Parses a step as the state file has it.
 fn new_step(step: &Value) -> Result<NewStep, No> {
     let text = |name: &str| step[name].as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| {

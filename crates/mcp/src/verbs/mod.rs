@@ -1,4 +1,4 @@
-//! The tools, a module for each noun. Each is a call of the one function of the engine that the verb is.
+//! The tools, one module for each noun. Each calls the one function of the engine behind its verb.
 
 pub(crate) mod develop;
 pub(crate) mod here;
@@ -58,8 +58,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// What a model pays for the list: about four bytes of such text are a token. Real tokenizers are held against this in
-    /// `docs/mcp.md`.
+    /// Estimates the tokens a model pays for the list, at about four bytes each. `docs/mcp.md`
+    /// compares this with real tokenizers.
     fn tokens(role: Role, of_task: bool) -> usize {
         let mut desk = desk(Path::new("/"));
         desk.role = role;
@@ -70,7 +70,8 @@ pub(crate) mod tests {
         serde_json::to_string(&tools).unwrap().len().div_ceil(4)
     }
 
-    /// Codex takes a hint that is missing for `true`, and its `exec` refuses what a person would have to approve.
+    /// Codex takes a missing hint for `true`, and its `exec` refuses calls that a person would have
+    /// to approve.
     #[test]
     fn every_tool_has_every_hint() {
         for role in [Role::ReadOnly, Role::Agent, Role::Person] {
@@ -129,7 +130,7 @@ pub(crate) mod tests {
         assert_eq!(orchestrate::MODES, Mode::ALL.map(Mode::name));
     }
 
-    /// A person's verbs and arguments are not even named to others.
+    /// A person's verbs and arguments are not even listed for others.
     #[test]
     fn an_agent_is_offered_no_move_of_a_person() {
         let tools = schema::tools(&desk(Path::new("/")));
@@ -145,7 +146,7 @@ pub(crate) mod tests {
         assert!(tools.iter().all(|tool| tool.name != "task_approve"));
     }
 
-    /// Whatever is needed must be offered: a call without it could never be made.
+    /// A required argument must be offered: a call without it could never be made.
     #[test]
     fn what_is_needed_is_offered_and_every_kind_has_words() {
         for verb in VERBS.iter().copied().flatten() {

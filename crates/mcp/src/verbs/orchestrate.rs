@@ -1,4 +1,4 @@
-//! Orchestrations.
+//! Verbs of orchestrations.
 
 use crate::answer::{Done, No, Refused, changed, viewed};
 use crate::desk::{Desk, Role};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The words of [`Mode`].
 pub(crate) const MODES: &[&str] = &["normal", "ultra-thin", "ralph"];
-/// Pictures that are text a model can read.
+/// Graph formats that a model can read as text.
 const PICTURES: &[&str] = &["mermaid", "dot"];
 
 const ID: Arg = Arg::need("id", Text);
@@ -183,7 +183,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
 ];
 
-/// The answer of the run that owns the file; it decides while it is there.
+/// Sends a request to the run that owns the file; `None` if no run is active.
 fn asked(desk: &Desk, request: &Request) -> Option<Done> {
     let answer = door::ask(&desk.orchestration().file().path, request, desk.lang)?;
     Some(match (answer.error, answer.task) {

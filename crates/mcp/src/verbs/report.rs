@@ -1,4 +1,4 @@
-//! What the agent of a task reports about it, exactly instead of in words.
+//! Verbs by which the agent of a task reports on it with structured data.
 
 use crate::answer::Done;
 use crate::desk::{Desk, Role};
@@ -7,7 +7,7 @@ use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
 use serde_json::{Value, json};
 
-/// What an agent can lack.
+/// Kinds of value an agent can request.
 const NEEDS: &[&str] = &[
     "api_key",
     "env_variable",

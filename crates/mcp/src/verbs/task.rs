@@ -1,7 +1,8 @@
-//! Tasks of the server. It decides, and it knows who asks; here is only the way there.
+//! Verbs of tasks on the server: each is one request. The server authenticates the caller and
+//! decides.
 //!
-//! A value that an agent needs is never handed over by a tool: it would stand in the conversation of a model. That is
-//! `bowline task provide`, in a person's terminal.
+//! No tool passes on a value that an agent requested: it would become part of a model's
+//! conversation. That is done with `bowline task provide`, in a person's terminal.
 
 use crate::answer::Done;
 use crate::desk::{Desk, Role};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// Tasks of one list.
 const TASKS_MAX: u32 = 50;
-/// Bytes of an agent's output, when nobody says how many.
+/// Bytes of an agent's output shown by default.
 const LOG_BYTES: u64 = 4_000;
 const LOG_BYTES_MAX: u64 = 12_000;
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
@@ -244,12 +245,12 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
 ];
 
-/// A rare verb that looks at one task.
+/// Creates a rare verb that reads one task.
 const fn reading(name: &'static str, about: &'static str, run: fn(&Desk, &Given) -> Done) -> Verb {
     Verb::new(name, Role::ReadOnly, about, &[ID], run).rare()
 }
 
-/// A rare verb that moves one task, and needs nothing else.
+/// Creates a rare verb that changes one task and takes only its id.
 const fn moving(name: &'static str, about: &'static str, run: fn(&Desk, &Given) -> Done) -> Verb {
     Verb::new(name, Role::Person, about, &[ID], run).rare()
 }
@@ -264,12 +265,12 @@ impl Desk {
     }
 }
 
-/// The address of a task, or of something below it.
+/// Returns the URL path of a task, or of something below it.
 fn of(given: &Given, below: &str) -> String {
     format!("/api/tasks/{}{below}", encoded(given.word("id")))
 }
 
-/// Some of the arguments, as a body.
+/// Returns the named arguments as the body of a request.
 fn body(given: &Given, names: &[&str]) -> Value {
     let values = given.all().iter();
     let named = values.filter(|(name, _)| names.contains(&name.as_str()));
@@ -317,7 +318,7 @@ fn new(desk: &Desk, given: &Given) -> Done {
     desk.post("/api/tasks", body)
 }
 
-/// What a task asks for: named itself, or the oldest that is open.
+/// Returns the id of a pending request of a task: the one given, or the oldest pending one.
 fn open(desk: &Desk, given: &Given, list: &str, prefix: &str) -> Result<String, crate::answer::No> {
     let id = given.word("id");
     if id.starts_with(prefix) {
@@ -326,7 +327,7 @@ fn open(desk: &Desk, given: &Given, list: &str, prefix: &str) -> Result<String, 
     let page = desk.ask("GET", &of(given, &format!("/{list}")), None)?;
     let mut items = page["items"].as_array().into_iter().flatten();
     let open = items.find(|item| item["status"] == "pending");
-    // With none, the server is asked for what is not there, and says so in its own words.
+    // Without a pending one, an unknown id is sent, so that the server answers with its own error.
     let found = open.and_then(|item| item["id"].as_str());
     Ok(encoded(found.unwrap_or(prefix)))
 }

@@ -1,4 +1,4 @@
-//! Thinking runs.
+//! Verbs of thinking runs.
 
 use crate::answer::{Done, changed, viewed};
 use crate::desk::{Desk, Role};
@@ -114,7 +114,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
 ];
 
-/// The stage; the table lets no other word through.
+/// Returns the stage; the table accepts no other word.
 fn stage(given: &Given) -> Stage {
     Stage::from_name(given.word("stage")).unwrap_or(Stage::Planning)
 }

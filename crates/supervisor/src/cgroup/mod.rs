@@ -1,4 +1,5 @@
-//! A control group (version 2) for one attempt, where this user may make one: it freezes, limits and kills as a whole.
+//! A control group (version 2) for one attempt, where this user may create one: it freezes, limits
+//! and kills as a whole.
 
 mod support;
 
@@ -9,17 +10,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Over which a share of the processor is counted, in microseconds.
+/// Period over which a share of the processor is counted.
 const CPU_PERIOD_US: u64 = 100_000;
 
-/// A control group made for one attempt.
+/// A control group created for one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// Makes the group below its parent, with its limits. A limit that cannot be set is an error: it was asked for.
+    /// Creates the group below its parent, with its limits. A limit that cannot be set is an error.
     pub(crate) fn create(spec: &CgroupSpec, attempt: &str) -> io::Result<Cgroup> {
         let path = spec.parent.join(name(attempt));
         match fs::create_dir(&path) {
@@ -37,15 +38,15 @@ impl Cgroup {
             }
         }
         if spec.memory_bytes.is_some() {
-            // Otherwise what does not fit is swapped out, and the limit slows the machine instead of ending the agent. A
-            // kernel that does not count swap has no such file.
+            // Otherwise memory over the limit is swapped out, which slows the machine instead of
+            // ending the agent. A kernel that does not count swap has no such file.
             let _ = fs::write(path.join("memory.swap.max"), "0");
         }
         Ok(Cgroup { path })
     }
 
-    /// The group noted for an attempt, if it is still there. A path that is not that of a group for this very attempt is
-    /// not believed: everything in the group may be killed.
+    /// Opens the group recorded for an attempt, if it still exists. A path that does not name a
+    /// group of this very attempt is ignored: everything in the group may be killed.
     pub(crate) fn open(path: &Path, attempt: &str) -> Option<Cgroup> {
         let ours = path
             .file_name()
@@ -55,7 +56,7 @@ impl Cgroup {
         })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -65,7 +66,7 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.procs"), "0")
     }
 
-    /// Asks for all to be frozen, or thawed.
+    /// Asks the kernel to freeze or thaw all processes. `false` if it refuses.
     pub(crate) fn freeze(&self, frozen: bool) -> bool {
         fs::write(
             self.path.join("cgroup.freeze"),
@@ -74,12 +75,12 @@ impl Cgroup {
         .is_ok()
     }
 
-    /// Whether all are frozen, as the kernel sees it.
+    /// True if the kernel reports all processes as frozen.
     pub(crate) fn frozen(&self) -> bool {
         self.tells("frozen 1")
     }
 
-    /// Whether any process lives in it or below, as the kernel sees it.
+    /// True if the kernel reports a process in the group or below it.
     pub(crate) fn populated(&self) -> bool {
         self.tells("populated 1")
     }
@@ -89,13 +90,13 @@ impl Cgroup {
         events.lines().any(|line| line == event)
     }
 
-    /// Kills all at once, frozen or not, those being forked included.
+    /// Kills all processes at once, frozen ones and those being forked included.
     pub(crate) fn kill(&self) {
         // Kernels before 5.14 have no such file; then the caller's own signals do the work.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    /// Process ids in the group, those of groups below it included.
+    /// Returns the process ids in the group and in those below it.
     pub(crate) fn members(&self) -> Vec<i32> {
         let mut members = Vec::new();
         for folder in self.folders() {
@@ -105,20 +106,21 @@ impl Cgroup {
         members
     }
 
-    /// Removes the empty group, and those the agent made in it.
+    /// Removes the empty group, and those the agent created in it.
     pub(crate) fn remove(&self) {
         for folder in self.folders().iter().rev() {
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// The group and all below it, parents first.
+    /// Returns the folders of the group and of all groups below it, parents first.
     fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.path.clone()];
         let mut next = 0;
         while next < folders.len() {
             let below = fs::read_dir(&folders[next]).into_iter().flatten().flatten();
-            // What is a folder without following links: a control group has no links, a forged one might.
+            // Folders only, without following links: a control group has no links, a forged one
+            // might.
             let below = below.filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir()));
             folders.extend(below.map(|one| one.path()));
             next += 1;
@@ -127,12 +129,12 @@ impl Cgroup {
     }
 }
 
-/// The name of the group of an attempt.
+/// Returns the name of the group of an attempt.
 fn name(attempt: &str) -> String {
     format!("bowline-{attempt}")
 }
 
-/// The kernel's file for each limit, and what is to be written to it.
+/// Returns the kernel's file for each limit, and the value to write.
 fn limits(spec: &CgroupSpec) -> [(&'static str, Option<String>); 3] {
     let cpu = spec.cpu_percent.map(|percent| {
         let quota = u64::from(percent) * CPU_PERIOD_US / 100;

@@ -1,4 +1,4 @@
-//! What control groups can do for this user here, and why not more.
+//! Detection of the control group features this user can use, and the reason if some are missing.
 
 use rustix::fs::{Access, access};
 use std::fs;
@@ -7,73 +7,73 @@ use std::path::{Path, PathBuf};
 /// The controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
-/// Why control groups cannot do something here.
+/// Reason for which control groups cannot be used here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoGroup {
-    /// There are none of the version that can.
+    /// No control groups of version 2 are mounted.
     #[error("no control groups of version 2 are mounted")]
     NotMounted,
-    /// They are others'.
+    /// This user has no write access.
     #[error("this user may not make a group in {} or around it", .place.display())]
     NotAllowed {
         /// The group of this process.
         place: PathBuf,
     },
-    /// The system says no.
+    /// The system refused to create a group.
     #[error("no group can be made in {}: {said}", .place.display())]
     NotMade {
-        /// Where.
+        /// The group in which one should be created.
         place: PathBuf,
-        /// The kind of its answer, for other languages.
+        /// Kind of the system's error, for translated messages.
         kind: std::io::ErrorKind,
-        /// Its number.
+        /// Error number (`errno`) of the system.
         number: Option<i32>,
-        /// Its words.
+        /// The system's error message.
         said: String,
     },
-    /// An older version has them.
+    /// Control groups of version 1 use the controllers.
     #[error("{names}: in use by control groups of version 1 on this machine")]
     Version1 {
-        /// The controllers.
+        /// Names of the controllers.
         names: String,
     },
-    /// Whoever has them does not hand them on.
+    /// The parent group does not delegate the controllers.
     #[error("{names}: not handed on by {}", .file.display())]
     NotHandedOn {
-        /// The controllers.
+        /// Names of the controllers.
         names: String,
-        /// Where that is set.
+        /// The file that configures the delegation.
         file: PathBuf,
     },
-    /// The kernel cannot freeze them.
+    /// The kernel cannot freeze groups.
     #[error("groups cannot be frozen by this kernel")]
     NotFrozen,
 }
 
-/// What control groups can do for this user here.
+/// Control group features this user can use here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupSupport {
-    /// The nearest group around this process in which a new one can be made.
+    /// The nearest group around this process in which a new one can be created.
     pub parent: Option<PathBuf>,
-    /// The nearest such group whose groups can be limited in every way. Often that is not the group of this process itself: a
-    /// group with processes of its own cannot hand controllers on.
+    /// The nearest such group whose child groups can be limited in every way. Often that is not the
+    /// group of this process itself: a group with processes of its own cannot delegate controllers.
     pub limiting: Option<PathBuf>,
-    /// Whether a group can be frozen as a whole.
+    /// A group can be frozen as a whole.
     pub freeze: bool,
-    /// Whether a group can be killed as a whole.
+    /// A group can be killed as a whole.
     pub kill: bool,
-    /// Whether memory can be limited.
+    /// Memory can be limited.
     pub memory: bool,
-    /// Whether the number of processes can be limited.
+    /// The number of processes can be limited.
     pub processes: bool,
-    /// Whether a share of the processor can be set.
+    /// A share of the processor can be set.
     pub cpu: bool,
-    /// Why not, where something is missing.
+    /// The reason, where something is missing.
     pub reason: Option<NoGroup>,
 }
 
 impl CgroupSupport {
-    /// Finds out by making a group and removing it again.
+    /// Finds out by creating a group and removing it again.
     pub fn here() -> CgroupSupport {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -90,7 +90,8 @@ impl CgroupSupport {
         }
     }
 
-    /// Looks at a group and those around it, up to where they are mounted. `taken` are controllers of version 1.
+    /// Checks a group and its ancestors, up to the mount point. `taken` are controllers of version
+    /// 1.
     pub(super) fn look(own: &Path, mount: &Path, taken: &[String]) -> CgroupSupport {
         let around = own.ancestors().take_while(|one| one.starts_with(mount));
         let usable: Vec<&Path> = around.filter(|one| permitted(one)).collect();
@@ -131,7 +132,7 @@ impl CgroupSupport {
         }
     }
 
-    /// Each part with its name.
+    /// Returns each feature with its name.
     pub fn rows(&self) -> [(&'static str, bool); 5] {
         [
             ("freeze", self.freeze),
@@ -143,19 +144,19 @@ impl CgroupSupport {
     }
 }
 
-/// Whether this user may make groups here and move processes into them.
+/// True if this user may create groups here and move processes into them.
 fn permitted(group: &Path) -> bool {
     let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
     writable(group) && writable(&group.join("cgroup.procs"))
 }
 
-/// Whether groups made here have a controller.
+/// True if groups created here have the controller.
 fn hands_on(group: &Path, controller: &str) -> bool {
     let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
     text.split_whitespace().any(|one| one == controller)
 }
 
-/// Why some limits cannot be set.
+/// Returns the reason for which some limits cannot be set.
 fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<NoGroup> {
     let absent = CONTROLLERS.into_iter().zip(there);
     let absent: Vec<&str> = absent.filter(|(_, it)| !it).map(|(name, _)| name).collect();
@@ -172,7 +173,7 @@ fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<NoGroup> 
     })
 }
 
-/// The version 2 group of this process, and where such groups are mounted.
+/// Returns the version 2 group of this process, and the mount point of such groups.
 fn around(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = mounts.lines().find_map(|line| {
@@ -184,7 +185,7 @@ fn around(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
     Some((mount.join(own.trim_start_matches('/')), mount))
 }
 
-/// Controllers that groups of version 1 have taken for themselves.
+/// Returns the controllers that groups of version 1 use.
 fn version_1(groups: &str) -> Vec<String> {
     let lines = groups.lines().filter_map(|line| line.split(':').nth(1));
     let names = lines.flat_map(|names| names.split(','));

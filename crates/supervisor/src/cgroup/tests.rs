@@ -1,9 +1,10 @@
-//! Over ordinary folders that look like control groups; the real ones are tried with `bowline-shim`.
+//! Tests over ordinary folders that look like control groups; the tests of `bowline-shim` use real
+//! ones.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
 
-/// A folder that looks like a group which hands these controllers on.
+/// Creates a folder that looks like a group which delegates these controllers.
 fn group(path: &Path, controllers: &str) {
     fs::create_dir_all(path).unwrap();
     fs::write(path.join("cgroup.procs"), "").unwrap();
@@ -26,7 +27,7 @@ fn limits_are_written_as_the_kernel_wants_them() {
     assert_eq!(read("memory.swap.max"), "0");
     assert_eq!(read("pids.max"), "100");
     assert_eq!(read("cpu.max"), "150000 100000");
-    // What was not asked for is left as it is.
+    // Limits that were not set are left as they are.
     let none = Cgroup::create(&CgroupSpec::below(folder.path().to_owned()), "a2").unwrap();
     assert_eq!(fs::read_dir(none.path()).unwrap().count(), 0);
     none.remove();
@@ -59,7 +60,7 @@ fn limits_are_taken_from_the_nearest_group_that_has_them() {
     assert_eq!(support.limiting.as_deref(), Some(slice.as_path()));
     assert!(support.memory && support.processes && support.cpu);
     assert_eq!(support.reason, None);
-    // Nothing but these files: what the kernel does by itself is not there, and no probe is left.
+    // No other files: the kernel's part is missing here, and no probe is left.
     assert!(!support.freeze && !support.kill);
     assert_eq!(fs::read_dir(&own).unwrap().count(), 2);
 

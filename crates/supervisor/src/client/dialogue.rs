@@ -1,7 +1,9 @@
-//! What is said to a shim and what comes back, as a value: bytes in, events out. No socket, no time, no thread.
+//! The client's side of the protocol as a value: bytes in, events out. No socket, no time, no
+//! thread.
 //!
-//! Whoever has a connection hands what it reads to [`Dialogue::receive`] and writes what [`Dialogue::outgoing`] has, when
-//! and as far as the connection takes it. One loop over a thousand connections needs no more.
+//! The owner of a connection hands the bytes it reads to [`Dialogue::receive`] and writes those of
+//! [`Dialogue::outgoing`], as far as the connection takes them. One loop over a thousand
+//! connections needs no more.
 
 use crate::error::{Error, Refused};
 use crate::protocol::{
@@ -12,55 +14,55 @@ use serde::Serialize;
 
 /// Bytes that may wait to be written, beside one message of the greatest length.
 const WAITING_BYTES_MAX: u64 = 64 << 10;
-/// The part of it that messages leave to orders: an agent can be ended whatever it has not read.
+/// The part of it that is reserved for orders: an agent can be ended even if it reads no input.
 const ORDERS_BYTES: u64 = WAITING_BYTES_MAX / 2;
 
-/// Whether something was done now or before.
+/// Result of a request that may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// It was taken.
+    /// It was accepted now.
     Accepted,
-    /// It had been taken; nothing was done again.
+    /// It had been accepted before; nothing was done again.
     Already,
 }
 
-/// What a shim has said.
+/// Event decoded from the responses of a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Who answers, and how things are. Comes first, and once.
+    /// The greeting of the shim with its status. Comes first, and once.
     Greeted {
-        /// Who.
+        /// Identity and features of the shim.
         hello: Hello,
-        /// How things are.
+        /// Status at the time of the greeting.
         status: Status,
     },
-    /// A request was carried out. One of the kind `wait` may be answered long after later ones.
+    /// A request was carried out. A `wait` may be answered long after later requests.
     Done {
-        /// The number of the request.
+        /// Number of the request.
         id: u64,
-        /// Now, or before.
+        /// Tells if it was done now or before.
         sent: Sent,
-        /// How things are now.
+        /// Status after the request.
         status: Option<Status>,
     },
     /// A request was refused.
     Refused {
-        /// Its number; 0 when the shim turns the whole connection away.
+        /// Number of the request; 0 when the shim refuses the whole connection.
         id: u64,
-        /// Why.
+        /// Reason for programs.
         why: Refused,
-        /// In words.
+        /// The reason as a sentence.
         message: String,
     },
-    /// This is not protocol 1. Nothing is understood from here on.
+    /// The shim does not speak protocol 1. Everything it sends from here on is ignored.
     Broken {
-        /// What was said instead.
+        /// Description of the unexpected data.
         message: String,
     },
 }
 
-/// One side of a connection to the shim of an attempt. Requests may be made before the shim has greeted, and before earlier
-/// ones are answered: each has a number, and so has its answer.
+/// Client state of one connection to the shim of an attempt. Requests may be made before the shim
+/// has greeted, and before earlier ones are answered: each has a number, and so has its response.
 #[derive(Debug)]
 pub struct Dialogue {
     attempt: String,
@@ -73,7 +75,7 @@ pub struct Dialogue {
 }
 
 impl Dialogue {
-    /// The beginning: the shim speaks first. Orders are given under this fencing number.
+    /// Creates a client that expects the greeting. Orders are given under this fencing number.
     pub fn new(attempt: &str, fence: u64) -> Dialogue {
         Dialogue {
             attempt: attempt.to_owned(),
@@ -91,7 +93,7 @@ impl Dialogue {
         self.fence = fence;
     }
 
-    /// What has come: any part of what the shim sent, in order. Less than a line is kept for the next time.
+    /// Decodes the next bytes of the shim into events. Less than a line is kept for the next call.
     pub fn receive(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         if self.broken {
@@ -145,23 +147,24 @@ impl Dialogue {
         Ok(Event::Greeted { hello, status })
     }
 
-    /// What waits to be written.
+    /// Returns the bytes that wait to be written.
     pub fn outgoing(&self) -> &[u8] {
         &self.outgoing
     }
 
-    /// The first `count` bytes of [`Dialogue::outgoing`] have been written.
+    /// Removes the first `count` bytes of [`Dialogue::outgoing`], which have been written.
     pub fn written(&mut self, count: usize) {
         self.outgoing.drain(..count.min(self.outgoing.len()));
     }
 
-    /// Start the agent with this environment and nothing else, unless it has been started.
+    /// Requests the start of the agent with this environment and nothing else. Does nothing if it
+    /// has been started.
     pub fn go(&mut self, environment: &Environment) -> Result<u64, Error> {
         let body = self.json(environment)?;
         self.ask_to_go(&body, false)
     }
 
-    /// The same with an environment that may hold what is no text.
+    /// Like [`Dialogue::go`], with an environment that may hold values that are not UTF-8.
     pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<u64, Error> {
         self.can(RAW_ENVIRONMENT)?;
         self.ask_to_go(&raw_body(environment), true)
@@ -176,7 +179,7 @@ impl Dialogue {
         self.ask(request, body)
     }
 
-    /// How the agent shall be from now on.
+    /// Requests a state for the agent from now on.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<u64, Error> {
         let request = Request::Want {
             fence: self.fence,
@@ -186,7 +189,7 @@ impl Dialogue {
         self.ask(request, &[])
     }
 
-    /// Message `seq` for the agent, at most 1 MiB. `last` closes its standard input behind it.
+    /// Sends message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
     pub fn input(&mut self, seq: u64, bytes: &[u8], last: bool) -> Result<u64, Error> {
         let request = Request::Input {
             fence: self.fence,
@@ -197,15 +200,16 @@ impl Dialogue {
         self.ask(request, bytes)
     }
 
-    /// Interrupt the agent under this number, from 1 and growing. A shim that has not said that it can is not asked.
+    /// Requests an interrupt of the agent under this number, from 1 and growing. An error if the
+    /// shim lacks the feature.
     pub fn interrupt(&mut self, seq: u64) -> Result<u64, Error> {
         self.can(INTERRUPT)?;
         let fence = self.fence;
         self.ask(Request::Interrupt { fence, seq }, &[])
     }
 
-    /// Hide these values in all output from now on. To be done before the agent can know them; a shim that has not said that
-    /// it can is not asked, and must not be given a secret.
+    /// Requests that these values are masked in all output from now on. Must come before the agent
+    /// can know them. An error if the shim lacks the feature; it must not be given a secret then.
     pub fn mask(&mut self, values: &[String]) -> Result<u64, Error> {
         self.can(MASK)?;
         let body = self.json(values)?;
@@ -220,7 +224,7 @@ impl Dialogue {
         serde_json::to_vec(value).map_err(|error| Error::protocol(&self.attempt, error.to_string()))
     }
 
-    /// Whether the shim has said that it can.
+    /// Returns an error if the shim has not announced the feature.
     fn can(&self, feature: &str) -> Result<(), Error> {
         let hello = self.hello.as_ref();
         match hello.is_some_and(|hello| hello.features.iter().any(|one| one == feature)) {
@@ -232,18 +236,19 @@ impl Dialogue {
         }
     }
 
-    /// Output up to these offsets has been processed.
+    /// Acknowledges output up to these offsets as processed.
     pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<u64, Error> {
         let fence = self.fence;
         self.ask(Request::Ack { fence, out, err }, &[])
     }
 
-    /// How are things?
+    /// Requests the status of the agent.
     pub fn status(&mut self) -> Result<u64, Error> {
         self.ask(Request::Status {}, &[])
     }
 
-    /// The same, to be answered when there is a newer version of the status, or more output than this.
+    /// Requests the status, to be sent when there is a newer version of it, or more output than
+    /// this.
     pub fn wait(&mut self, version: u64, out: u64, err: u64) -> Result<u64, Error> {
         self.ask(Request::Wait { version, out, err }, &[])
     }

@@ -1,4 +1,4 @@
-//! A connection to one shim, for whoever waits for each answer: a [`Dialogue`] with a socket and a clock.
+//! A blocking connection to one shim: a [`Dialogue`] with a socket and timeouts.
 
 use super::dialogue::{Dialogue, Event, Sent};
 use crate::attempt::Attempt;
@@ -13,13 +13,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long a shim may take to answer anything but `wait`.
+/// Time a shim may take to answer anything but `wait`.
 const ANSWER_MS_MAX: u64 = 10_000;
 
-/// Read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 4 << 10;
 
-/// A connection to the shim of one attempt. Attaching for the first time and again are the same.
+/// A connection to the shim of one attempt. Attaching again works like attaching for the first
+/// time.
 #[derive(Debug)]
 pub struct Handle {
     attempt: Attempt,
@@ -29,7 +30,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Connects to the shim of an attempt, with the fencing number under which it is given orders.
+    /// Connects to the shim of an attempt, with the fencing number under which orders are given.
     pub fn attach(attempt: &Attempt, fence: u64) -> Result<Handle, Error> {
         let unreachable = |source| Error::unreachable(attempt.id(), source);
         let stream = attempt.connect()?;
@@ -58,12 +59,12 @@ impl Handle {
         self.wire.dialogue.set_fence(fence);
     }
 
-    /// Who answers.
+    /// Returns identity and features of the shim.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// The last status heard, without asking.
+    /// Returns the last status received, without a request.
     pub fn last_status(&self) -> &Status {
         &self.status
     }
@@ -75,15 +76,16 @@ impl Handle {
         Ok(&self.status)
     }
 
-    /// The same with an environment that may hold what is no text. Shims of older versions cannot take it and are not asked.
+    /// Like [`Handle::go`], with an environment that may hold values that are not UTF-8. An error
+    /// without a request if the shim is too old.
     pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.go_raw(environment);
         self.answer(asked, soon())?;
         Ok(&self.status)
     }
 
-    /// How the agent shall be. The answer comes before it is so: see [`Handle::wait`]. An agent that has ended meanwhile
-    /// cannot be wanted otherwise.
+    /// Sets the wanted state of the agent. Returns before the state is reached: see
+    /// [`Handle::wait`]. An agent that has ended meanwhile can only be wanted as ended.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.want(state, generation);
         match state {
@@ -95,38 +97,40 @@ impl Handle {
         }
     }
 
-    /// Hands message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
+    /// Sends message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
     pub fn send(&mut self, seq: u64, bytes: &[u8], last: bool) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.input(seq, bytes, last);
         self.sent(asked)
     }
 
-    /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this number, from 1 and growing. A
-    /// paused agent hears it when it goes on. Shims of older versions cannot do it and are not asked.
+    /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this
+    /// number, from 1 and growing. A paused agent receives it when it is resumed. An error without
+    /// a request if the shim is too old.
     pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.interrupt(seq);
         self.sent(asked)
     }
 
-    /// The answer to what only an agent that runs can take.
+    /// Waits for the response to a request that only a running agent can take.
     fn sent(&mut self, asked: Result<u64, Error>) -> Result<Sent, Error> {
         self.answer(asked, soon())
             .map_err(|error| self.not_running_or(error))
     }
 
-    /// Output up to these offsets has been processed.
+    /// Acknowledges output up to these offsets as processed.
     pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.acknowledge(out, err);
         self.told(asked)
     }
 
-    /// How things are. An attempt that has ended meanwhile says so; its shim is gone.
+    /// Returns the current status. After the end of the attempt, when its shim is gone, the status
+    /// is made from `exit.json`.
     pub fn status(&mut self) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.status();
         self.told(asked)
     }
 
-    /// How things are after what an agent that has ended may be asked, too.
+    /// Waits for the response to a request that is also valid after the agent has ended.
     fn told(&mut self, asked: Result<u64, Error>) -> Result<&Status, Error> {
         match self.answer(asked, soon()) {
             Ok(_) => Ok(&self.status),
@@ -134,8 +138,8 @@ impl Handle {
         }
     }
 
-    /// Waits until there is a newer status than the last one heard, or more output than `out` and `err`. `None` when
-    /// nothing of it happened in time.
+    /// Waits until there is a newer status than the last one received, or more output than `out`
+    /// and `err`. `None` on a timeout.
     pub fn wait(
         &mut self,
         out: u64,
@@ -152,14 +156,15 @@ impl Handle {
         }
     }
 
-    /// Asks to be told of news as [`Handle::wait`] does, without waiting for them: one thread can poll a few handles, and
-    /// call [`Handle::heard`] for those that are readable. A loop over many has a [`Dialogue`] for each.
+    /// Subscribes to news as [`Handle::wait`] does, without waiting for them: one thread can poll a
+    /// few handles, and call [`Handle::heard`] for those that are readable. A loop over many has a
+    /// [`Dialogue`] for each.
     pub fn listen(&mut self, out: u64, err: u64) -> Result<(), Error> {
         let asked = self.wire.dialogue.wait(self.status.version, out, err);
         self.say(asked).map(drop)
     }
 
-    /// The newest status that has arrived, without waiting; `None` when none has.
+    /// Returns the newest status that has arrived, without waiting; `None` when none has.
     pub fn heard(&mut self) -> Result<Option<&Status>, Error> {
         let mut news = false;
         loop {
@@ -170,7 +175,7 @@ impl Handle {
                     return Err(Error::protocol(self.attempt.id(), message));
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
-                // The last words come before the end of the connection.
+                // A last status comes before the end of the connection.
                 Err(_) if news => break,
                 Err(source) => {
                     let error = Error::unreachable(self.attempt.id(), source);
@@ -189,7 +194,7 @@ impl Handle {
         news
     }
 
-    /// A shim that does not answer any more may have left because all is over.
+    /// Replaces the error of an unreachable shim by the final status if the attempt has ended.
     fn ended_or(&mut self, error: Error) -> Result<&Status, Error> {
         let gone = matches!(error, Error::Unreachable { .. });
         let Some(exit) = self.attempt.exit().ok().flatten().filter(|_| gone) else {
@@ -203,7 +208,7 @@ impl Handle {
         Ok(&self.status)
     }
 
-    /// The same for requests that make no sense after the end.
+    /// Like `ended_or`, for requests that are invalid after the end.
     fn not_running_or(&mut self, error: Error) -> Error {
         match self.ended_or(error) {
             Ok(_) => Error::Refused {
@@ -220,7 +225,8 @@ impl Handle {
             .and(asked)
     }
 
-    /// The answer to what was asked. Later answers to earlier waits only bring their status.
+    /// Sends the request and waits for its response. Late responses to earlier waits only update
+    /// the status.
     fn answer(&mut self, asked: Result<u64, Error>, end: Instant) -> Result<Sent, Error> {
         let asked = self.say(asked)?;
         loop {
@@ -244,14 +250,14 @@ impl Handle {
     }
 }
 
-/// To be polled together with others: readable when an answer is there.
+/// For polling several handles: readable when a response has arrived.
 impl AsFd for Handle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.stream.as_fd()
     }
 }
 
-/// The end of patience for an answer to what is asked now.
+/// Returns the deadline for a request sent now.
 fn soon() -> Instant {
     Instant::now() + Duration::from_millis(ANSWER_MS_MAX)
 }
@@ -265,15 +271,15 @@ struct Wire {
 }
 
 impl Wire {
-    /// Writes all there is to say.
+    /// Writes all outgoing bytes.
     fn say(&mut self) -> io::Result<()> {
         let said = self.stream.write_all(self.dialogue.outgoing());
-        // Half a request cannot be said again: a connection that failed here is of no use any more.
+        // Half a request cannot be repeated: a connection that failed here is unusable.
         self.dialogue.written(self.dialogue.outgoing().len());
         said
     }
 
-    /// The next event, if it comes before `end`.
+    /// Returns the next event, if it comes before `end`.
     fn next(&mut self, end: Instant) -> io::Result<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {

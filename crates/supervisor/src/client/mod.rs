@@ -1,4 +1,4 @@
-//! The other side of the socket: starting shims, and talking to them.
+//! The client side of the socket: starting shims, and talking to them.
 
 mod dialogue;
 mod handle;

@@ -1,4 +1,4 @@
-//! Starting shims so that they are nobody's children.
+//! Starting shims so that they outlive this process.
 
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::Attempt;
@@ -12,22 +12,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a shim may take to be ready.
+/// Time a shim may take to be ready.
 const READY_MS_MAX: u64 = 20_000;
 /// The longest message of a shim that could not start.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// The program that becomes a shim, with the words that lead to it.
+/// The program that becomes a shim, with the arguments that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shim {
     program: PathBuf,
     words: Vec<String>,
-    /// How long it may take to be ready.
+    /// Time it may take to be ready.
     ready: Duration,
 }
 
 impl Shim {
-    /// A program that hands its arguments to [`crate::shim::main`] when the given words come first.
+    /// Describes a program that hands its arguments to [`crate::shim::main`] when the given words
+    /// come first.
     pub fn new(program: &Path, words: &[&str]) -> Shim {
         Shim {
             // The shim is started in another folder than this one.
@@ -42,9 +43,10 @@ impl Shim {
         Shim { ready, ..self }
     }
 
-    /// Leaves a shim behind that owns the attempt and waits for `go`. Returns when it answers, or says why it does not.
+    /// Starts a detached shim that owns the attempt and waits for `go`. Returns when the shim is
+    /// ready, or the reason for which it is not.
     ///
-    /// Doing so twice is harmless: the second shim finds the lock taken and leaves.
+    /// Doing so twice is harmless: the second shim finds the lock taken and exits.
     pub fn start(&self, attempt: &Attempt) -> Result<(), Error> {
         let mut command = self.command();
         command
@@ -54,20 +56,20 @@ impl Shim {
         let mut child = command
             .spawn()
             .map_err(|error| self.failed(attempt, error))?;
-        // The shim inherits this pipe: it ends when the shim has said its word, or is gone.
+        // The shim inherits this pipe, which closes when the shim has reported or is gone.
         let word = child
             .stdout
             .take()
             .and_then(|mut it| read_word(&mut it, self.ready));
         if word.is_none() {
-            // One that says nothing need not end either.
+            // A shim that reports nothing may not exit either.
             let _ = child.kill();
         }
         let _ = child.wait();
         judge(attempt, word, self.ready)
     }
 
-    /// The program in an environment of its own, from which it takes nothing along.
+    /// Builds the command of the program with an empty environment.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -76,7 +78,8 @@ impl Shim {
             .current_dir("/")
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // A shim started by an agent is part of what that agent left behind, should its own shim be lost.
+        // A shim started by an agent belongs to that agent's attempt, should the agent's own shim
+        // be lost.
         if let Some(outer) = std::env::var_os(ATTEMPT_VARIABLE) {
             command.env(ATTEMPT_VARIABLE, outer);
         }
@@ -88,14 +91,14 @@ impl Shim {
     }
 }
 
-/// For whoever starts many: one process that stays and leaves their shims behind, one after the other.
+/// Starts many shims through one helper process that stays, one after the other.
 #[derive(Debug)]
 pub struct Starter {
     shim: Shim,
     process: Option<Resident>,
 }
 
-/// The process that stays.
+/// The helper process that stays.
 #[derive(Debug)]
 struct Resident {
     child: Child,
@@ -105,14 +108,14 @@ struct Resident {
 
 impl Drop for Resident {
     fn drop(&mut self) {
-        // It may wait for a shim that says nothing; those it has left behind have no part in its end.
+        // It may wait for a shim that reports nothing; the shims it started outlive it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Starter {
-    /// Nothing is started before the first shim is asked for.
+    /// Creates a starter. The helper process is started with the first shim.
     pub fn new(shim: Shim) -> Starter {
         Starter {
             shim,
@@ -120,12 +123,13 @@ impl Starter {
         }
     }
 
-    /// As [`Shim::start`].
+    /// Starts a shim like [`Shim::start`].
     pub fn start(&mut self, attempt: &Attempt) -> Result<(), Error> {
         if let Some(word) = self.ask(attempt.folder()) {
             return judge(attempt, Some(word), self.shim.ready);
         }
-        // Somebody ended it, or the program is of a version that has no such word. A second shim for an attempt does no harm.
+        // The helper was killed, or the program is of a version without this command. A second shim
+        // for an attempt does no harm.
         self.process = None;
         self.shim.start(attempt)
     }
@@ -157,7 +161,7 @@ fn not_started(attempt: &Attempt, message: String) -> Error {
     }
 }
 
-/// What the word of a shim means.
+/// Converts the report of a shim into a result.
 fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(), Error> {
     match word.as_deref() {
         Some("ready") => Ok(()),
@@ -170,7 +174,7 @@ fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(),
     }
 }
 
-/// The next word, without its end. Nothing when it takes too long.
+/// Reads the next report, without its terminator. `None` when it takes too long.
 fn read_word(from: &mut (impl Read + std::os::fd::AsFd), ready: Duration) -> Option<String> {
     let end = Instant::now() + ready;
     let mut word = Vec::new();

@@ -69,7 +69,7 @@ fn answer() -> impl Strategy<Value = Answer> {
     })
 }
 
-/// What a shim may say, and what it may not.
+/// Messages a shim may send, and messages that break the protocol.
 fn said() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         12 => answer().prop_map(|answer| line(&answer)),
@@ -173,7 +173,8 @@ fn what_waits_to_be_written_is_bounded_and_an_order_still_goes() {
     assert!(dialogue.input(2, &most, false).is_ok());
 }
 
-/// Enough of a shim: greets, takes what is sent, and answers each request with the bytes it has as the version.
+/// Minimal shim: greets, reads requests, and answers each with the number of bytes it has as the
+/// version.
 struct Peer {
     stream: UnixStream,
     lines: Lines,
@@ -217,7 +218,8 @@ impl Peer {
     }
 }
 
-/// Writes what goes; a little at a time, so that every answer is cut somewhere.
+/// Writes as much as the socket takes, a little at a time, so that every response is split
+/// somewhere.
 fn write_some(stream: &mut UnixStream, bytes: &[u8]) -> usize {
     match stream.write(&bytes[..bytes.len().min(1_000)]) {
         Ok(count) => count,
@@ -226,7 +228,7 @@ fn write_some(stream: &mut UnixStream, bytes: &[u8]) -> usize {
     }
 }
 
-/// A program beside ours may be anything: one that neither speaks nor ends is told about, and ended.
+/// The program may be anything: one that neither reports nor exits is killed, with an error.
 #[test]
 fn a_program_that_is_silent_in_the_place_of_the_shim_is_ended() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -251,7 +253,7 @@ fn one_thread_has_a_thousand_dialogues_over_sockets() {
     const COUNT: usize = 1_000;
     const MESSAGES: u64 = 3;
     const MESSAGE: [u8; 3_000] = [b'm'; 3_000];
-    // Two ends each: more than many systems let a process have open unless it asks.
+    // Two ends each: more than many systems let a process have open by default.
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();

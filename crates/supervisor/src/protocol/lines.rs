@@ -1,12 +1,12 @@
-//! Bytes from a socket, cut into lines and announced bodies, with bounded memory.
+//! Splits bytes from a socket into lines and announced bodies, with bounded memory.
 
 use super::LINE_BYTES_MAX;
 use std::io::{self, Read};
 
-/// Read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 4 << 10;
 
-/// What has been received and not yet been used.
+/// Bytes that have been received and not yet been consumed.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
@@ -21,12 +21,13 @@ impl Lines {
         Ok(count > 0)
     }
 
-    /// Takes what has been read elsewhere.
+    /// Appends bytes that have been read elsewhere.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next line without its end, if it is whole. One that is too long is refused, however much of it is here.
+    /// Takes the next line without its end, if it is complete. A line that is too long is an error,
+    /// complete or not.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let end = self.bytes.iter().position(|&byte| byte == b'\n');
         if end.unwrap_or(self.bytes.len()) > LINE_BYTES_MAX {
@@ -41,7 +42,7 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// The next `count` bytes, if they are all there.
+    /// Takes the next `count` bytes, if they are all there.
     pub(crate) fn body(&mut self, count: u64) -> Option<Vec<u8>> {
         let count = usize::try_from(count).ok()?;
         (self.bytes.len() >= count).then(|| self.take(count))

@@ -1,7 +1,8 @@
-//! Protocol 1 between a shim and whoever attaches: frozen. Fields may be added with a default; nothing changes its meaning.
+//! Protocol 1 between a shim and its clients: frozen. Fields may be added with a default; no
+//! meaning changes.
 //!
 //! One JSON object per line; `go` and `input` announce raw bytes that follow their line. The page
-//! `docs/formats/shim-protocol.md` is its description.
+//! `docs/formats/shim-protocol.md` describes it.
 
 use crate::exit::Exit;
 use serde::{Deserialize, Serialize};
@@ -16,19 +17,19 @@ pub(crate) use lines::Lines;
 /// The version this crate speaks.
 pub const PROTOCOL: u32 = 1;
 
-/// What a shim of this version can do beyond the first one of protocol 1.
+/// Features of this version's shims beyond the first one of protocol 1.
 pub const FEATURES: [&str; 4] = [INTERRUPT, INPUT_READ, MASK, RAW_ENVIRONMENT];
 
 /// The feature of shims that understand `interrupt`.
 pub(crate) const INTERRUPT: &str = "interrupt";
 
-/// The feature of shims that tell how much of its input the agent has read.
+/// The feature of shims that report how much of its input the agent has read.
 pub(crate) const INPUT_READ: &str = "input_read";
 
 /// The feature of shims that understand `mask`.
 pub(crate) const MASK: &str = "mask";
 
-/// The feature of shims that take an environment that is no text.
+/// The feature of shims that accept environments that are not UTF-8.
 pub(crate) const RAW_ENVIRONMENT: &str = "raw_environment";
 
 /// The longest line.
@@ -40,10 +41,10 @@ pub(crate) const BODY_BYTES_MAX: u64 = 1 << 20;
 /// The environment given with `go`, as text.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// The same as it is.
+/// An environment that may hold values that are not UTF-8.
 pub(crate) type RawEnvironment = BTreeMap<OsString, OsString>;
 
-/// An environment as it follows `go` when it is no text.
+/// Encodes an environment as the raw body of `go`.
 pub(crate) fn raw_body(environment: &RawEnvironment) -> Vec<u8> {
     let entry = |(name, value): (&OsString, &OsString)| {
         [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()
@@ -51,7 +52,7 @@ pub(crate) fn raw_body(environment: &RawEnvironment) -> Vec<u8> {
     environment.iter().flat_map(entry).collect()
 }
 
-/// The environment that was sent.
+/// Decodes the environment in the body of `go`.
 pub(crate) fn environment_of(body: &[u8], raw: bool) -> Result<RawEnvironment, String> {
     if !raw {
         let texts: Environment = serde_json::from_slice(body).map_err(|error| error.to_string())?;
@@ -71,43 +72,43 @@ pub(crate) fn environment_of(body: &[u8], raw: bool) -> Result<RawEnvironment, S
     entries.map(pair).collect()
 }
 
-/// A request with its number; the answer has the same.
+/// A request with its number; the response has the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// Chosen by whoever asks.
+    /// Number chosen by the client.
     pub id: u64,
-    /// What is asked.
+    /// The request itself.
     #[serde(rename = "do")]
     pub request: Request,
 }
 
-/// What can be asked of a shim.
+/// Request to a shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Start the agent. `bytes` of JSON follow: the environment as an object of strings.
     Go {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
         /// Length of the environment.
         bytes: u64,
-        /// What follows is no JSON but `NAME=VALUE`, each ended by a NUL byte. Only to shims with the feature
-        /// `raw_environment`.
+        /// The body is not JSON but `NAME=VALUE` entries, each ended by a NUL byte. Only to shims
+        /// with the feature `raw_environment`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         raw: bool,
     },
-    /// How the agent shall be from now on.
+    /// Set the state the agent shall have from now on.
     Want {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
-        /// The wanted level.
+        /// The wanted state.
         state: Want,
-        /// Grows with every change of mind; an older one is refused.
+        /// Grows with every change; an older one is refused.
         generation: u64,
     },
-    /// `bytes` for the agent's standard input follow.
+    /// Write the `bytes` that follow to the agent's standard input.
     Input {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
         /// The number of the message, from 1 without gaps.
         seq: u64,
@@ -119,31 +120,31 @@ pub enum Request {
     },
     /// Send SIGINT to the agent's own process group. Only to shims with the feature `interrupt`.
     Interrupt {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
-        /// The number of the interrupt, growing; the same again does nothing.
+        /// The number of the interrupt, growing; a repeated number does nothing.
         seq: u64,
     },
-    /// Hide these values in all output from now on. `bytes` of JSON follow: an array of strings. Only to shims with the
-    /// feature `mask`.
+    /// Mask these values in all output from now on. `bytes` of JSON follow: an array of strings.
+    /// Only to shims with the feature `mask`.
     Mask {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
         /// Length of the array.
         bytes: u64,
     },
-    /// Output up to these offsets has been processed and may be forgotten.
+    /// Acknowledge output up to these offsets; the shim may free its disk space.
     Ack {
-        /// The fencing number of the asker.
+        /// The client's fencing number.
         fence: u64,
         /// Bytes of standard output.
         out: u64,
         /// Bytes of standard error.
         err: u64,
     },
-    /// How things are.
+    /// Return the current status.
     Status {},
-    /// The same, answered when there is more output than named or a newer version of the status.
+    /// Return the status once there is more output than named or a newer version of the status.
     Wait {
         /// The version already seen.
         version: u64,
@@ -155,7 +156,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Raw bytes that follow the line.
+    /// Returns the number of raw bytes that follow the line.
     pub(crate) fn body_bytes(&self) -> u64 {
         match self {
             Request::Go { bytes, .. }
@@ -169,7 +170,7 @@ impl Request {
         }
     }
 
-    /// The asker's fencing number, where the request changes something.
+    /// Returns the client's fencing number, if the request changes something.
     pub(crate) fn fence(&self) -> Option<u64> {
         match self {
             Request::Go { fence, .. }
@@ -183,7 +184,7 @@ impl Request {
     }
 }
 
-/// A level: how the agent shall be.
+/// State a client wants the agent to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
@@ -196,7 +197,7 @@ pub enum Want {
 }
 
 impl Want {
-    /// As it is written in requests.
+    /// Returns the word for it in requests.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Want::Running => "running",
@@ -206,40 +207,40 @@ impl Want {
     }
 }
 
-/// What a shim says: a greeting with id 0, or an answer.
+/// Message of a shim: a greeting with id 0, or a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The request's number.
     pub id: u64,
-    /// First thing on a connection.
+    /// Present in the first message of a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hello: Option<Hello>,
-    /// What was asked had been done before; nothing was done again.
+    /// The request had been carried out before; nothing was done again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// How things are now.
+    /// Status after the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Why it was not done.
+    /// Refusal, if the request was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no: Option<No>,
 }
 
-/// A refusal.
+/// Refusal of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct No {
-    /// A word for programs.
+    /// Stable code for programs.
     pub code: String,
     /// A sentence for people.
     pub message: String,
 }
 
-/// Who answers.
+/// Identity and features of a shim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol's version.
+    /// Version of the protocol.
     pub protocol: u32,
-    /// What this shim can do beyond its version.
+    /// Features of this shim beyond its version.
     #[serde(default)]
     pub features: Vec<String>,
     /// The attempt it owns.
@@ -248,13 +249,13 @@ pub struct Hello {
     pub shim: i32,
 }
 
-/// Where the agent stands, as looked at and not as ordered.
+/// Observed state of the agent, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// No `go` yet.
+    /// No `go` has come yet.
     Waiting,
-    /// It runs.
+    /// The agent is running.
     Running,
     /// Some process still runs.
     Pausing,
@@ -268,7 +269,7 @@ pub enum State {
     Ended,
 }
 
-/// Why output is not being read.
+/// Reason for which output is not being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocked {
@@ -280,32 +281,32 @@ pub enum Blocked {
     DiskError,
 }
 
-/// Everything a shim knows of its agent.
+/// Full status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Grows with every change, except of the two ends of the output.
+    /// Grows with every change, except of the `end` of the two streams.
     pub version: u64,
-    /// As looked at.
+    /// The observed state.
     pub state: State,
-    /// As ordered.
+    /// The wanted state.
     pub want: Want,
-    /// Of the order.
+    /// Generation of the wanted state.
     pub generation: u64,
     /// The highest fencing number seen.
     pub fence: u64,
     /// The agent's process id, once started.
     #[serde(default)]
     pub agent: Option<i32>,
-    /// Standard output.
+    /// Progress of standard output.
     pub out: Flow,
-    /// Standard error.
+    /// Progress of standard error.
     pub err: Flow,
-    /// Why output is not being read.
+    /// Reason for which output is not being read.
     #[serde(default)]
     pub blocked: Option<Blocked>,
-    /// Standard input.
+    /// Progress of standard input.
     pub input: InputStatus,
-    /// The number of the last interrupt that was sent on.
+    /// The number of the last interrupt that was sent to the agent.
     #[serde(default)]
     pub interrupts: u64,
     /// The end, once it is durable.
@@ -313,30 +314,31 @@ pub struct Status {
     pub exit: Option<Exit>,
 }
 
-/// One stream of output, in bytes from the agent's start.
+/// Progress of one stream of output, in bytes from the agent's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Written to the log.
+    /// Bytes written to the log.
     pub end: u64,
-    /// Acknowledged.
+    /// Bytes acknowledged by the client.
     pub acked: u64,
-    /// Whether nobody can write to it any more. The agent may live on.
+    /// True if no process can write to it any more. The agent may live on.
     #[serde(default)]
     pub closed: bool,
 }
 
-/// Standard input.
+/// Progress of standard input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputStatus {
     /// The number the next message must have.
     pub next: u64,
-    /// The last message that is wholly in the agent's pipe.
+    /// The last message that is completely in the agent's pipe.
     pub written: u64,
-    /// The last message that the agent has wholly read. Only of shims with the feature `input_read`.
+    /// The last message that the agent has read completely. Only of shims with the feature
+    /// `input_read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<u64>,
     /// Bytes accepted and not yet in the pipe.
     pub queued: u64,
-    /// Whether nothing more is accepted.
+    /// True if nothing more is accepted.
     pub closed: bool,
 }

@@ -1,4 +1,5 @@
-//! The sandbox of an agent: what it may touch, enforced by the kernel (Landlock) for it and everything it starts.
+//! The sandbox of an agent: paths and ports it may use, enforced by the kernel (Landlock) for it
+//! and its descendants.
 
 mod support;
 
@@ -15,29 +16,30 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The newest rules this program knows; older kernels enforce what they can.
+/// The newest Landlock rules this program knows; older kernels enforce what they can.
 const NEWEST: ABI = ABI::V6;
 
-/// What an agent may touch. What is not listed is refused by the kernel.
+/// Paths and ports an agent may use. The kernel refuses everything that is not listed.
 ///
-/// Every root is a whole path without links: what was looked at when the sandbox was decided is what is granted. One that has
-/// become a link since keeps the agent from starting.
+/// Every root is an absolute path without links: the folder that was checked when the sandbox was
+/// decided is the one that is granted. A root that has become a link since keeps the agent from
+/// starting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sandbox {
     /// Folders and files it may read and execute. Those that do not exist are left out.
     pub read: Vec<PathBuf>,
-    /// Folders and files it may also write, make and remove things in.
+    /// Folders and files in which it may also write, create and remove.
     pub write: Vec<PathBuf>,
-    /// TCP ports it may connect to; any when left away.
+    /// TCP ports it may connect to; any when absent.
     pub connect: Option<Vec<u16>>,
-    /// TCP ports it may listen on; any when left away.
+    /// TCP ports it may listen on; any when absent.
     pub listen: Option<Vec<u16>>,
     /// Start it even where the kernel cannot enforce all of this.
     pub best_effort: bool,
 }
 
-/// What most programs need to run at all: the system, and nobody's data.
+/// System folders most programs need to run at all; they hold no user data.
 const SYSTEM_READ: [&str; 11] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc", "/proc", "/sys", "/nix",
 ];
@@ -53,7 +55,7 @@ const SYSTEM_WRITE: [&str; 6] = [
 ];
 
 impl Sandbox {
-    /// The system readable, `write` writable, nothing else.
+    /// Creates a sandbox with the system readable, `write` writable and nothing else.
     pub fn around(write: Vec<PathBuf>) -> Sandbox {
         // On many systems some of these are links to others.
         let mut read: Vec<PathBuf> = SYSTEM_READ
@@ -71,13 +73,13 @@ impl Sandbox {
         sandbox
     }
 
-    /// Says whether a whole path without links lies in one of the roots.
+    /// True if a path (absolute, without links) lies in one of the roots.
     pub fn may_read(&self, path: &Path) -> bool {
         let mut roots = self.read.iter().chain(&self.write);
         roots.any(|root| path.starts_with(root))
     }
 
-    /// Puts this thread, and everything it will start, into the sandbox. There is no way out.
+    /// Restricts this thread, and everything it will start, to the sandbox. This cannot be undone.
     pub fn enter(&self) -> Result<(), String> {
         drop_privileges().map_err(|error| format!("cannot drop privileges: {error}"))?;
         let cannot =
@@ -95,7 +97,7 @@ impl Sandbox {
         rules.restrict_self().map(drop).map_err(cannot)
     }
 
-    /// The rules for everything but the roots.
+    /// Builds the rules for everything but the roots.
     fn rules(&self) -> Result<RulesetCreated, RulesetError> {
         let level = if self.best_effort {
             CompatLevel::BestEffort
@@ -105,7 +107,7 @@ impl Sandbox {
         let mut ruleset = Ruleset::default()
             .set_compatibility(level)
             .handle_access(AccessFs::from_all(NEWEST))?
-            // Signals to processes outside, and to sockets in the abstract name space, need a kernel of 6.12.
+            // Signals to processes outside and abstract sockets need Linux 6.12.
             .set_compatibility(CompatLevel::BestEffort)
             .scope(Scope::Signal)?
             .scope(Scope::AbstractUnixSocket)?
@@ -127,8 +129,9 @@ impl Sandbox {
     }
 }
 
-/// Leaves an agent of root what it needs for files inside its roots, and none of the privileges that reach around the
-/// sandbox. The sandbox forbids gaining new ones, so none comes back with the next program.
+/// Drops the privileges of an agent of root that bypass the sandbox and keeps those it needs for
+/// files inside its roots. The sandbox forbids gaining new ones, so none comes back with the next
+/// program.
 fn drop_privileges() -> rustix::io::Result<()> {
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
@@ -152,8 +155,8 @@ struct Root {
 }
 
 impl Root {
-    /// Nothing, when nothing is there. A link anywhere on the way was put there since the roots were decided, by whoever
-    /// wants another place granted.
+    /// Opens a root; `None` if the path does not exist. A link anywhere on the way is refused: it
+    /// was made after the roots were decided, to have another folder granted.
     fn open(path: &Path, writable: bool) -> Result<Option<Root>, String> {
         let failed = |error: Errno| format!("{} cannot be granted: {error}", path.display());
         if !path.is_absolute() {

@@ -1,28 +1,28 @@
-//! What of the sandbox this kernel can enforce.
+//! Detection of the sandbox features of this kernel.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope,
 };
 
-/// What of the sandbox this kernel can enforce.
+/// Parts of the sandbox that this kernel can enforce.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SandboxSupport {
     /// Roots for reading and writing (Linux 5.13).
     pub files: bool,
-    /// Moving files between folders (5.19); before, it is refused altogether.
+    /// Moving files between folders (5.19); refused altogether by older kernels.
     pub moves: bool,
     /// Shortening files (6.2).
     pub truncation: bool,
-    /// TCP ports (6.7).
+    /// Rules for TCP ports (6.7).
     pub ports: bool,
     /// Commands to devices (6.10).
     pub devices: bool,
-    /// Signals to processes outside, and sockets in the abstract name space (6.12).
+    /// Signals to processes outside, and abstract sockets (6.12).
     pub signals: bool,
 }
 
 impl SandboxSupport {
-    /// Finds out by asking the kernel; nothing is restricted.
+    /// Asks the kernel without restricting anything.
     pub fn here() -> SandboxSupport {
         let files = |access: landlock::BitFlags<AccessFs>| {
             Ruleset::default()
@@ -51,7 +51,7 @@ impl SandboxSupport {
         }
     }
 
-    /// Each part with its name and the first kernel that has it.
+    /// Returns each part with its name and the first kernel that has it.
     pub fn rows(&self) -> [(&'static str, &'static str, bool); 6] {
         [
             ("files", "5.13", self.files),

@@ -1,4 +1,4 @@
-//! Connections to the shim: requests in, answers out, with bounded memory for each.
+//! Connections to the shim: requests in, responses out, with bounded memory for each.
 
 use crate::error::Refused;
 use crate::process::{Descent, Process, descent, was_given};
@@ -9,30 +9,32 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Connections at once; whoever comes then waits in the kernel's queue until one leaves, or has said nothing for a while.
+/// Connections at once; further ones wait in the kernel's queue until one leaves, or has been idle
+/// for a while.
 const CLIENTS_MAX: usize = 64;
-/// A connection that said nothing for so long leaves its place to others: idle ones must not keep anybody from ending the agent.
+/// A connection that was idle for so long may be replaced: idle ones must not block a client that
+/// wants to end the agent.
 pub(super) const IDLE_MS: u64 = 1_000;
-/// Answers that wait for a client that does not read them; then it is dropped.
+/// Unread responses after which a client is dropped.
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
-/// How long the last answer may take.
+/// Time the last response may take.
 const FAREWELL_MS: u64 = 200;
 
-/// One connection.
+/// One connection to the shim.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) stream: UnixStream,
     lines: Lines,
-    /// A request whose raw bytes are still on their way.
+    /// A request whose body is incomplete.
     open: Option<Envelope>,
     answers: Vec<u8>,
-    /// A `wait` that is not yet answered: its number, and version, output and error already seen.
+    /// A `wait` without a response yet: its number, and version, output and error already seen.
     waiting: Option<(u64, u64, u64, u64)>,
     gone: bool,
     heard: Instant,
 }
 
-/// A whole request.
+/// A request with its complete body.
 pub(super) type Received = (Envelope, Vec<u8>);
 
 impl Client {
@@ -52,7 +54,7 @@ impl Client {
         !self.answers.is_empty()
     }
 
-    /// Reads what is there and returns the next whole request.
+    /// Reads what is available and returns the next complete request.
     pub(super) fn receive(&mut self) -> Option<Received> {
         loop {
             match self.next() {
@@ -109,7 +111,7 @@ impl Client {
     }
 
     pub(super) fn answer(&mut self, answer: &Answer) {
-        // Our own types always become JSON; a connection that could not be answered is better closed.
+        // Our own types always become JSON; otherwise the connection is closed.
         match serde_json::to_vec(answer) {
             Ok(text) => self.answers.extend_from_slice(&text),
             Err(_) => self.gone = true,
@@ -117,9 +119,9 @@ impl Client {
         self.answers.push(b'\n');
     }
 
-    /// Is answered when there is something newer than the client has seen, at the end of this round at the earliest: what comes
-    /// of it may be the end, and nobody should hear of its beginning and have to come back for it. An earlier wait is answered
-    /// at once.
+    /// Registers a `wait`. It is answered when there is something newer than the client has seen,
+    /// at the end of this round at the earliest, so that several changes (an end often follows) are
+    /// reported at once. An earlier `wait` is answered now.
     pub(super) fn wait(&mut self, id: u64, version: u64, out: u64, err: u64, status: &Status) {
         if let Some((earlier, ..)) = self.waiting.replace((id, version, out, err)) {
             self.answer_with(earlier, status);
@@ -159,14 +161,14 @@ impl Client {
     }
 }
 
-/// All connections.
+/// All connections to the shim.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     pub(super) all: Vec<Client>,
 }
 
 impl Clients {
-    /// The next whole request of a connection, if it is there.
+    /// Returns the next complete request of a connection, if it is there.
     pub(super) fn receive(&mut self, index: usize) -> Option<Received> {
         let client = self.all.get_mut(index)?;
         let received = client.receive()?;
@@ -178,12 +180,13 @@ impl Clients {
         self.all.len() >= CLIENTS_MAX
     }
 
-    /// Whether another connection may be taken now.
+    /// True if another connection may be accepted now.
     pub(super) fn have_room(&self, now: Instant) -> bool {
         !self.are_full() || self.idle(now).is_some()
     }
 
-    /// The connection that can best be done without: rather one that waits for nothing. Who waits comes back.
+    /// Returns the idle connection that is best dropped, preferably one without a `wait`: clients
+    /// that wait reconnect.
     fn idle(&self, now: Instant) -> Option<usize> {
         let idle = Duration::from_millis(IDLE_MS);
         let silent = self.all.iter().enumerate();
@@ -192,11 +195,13 @@ impl Clients {
         Some(index)
     }
 
-    /// Takes a connection and greets it, unless it comes from another user or from below this very shim: an agent must not
-    /// control what controls it. Who cannot be told from an agent is taken for one: it may have left the connection to
-    /// another process and ended. So is who carries the agent's `mark` in its environment, wherever it stands.
+    /// Accepts a connection and greets it, unless it comes from another user or from a descendant
+    /// of this shim: an agent must not control its own shim. A peer whose ancestors are unknown
+    /// counts as an agent: it may have passed the connection on and ended. So does a peer that
+    /// carries the agent's `mark` in its environment, wherever it is.
     ///
-    /// Whoever was there before the shim was `born` is none: an agent of ours began nothing before that.
+    /// A peer that is older than the shim, by its start time `born`, is never an agent of this
+    /// shim.
     pub(super) fn welcome(&mut self, stream: UnixStream, born: u64, mark: &str, greeting: &Answer) {
         let Ok(peer) = socket_peercred(&stream) else {
             return;
@@ -210,7 +215,7 @@ impl Clients {
         let pid = peer.pid.as_raw_nonzero().get();
         let older = Process::look(pid).is_some_and(|peer| peer.start < born);
         if !older && (descent(pid, me) != Descent::Elsewhere || was_given(pid, mark.as_bytes())) {
-            // Without a file it could open, nobody can be told from an agent.
+            // Without a file it could open, the shim cannot tell any peer from an agent.
             match std::fs::File::open("/proc/self/stat") {
                 Err(error) => {
                     let told = format!("the shim cannot tell who asks: {error}");
@@ -234,7 +239,7 @@ impl Clients {
         self.all.push(client);
     }
 
-    /// Answers everyone who waits for what has become true, and forgets who has left.
+    /// Answers each `wait` whose condition has become true, and removes clients that have left.
     pub(super) fn serve(&mut self, status: &Status) {
         for client in &mut self.all {
             client.look(status);
@@ -243,10 +248,10 @@ impl Clients {
         self.all.retain(|client| !client.gone);
     }
 
-    /// The last words to everyone.
+    /// Sends the final status to all clients and disconnects them.
     pub(super) fn farewell(&mut self, status: &Status) {
         for client in &mut self.all {
-            // What was asked in the last moment is answered too: after the end every answer is the end.
+            // Requests of the last moment are answered too, all with the final status.
             while let Some((envelope, _)) = client.receive() {
                 client.answer_with(envelope.id, status);
             }
@@ -257,7 +262,7 @@ impl Clients {
                     .set_write_timeout(Some(Duration::from_millis(FAREWELL_MS)))
                     .is_ok();
             if patient {
-                // Whoever does not listen finds `exit.json`.
+                // A client that does not read finds `exit.json`.
                 let _ = client.stream.write_all(&client.answers);
             }
         }

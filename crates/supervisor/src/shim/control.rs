@@ -1,4 +1,5 @@
-//! Brings all descendants to the wanted level, and never believes a signal: it looks.
+//! Brings all descendants to the wanted state, and verifies it by scans instead of trusting
+//! signals.
 
 use crate::cgroup::Cgroup;
 use crate::process::{Process, children, descendants, look_below};
@@ -9,37 +10,39 @@ use rustix::process::{
 };
 use std::time::{Duration, Instant};
 
-/// How long a process may take to stop by itself on SIGTSTP before it is stopped.
+/// Time a process may take to stop by itself on SIGTSTP before it is sent SIGSTOP.
 const TSTP_MS: u64 = 100;
-/// A process in a system call that cannot be interrupted stops when it returns; after this it counts as held.
+/// Time after which a process that cannot show it is stopped counts as held: one in an
+/// uninterruptible system call stops when it returns.
 const HELD_MS: u64 = 500;
-/// How long stopped processes are continued again. Some stop themselves on purpose.
+/// Time for which stopped processes are continued again. Some stop themselves on purpose.
 const RESUME_MS: u64 = 1_000;
-/// Processes that appear later than this after SIGTERM may be the agent's own clearing up, and get the whole grace.
+/// Processes that appear later than this after SIGTERM may be the agent's own cleanup, and get the
+/// whole grace period.
 const NEWCOMERS_MS: u64 = 200;
-/// How long killed processes may take to go before they are given up.
+/// Time killed processes may take to disappear before they are given up.
 const KILLED_MS: u64 = 10_000;
-/// Looks for those that are left: one may miss who starts others and leaves.
+/// Scans for remaining processes: one scan may miss processes that fork and exit.
 const LEFT_LOOKS: usize = 20;
-/// Signalled processes that are remembered before those that are gone are forgotten.
+/// Signalled processes that are remembered before those that are gone are removed.
 const SEEN_MAX: usize = 1024;
-/// Between looks, growing from the first to the second.
+/// Pause between scans, growing from the first to the second.
 const LOOK_MS_MIN: u64 = 4;
 const LOOK_MS_MAX: u64 = 50;
-/// Between looks at a paused agent: somebody else may have continued it.
+/// Pause between scans of a paused agent: another process may have continued it.
 const PAUSED_LOOK_MS: u64 = 2_000;
 
 /// A process that has been signalled on the way to the present goal.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// Its name: pid and start.
+    /// Its pid and start time.
     process: (i32, u64),
     at: Instant,
-    /// SIGSTOP has been sent, at this time.
+    /// Time at which SIGSTOP was sent.
     held: Option<Instant>,
 }
 
-/// The wanted level, and how far the processes are.
+/// The wanted state, and the progress of the processes towards it.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) want: Want,
@@ -49,12 +52,13 @@ pub(super) struct Control {
     since: Instant,
     settled: bool,
     pause_ms: u64,
-    /// When to look next, if ever.
+    /// Time of the next scan, if any.
     pub(super) next: Option<Instant>,
     seen: Vec<Seen>,
-    /// Processes that somebody else had stopped before the pause, by pid and start: the agent, as a rule.
+    /// Processes, by pid and start, that were stopped before the pause by another process: by the
+    /// agent, as a rule.
     stopped_before: Vec<(i32, u64)>,
-    /// No look has been taken since the goal became a pause of something that was running.
+    /// The goal became a pause of something that was running, and no scan has been made since.
     first_look: bool,
     /// The agent itself is always continued: otherwise a resume would do nothing.
     pub(super) agent: Option<i32>,
@@ -80,7 +84,7 @@ impl Control {
         }
     }
 
-    /// What is being worked for.
+    /// Returns the state to work towards.
     pub(super) fn goal(&self) -> Want {
         if self.agent_gone {
             Want::Ended
@@ -99,24 +103,24 @@ impl Control {
         }
     }
 
-    /// Whether no process is left, or none that can be ended.
+    /// True if no process is left, or none that can be ended.
     pub(super) fn ended(&self) -> bool {
         self.goal() == Want::Ended && self.settled
     }
 
-    /// Whether the time to end by themselves is over.
+    /// True if the grace period for ending is over.
     pub(super) fn kills(&self, grace_ms: u64, now: Instant) -> bool {
         self.goal() == Want::Ended && past(self.since, grace_ms, now)
     }
 
-    /// A new goal, worked for from now on.
+    /// Sets a new goal to work towards from now on.
     pub(super) fn turn(&mut self, want: Want, now: Instant) {
         let before = self.goal();
         self.want = want;
         self.begin(before, now);
     }
 
-    /// The agent itself is gone.
+    /// Records that the agent itself has ended.
     pub(super) fn agent_ended(&mut self, now: Instant) {
         let before = self.goal();
         self.agent_gone = true;
@@ -125,7 +129,7 @@ impl Control {
 
     fn begin(&mut self, before: Want, now: Instant) {
         if before != self.goal() {
-            // While a resume is under way, who is stopped may have been stopped by us.
+            // While a resume is under way, stopped processes may have been stopped by us.
             self.first_look = self.goal() == Want::Paused && self.settled;
             self.since = now;
             self.settled = false;
@@ -134,7 +138,7 @@ impl Control {
         self.look_again(now);
     }
 
-    /// Something may have changed.
+    /// Schedules a scan because something may have changed.
     pub(super) fn look_again(&mut self, now: Instant) {
         if !self.settled || self.goal() == Want::Paused {
             self.pause_ms = LOOK_MS_MIN;
@@ -142,8 +146,8 @@ impl Control {
         }
     }
 
-    /// One look at everything below `root`, which is this process, and what follows from it. `childless` says that the
-    /// kernel knows of no child of it.
+    /// Scans everything below `root`, which is this process, and acts on it. `childless` says that
+    /// the kernel knows of no child of it.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -174,7 +178,7 @@ impl Control {
         self.next = pause.map(|ms| now + Duration::from_millis(ms));
     }
 
-    /// Whether a process has been signalled on the way to the present goal.
+    /// True if a process has been signalled on the way to the present goal.
     fn knows(&self, process: &Process) -> bool {
         self.seen.iter().any(|seen| seen.process == process.name())
     }
@@ -191,8 +195,8 @@ impl Control {
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
         }
-        // Everyone once, stopped or not: a process may not have got round to a stop that was sent to it, and SIGCONT takes
-        // that back.
+        // Every process once, stopped or not: a process may not have acted on a stop signal yet,
+        // and SIGCONT takes that back.
         let mut clean = true;
         for process in living {
             if self.stopped_before.contains(&process.name()) {
@@ -218,12 +222,13 @@ impl Control {
                 .filter(|one| one.stopped() && Some(one.pid) != self.agent);
             self.stopped_before = stopped.map(Process::name).collect();
         }
-        // What has left the group, which a process of the same user can do, is stopped as if there were none.
+        // Processes that have left the group, which the same user can do, are stopped one by one.
         let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
             Some(cgroup) => (cgroup.frozen(), cgroup.members()),
             None => (true, Vec::new()),
         };
-        // After the first process had to be stopped by force, whatever is new is not asked first: it may be forking on.
+        // After the first process had to be stopped by force, new ones get SIGSTOP at once: they
+        // may be forking on.
         let forced = self.seen.iter().any(|seen| seen.held.is_some());
         if forced {
             self.signal_group(Signal::STOP);
@@ -251,8 +256,9 @@ impl Control {
                     }
                     None => still = false,
                     Some(at) => {
-                        // The parent of a `vfork` sleeps until its child, which may be stopped, goes on; the first thread
-                        // of a process may have ended while others live. Neither can show that it is stopped.
+                        // The parent of a `vfork` sleeps until its child, which may be stopped,
+                        // goes on; the first thread of a process may have ended while others live.
+                        // Neither can show that it is stopped.
                         let cannot_show = matches!(process.state, b'D' | b'Z');
                         if !(cannot_show && past(at, HELD_MS, now)) {
                             process.signal(Signal::STOP);
@@ -274,11 +280,11 @@ impl Control {
         cgroup: Option<&Cgroup>,
         bounds: &Bounds,
     ) -> bool {
-        // A look that finds nobody proves nothing while processes start others and leave.
+        // An empty scan proves nothing while processes fork and exit.
         if childless {
             match cgroup.filter(|cgroup| cgroup.populated()) {
                 None => return true,
-                // Not of our descent, but in the agent's group.
+                // Not our descendants, but in the agent's group.
                 Some(cgroup) => cgroup.kill(),
             }
         }
@@ -293,7 +299,8 @@ impl Control {
                     process.signal(Signal::TERM);
                     self.note(process, now, None);
                 }
-                // A stopped process takes its SIGTERM when it goes on. Once for everybody, for a stop may be on its way.
+                // A stopped process takes its SIGTERM when it is continued. Every process once, for
+                // a stop may be on its way.
                 if !known || process.stopped() {
                     process.signal(Signal::CONT);
                 }
@@ -311,7 +318,8 @@ impl Control {
         false
     }
 
-    /// Kills our children without a look at them, which some are faster than: their ids are theirs until we reap them.
+    /// Kills our children without reading them first, as some exit faster: a pid is not reused
+    /// until we reap it.
     pub(super) fn kill_children(&self, root: i32) {
         self.signal_group(Signal::KILL);
         for pid in children(root).unwrap_or_default() {
@@ -321,8 +329,8 @@ impl Control {
         }
     }
 
-    /// Signals the agent's group as one: the kernel lets nobody in it start another meanwhile. The number is the group's as
-    /// long as a child of ours, living or not yet reaped, is in it.
+    /// Signals the agent's group as one, so that no member can fork meanwhile. The number is the
+    /// group's as long as a child of ours, living or not yet reaped, is in it.
     fn signal_group(&self, signal: Signal) {
         let Some(group) = self.agent.and_then(Pid::from_raw) else {
             return;
@@ -334,14 +342,15 @@ impl Control {
     }
 }
 
-/// Kills everything that can be found. What it has just started becomes ours, and is found in the next round.
+/// Kills all living descendants. What they have just started becomes ours, and is found in the next
+/// round.
 fn kill_all(root: i32) {
     for process in living(root) {
         process.signal(Signal::KILL);
     }
 }
 
-/// Who lives although everything was done.
+/// Returns the processes that are still alive.
 fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
     let mut left: Vec<i32> = (0..LEFT_LOOKS)
         .map(|_| living(root))
@@ -356,7 +365,8 @@ fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
     left
 }
 
-/// Whether another look finds the same processes, the dead included: otherwise somebody starts others behind our back.
+/// True if another scan finds the same processes, zombies included: otherwise some process forks
+/// unseen.
 fn steady(root: i32, before: &[Process]) -> bool {
     let (now, whole) = look_below(root);
     let same = now

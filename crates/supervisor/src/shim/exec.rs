@@ -1,4 +1,5 @@
-//! The stub between the shim and the agent: what a process can only set for itself, then the agent's own program.
+//! The stub between the shim and the agent: sets what a process can only set for itself, then
+//! becomes the agent.
 
 use super::{CANNOT_RUN, relay};
 use crate::attempt::{Attempt, new_file};
@@ -14,18 +15,19 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Where the stub says why it did not become the agent.
+/// File with the error of a stub that did not become the agent.
 pub(super) const ERROR_FILE: &str = "exec-error";
 
-/// Becomes the agent, or says why not in [`ERROR_FILE`].
+/// Becomes the agent, or writes the error to [`ERROR_FILE`].
 pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
     let Ok(attempt) = Attempt::open(folder) else {
         return ExitCode::from(CANNOT_RUN);
     };
     let open = || new_file(&attempt.path(ERROR_FILE));
     let sandbox = attempt.spec().sandbox.as_ref();
-    // Opened now: inside the sandbox it could not be. It closes itself when the agent's program takes over. Without one a file
-    // that is made and taken away for every agent would only cost: file systems hand out the places of such files last.
+    // Opened now: inside the sandbox it could not be. Closed when the agent's program takes over.
+    // Without a sandbox, a file that is created and removed for every agent would only cost time:
+    // file systems reuse such inodes last.
     let opened = match sandbox.map(|_| open()) {
         Some(Err(_)) => return ExitCode::from(CANNOT_RUN),
         Some(Ok(file)) => Some(file),
@@ -38,7 +40,7 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
         format!("cannot run {program}: {error}")
     });
     if let Some(mut file) = opened.or_else(|| open().ok()) {
-        // Nobody is left to tell when this fails; the exit code still says that nothing ran.
+        // Nothing more can be done when this fails; the exit code still says that nothing ran.
         let _ = file.write_all(why.as_bytes());
     }
     ExitCode::from(CANNOT_RUN)
@@ -55,7 +57,7 @@ pub(super) fn relay(folder: &Path, shim: Option<i32>) -> ExitCode {
     };
     if prepare(&attempt, shim, Some(&sandbox)).is_ok() {
         let mut program = Command::new(&relay.program);
-        // Whoever asked finds the connection closed.
+        // The client finds the connection closed.
         let _ = program.args(&relay.words).arg(attempt.folder()).exec();
     }
     ExitCode::from(CANNOT_RUN)
@@ -63,14 +65,15 @@ pub(super) fn relay(folder: &Path, shim: Option<i32>) -> ExitCode {
 
 fn prepare(attempt: &Attempt, shim: Option<i32>, sandbox: Option<&Sandbox>) -> Result<(), String> {
     let spec: &Spec = attempt.spec();
-    // The shim blocks the signals it reads from a file, and a new program inherits what is blocked.
+    // The shim blocks the signals it reads from a file, and a new program inherits the blocked set.
     SigSet::empty()
         .thread_set_mask()
         .map_err(|error| format!("cannot unblock signals: {error}"))?;
     if spec.command.is_empty() {
         return Err("there is no command".into());
     }
-    // The agent must not outlive its shim: nobody would read its output or could stop it.
+    // The agent must not outlive its shim: its output would not be read, and it could not be
+    // stopped.
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot tie the agent to its shim: {error}"))?;
     // The shim may have died before the line above.

@@ -1,15 +1,16 @@
-//! Values that must not reach the disk: each byte of them becomes `*` in what the agent wrote, before it is in a log.
+//! Masking of secret values: each byte of them becomes `*` before the agent's output is written to
+//! a log.
 
 use memchr::memmem;
 use std::collections::BTreeSet;
 
-/// Shorter values would hide half of every line, and are no secrets.
+/// Shorter values would mask half of every line, and are not secrets.
 const VALUE_BYTES_MIN: usize = 4;
 
-/// What stands in the log in place of each byte of a value, so that offsets stay those of the agent's output.
+/// Replaces each byte of a value in the log, so that offsets stay those of the agent's output.
 const COVER: u8 = b'*';
 
-/// The values to be hidden, as the agent may write them.
+/// The values to mask, in the spellings the agent may write.
 #[derive(Debug, Default)]
 pub(super) struct Mask {
     values: Vec<Vec<u8>>,
@@ -20,11 +21,11 @@ impl Mask {
         self.values.is_empty()
     }
 
-    /// Hides these from now on too. Says whether none of them is new.
+    /// Masks these values from now on too. True if none of them is new.
     pub(super) fn add(&mut self, values: Vec<String>) -> bool {
         let before = self.values.len();
         for value in values {
-            // Clients with structured output write a value as a JSON string has it.
+            // Clients with structured output write a value as a JSON string.
             let quoted = serde_json::to_string(&value).unwrap_or_default();
             let quoted = quoted.get(1..quoted.len().saturating_sub(1));
             let quoted = quoted.unwrap_or_default().to_owned();
@@ -38,7 +39,7 @@ impl Mask {
         self.values.len() == before
     }
 
-    /// Hides every value in a piece that nothing comes before or after.
+    /// Masks every value in a complete text.
     pub(super) fn cover(&self, bytes: &mut [u8]) {
         let found = self.found(bytes);
         for (from, to) in found {
@@ -59,7 +60,7 @@ impl Mask {
         found
     }
 
-    /// How many bytes at the end may be the beginning of a value.
+    /// Returns the number of bytes at the end that may be the beginning of a value.
     fn open(&self, bytes: &[u8]) -> usize {
         let longest = |value: &Vec<u8>| {
             let most = bytes.len().min(value.len() - 1);
@@ -75,7 +76,7 @@ impl Mask {
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
-    /// Where values are in them, or ends of values that began before.
+    /// Ranges of values in `bytes`, or of the ends of values that began before.
     covered: BTreeSet<(usize, usize)>,
 }
 
@@ -84,7 +85,7 @@ impl Tail {
         self.bytes.is_empty()
     }
 
-    /// What may go into the log now that these have come.
+    /// Adds the next bytes of the stream and returns the bytes that may go into the log now.
     pub(super) fn pass(&mut self, mask: &Mask, bytes: &[u8]) -> Vec<u8> {
         let mut whole = std::mem::take(&mut self.bytes);
         whole.extend_from_slice(bytes);
@@ -101,7 +102,7 @@ impl Tail {
         whole
     }
 
-    /// What is left when nothing more will come.
+    /// Takes the rest at the end of the stream.
     pub(super) fn end(&mut self) -> Vec<u8> {
         let mut left = std::mem::take(&mut self.bytes);
         for (from, to) in std::mem::take(&mut self.covered) {

@@ -1,9 +1,13 @@
-//! The shim's side: the process that owns one agent, and the stub that becomes it.
+//! The shim's side: the process that owns one agent, and the stub that becomes the agent.
 //!
-//! Five words of a program, each run in a process of its own: `start FOLDER` leaves a shim behind that is nobody's child,
-//! `starter` does so for every folder it is told until nobody asks any more, `agent FOLDER` is that shim, and `exec FOLDER PID`
-//! stands between the shim and the agent to set what a process can only set for itself; `relay FOLDER PID` does the same for a
-//! program that serves a sandboxed agent from outside.
+//! Each subcommand runs in a process of its own:
+//!
+//! - `start FOLDER` starts a detached shim;
+//! - `starter` does so for every folder it reads, until its input ends;
+//! - `agent FOLDER` is that shim;
+//! - `exec FOLDER PID` is the stub that sets what a process can only set for itself and then
+//!   becomes the agent;
+//! - `relay FOLDER PID` does the same for a program that serves a sandboxed agent from outside.
 
 mod clients;
 mod control;
@@ -23,16 +27,17 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The words a program must hand over to [`main`].
+/// Subcommands that a program must pass on to [`main`].
 pub const WORDS: [&str; 5] = ["start", STARTER, "agent", "exec", relay::SOCKET];
 
-/// The word of the process that starts one shim after the other.
+/// Subcommand of the process that starts one shim after the other.
 pub(crate) const STARTER: &str = "starter";
 
-/// Ends in the manner of `env` and `nohup`: the command could not be run.
+/// Exit code of `env` and `nohup` for a command that could not be run.
 const CANNOT_RUN: u8 = 127;
 
-/// Carries out one of [`WORDS`]. `prefix` are the words that lead this program here when it runs itself again.
+/// Runs one of the subcommands in [`WORDS`]. `prefix` are the arguments that lead this program here
+/// when it runs itself again.
 pub fn main(prefix: &[&str], words: &[OsString]) -> ExitCode {
     let mut words = words.iter();
     let word = words.next().and_then(|word| word.to_str());
@@ -52,5 +57,5 @@ pub fn main(prefix: &[&str], words: &[OsString]) -> ExitCode {
     }
 }
 
-/// This program, whatever has been put at its path since it was started.
+/// This program, even if the file at its path has been replaced since it was started.
 const MYSELF: &str = "/proc/self/exe";

@@ -7,25 +7,25 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// Read at once; also the most that is held back when the disk is full.
+/// Bytes read at once; also the most that is held back when the disk is full.
 pub(super) const CHUNK_BYTES: usize = 32 << 10;
-/// Chunks taken before others have their turn.
+/// Chunks read before other sources have their turn.
 const ROUNDS_MAX: usize = 16;
-/// Output is given back to the disk in pieces of this size: a multiple of every file system's blocks.
+/// Disk space is freed in pieces of this size: a multiple of every file system's blocks.
 const PUNCH_BYTES: u64 = 1 << 20;
 
-/// The same when the disk is full, and small pieces count.
+/// Piece size when the disk is full, and small pieces count.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
 
-/// One stream of output.
+/// One stream of output: its pipe, its log and its offsets.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Gone after its end.
+    /// `None` after its end.
     pub(super) pipe: Option<File>,
     log: File,
     /// Read and not yet in the log, because the log could not grow.
     held: Vec<u8>,
-    /// Read, and perhaps the beginning of what must not be in the log.
+    /// Read, and possibly the beginning of a value that must not be in the log.
     tail: Tail,
     end: u64,
     acked: u64,
@@ -57,18 +57,18 @@ impl Output {
         self.end - self.acked
     }
 
-    /// Whether bytes wait for the disk.
+    /// True if bytes wait for space on the disk.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether everything the agent wrote is in the log, and nothing more can come.
+    /// True if everything the agent wrote is in the log, and nothing more can come.
     pub(super) fn complete(&self) -> bool {
         self.pipe.is_none() && !self.holds() && self.tail.is_empty()
     }
 
-    /// Moves what is there into the log, at most `room` bytes, with what must not be there hidden. Says why it had to stop,
-    /// if it had to.
+    /// Moves available output into the log, at most `room` bytes, with secret values masked.
+    /// Returns the reason if it had to stop.
     pub(super) fn pump(
         &mut self,
         mask: &Mask,
@@ -110,7 +110,7 @@ impl Output {
         }
     }
 
-    /// Puts what was held back into the log: nobody waits for more.
+    /// Closes the pipe and writes what was held back into the log.
     pub(super) fn give_up(&mut self) -> Result<(), Blocked> {
         self.pipe = None;
         let mut left = std::mem::take(&mut self.held);
@@ -118,7 +118,7 @@ impl Output {
         self.store(&left)
     }
 
-    /// Appends, and keeps what did not go in.
+    /// Appends to the log, and keeps what could not be written.
     fn store(&mut self, mut bytes: &[u8]) -> Result<(), Blocked> {
         while !bytes.is_empty() {
             match self.log.write_at(bytes, self.end) {
@@ -136,13 +136,13 @@ impl Output {
         Ok(())
     }
 
-    /// Output up to `offset` has been processed. What is older than `keep` goes back to the disk.
+    /// Records output up to `offset` as processed. Disk space older than `keep` bytes is freed.
     pub(super) fn acknowledge(&mut self, offset: u64, keep: u64) {
         self.acked = self.acked.max(offset.min(self.end));
         self.give_back(keep);
     }
 
-    /// Gives acknowledged output back to the disk but for its last `keep` bytes.
+    /// Frees the disk space of acknowledged output, except for its last `keep` bytes.
     pub(super) fn give_back(&mut self, keep: u64) {
         let piece = if self.holds() {
             PUNCH_BYTES_MIN

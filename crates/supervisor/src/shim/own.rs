@@ -1,4 +1,4 @@
-//! The shim takes its attempt, or leaves.
+//! Start of the shim: it takes ownership of its attempt, or exits.
 
 use super::place::Place;
 use super::run::Run;
@@ -17,21 +17,22 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Whoever asks whether an attempt is alive holds its lock for a moment; only a longer one is another shim.
+/// Time to wait for the lock. A client that checks an attempt holds the lock for a moment; only a
+/// longer one is another shim.
 const LOCK_WAIT_MS: u64 = 300;
 const LOCK_PAUSE_MS: u64 = 2;
 
-/// Room for the end, reserved while there is some: a full disk must not hide how an attempt ended.
+/// Bytes reserved for the end in advance: a full disk must not hide how an attempt ended.
 const EXIT_BYTES: u64 = 4096;
 
-/// The shim, from its first to its last moment.
+/// Runs the shim: takes the attempt, reports on standard output, and serves until the end.
 pub(super) fn own(prefix: &[&str], folder: &Path) -> ExitCode {
     let owned = take(prefix, folder);
     let told = match &owned {
         Ok(_) => "ready".to_owned(),
         Err(why) => why.clone(),
     };
-    // Whoever waits for this word may be gone.
+    // The reader of this report may be gone.
     let _ = rustix::io::write(stdout(), told.as_bytes());
     if let Ok(null) = File::options().write(true).open("/dev/null") {
         let _ = dup2_stdout(null);
@@ -42,7 +43,7 @@ pub(super) fn own(prefix: &[&str], folder: &Path) -> ExitCode {
     }
 }
 
-/// Everything a shim needs before it can wait for `go`.
+/// Prepares everything a shim needs before it can wait for `go`.
 fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
     let attempt = Attempt::open(folder).map_err(|error| error.to_string())?;
     let failed = |what: &str| {
@@ -58,13 +59,13 @@ fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
         std::thread::sleep(Duration::from_millis(LOCK_PAUSE_MS));
     }
     refuse_what_has_begun(&attempt)?;
-    // A group leader cannot found a session; `start` sees to it that this process is none.
+    // A group leader cannot create a session; `start` makes sure that this process is none.
     setsid().map_err(|error| failed("found a session")(error.into()))?;
     set_child_subreaper(Some(getpid())).map_err(|error| failed("adopt orphans")(error.into()))?;
     let signals = signals().map_err(failed("watch signals"))?;
     let place = File::open(attempt.folder()).map_err(failed("open the folder"))?;
     let path = socket_path(&place);
-    // Left by a shim that went before `go`; nobody listens, because the lock is ours.
+    // Left by a shim that exited before `go`; it has no listener, because the lock is ours.
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).map_err(failed("listen"))?;
     listener.set_nonblocking(true).map_err(failed("listen"))?;
@@ -75,7 +76,8 @@ fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
         }
         Err(error) => return Err(failed("open exit.json")(error)),
     };
-    // Not every file system can reserve; then a full disk makes an ended attempt look lost, which is safe.
+    // Not every file system can reserve; then a full disk makes an ended attempt look lost, which
+    // is safe.
     let _ = fallocate(&exit, FallocateFlags::KEEP_SIZE, 0, EXIT_BYTES);
     let me = getpid().as_raw_nonzero().get();
     let owner = Owner {
@@ -91,9 +93,9 @@ fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
     ))
 }
 
-/// An agent is started once. Whoever holds the lock after a shim that had its `go` must not start another.
+/// Refuses an attempt whose agent was started before: an agent is started once.
 fn refuse_what_has_begun(attempt: &Attempt) -> Result<(), String> {
-    // Our own lock is held through another file, so that the look below would call us alive: look at the rest only.
+    // The condition would be `Alive`, as our own lock is held: check the rest only.
     let exit = attempt.exit().map_err(|error| error.to_string())?;
     let owner = attempt.owner().map_err(|error| error.to_string())?;
     if exit.is_some() {
@@ -109,14 +111,14 @@ fn refuse_what_has_begun(attempt: &Attempt) -> Result<(), String> {
     }
 }
 
-/// Writes who holds the lock into it.
+/// Writes the holder of the lock into it.
 pub(super) fn write_owner(lock: &File, owner: &Owner) -> io::Result<()> {
     let text = serde_json::to_vec(owner)?;
     lock.write_all_at(&text, 0)?;
     lock.set_len(text.len() as u64)
 }
 
-/// Signals as a file: children that changed, and wishes that the shim should end.
+/// Opens a signal file for changed children and for requests to end the shim.
 fn signals() -> io::Result<SignalFd> {
     let mut set = SigSet::empty();
     for signal in [

@@ -1,4 +1,4 @@
-//! The attempt's folder, held open: kept within reach of whoever looks after the attempt, and watched for its removal.
+//! The attempt's folder, held open: keeps it accessible to its clients, and detects its removal.
 
 use super::relay::SOCKET;
 use crate::attempt::{FILE_MODE, FOLDER_MODE};
@@ -10,15 +10,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the files, where the kernel does not tell what becomes of them.
+/// Interval of file checks where the kernel does not report changes.
 const LOOK_MS: u64 = 2_000;
-/// The same where it does.
+/// Interval of file checks where it does.
 const WATCHED_LOOK_MS: u64 = 600_000;
 
-/// What the kernel tells is read in parts of this size and not looked at.
+/// Buffer for kernel events, which are discarded.
 const EVENT_BYTES: usize = 4096;
 
-/// What others must be able to open.
+/// Files that other processes must be able to open.
 const FILES: [&str; 7] = [
     "spec.json",
     "lock",
@@ -32,14 +32,14 @@ const FILES: [&str; 7] = [
 /// All bits that `chmod` sets.
 const MODE_BITS: RawMode = 0o7777;
 
-/// The folder and the lock in it.
+/// The attempt's folder and the lock in it.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: File,
     pub(super) lock: File,
-    /// When to look at the files again.
+    /// Time of the next check of the files.
     pub(super) next: Instant,
-    /// Readable when somebody has changed a mode, or removed something.
+    /// Readable when a mode was changed, or something was removed.
     pub(super) watch: Option<OwnedFd>,
     gone: bool,
 }
@@ -65,7 +65,7 @@ impl Place {
         now + Duration::from_millis(pause)
     }
 
-    /// Something was changed: what it was is seen by a look.
+    /// Discards the events and schedules a check, which finds out what changed.
     pub(super) fn changed(&mut self, now: Instant) {
         let mut events = [0; EVENT_BYTES];
         if let Some(watch) = &self.watch {
@@ -74,8 +74,8 @@ impl Place {
         self.next = now;
     }
 
-    /// Gives folder and files back the modes that were taken from them, which a sandbox does not prevent. Whether somebody has
-    /// removed the folder or the lock: then nobody can reach the attempt any more.
+    /// Restores the modes of folder and files, which a sandbox does not protect. True if the folder
+    /// or the lock has been removed: the attempt cannot be reached any more then.
     pub(super) fn gone(&mut self, now: Instant) -> bool {
         let Ok(stat) = fstat(&self.folder) else {
             return self.gone;
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// Tells when modes of the folder or of what is in it change, or when something goes. Writing into a file is none of it.
+/// Watches for mode changes and removals in the folder. Writing into a file is not reported.
 fn watch(folder: &Path) -> Result<OwnedFd, Errno> {
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     let flags = inotify::WatchFlags::ATTRIB

@@ -1,5 +1,5 @@
-//! The one channel out of a sandbox: for each connection from inside, a program is started outside that has the connection as
-//! its standard input and output. None of what is said there passes through the shim, and it understands none of it.
+//! The only channel out of a sandbox: for each connection from inside, a program is started outside
+//! with the connection as its standard input and output. The data does not pass through the shim.
 
 use super::MYSELF;
 use crate::attempt::Attempt;
@@ -19,14 +19,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The socket's name in the attempt's folder.
+/// Name of the socket in the attempt's folder.
 pub(super) const SOCKET: &str = "relay";
-/// Programs at once; whoever comes then waits in the kernel's queue until one has ended.
+/// Programs at once; further connections wait in the kernel's queue until one has ended.
 const RUNNING_MAX: usize = 8;
-/// Connections looked at before others have their turn.
+/// Connections accepted before other sources have their turn.
 const ACCEPTS_MAX: usize = 8;
 
-/// The socket, and what was started for those who came.
+/// The relay socket, and the programs started for its connections.
 #[derive(Debug)]
 pub(super) struct Relays {
     listener: UnixListener,
@@ -35,8 +35,8 @@ pub(super) struct Relays {
 }
 
 impl Relays {
-    /// Listens in the attempt's folder. The programs get the environment the agent was given, and the attempt's mark: what
-    /// they do is the agent's doing.
+    /// Listens in the attempt's folder. The programs get the agent's environment and the attempt's
+    /// mark: their work counts as the agent's.
     pub(super) fn listen(attempt: &Attempt, environment: &RawEnvironment) -> io::Result<Relays> {
         let folder = File::open(attempt.folder())?;
         // Short, however long the folder's own path is.
@@ -54,12 +54,13 @@ impl Relays {
         })
     }
 
-    /// Who can wake the shim, while another program may be started.
+    /// Returns the socket to poll, while another program may be started.
     pub(super) fn ready(&self) -> Option<&UnixListener> {
         (self.running.len() < RUNNING_MAX).then_some(&self.listener)
     }
 
-    /// Starts a program for each who has come from below this shim. Others, another agent for one, have channels of their own.
+    /// Starts a program for each connection of a descendant of this shim. Other peers, another
+    /// agent for one, are refused.
     pub(super) fn serve(&mut self, prefix: &[String], attempt: &Attempt, shim: i32) {
         for _ in 0..ACCEPTS_MAX {
             if self.running.len() >= RUNNING_MAX {
@@ -73,7 +74,7 @@ impl Relays {
                 peer.uid == getuid() && descent(pid, shim) == Descent::Below
             });
             if below {
-                // Whoever asked finds the connection closed when nothing could be started.
+                // The client finds the connection closed when nothing could be started.
                 let started = self.start(stream, prefix, attempt, shim);
                 self.running.extend(started.ok());
             }
@@ -105,20 +106,20 @@ impl Relays {
         Ok(child.id().cast_signed())
     }
 
-    /// A child has ended.
+    /// Records that a child has ended.
     pub(super) fn ended(&mut self, pid: i32) {
         self.running.retain(|one| *one != pid);
     }
 }
 
-/// What a relayed program may touch: all that the agent may, and what it needs for its own work. Nothing that the agent names
-/// leads it anywhere else.
+/// Returns the sandbox of a relayed program: the agent's paths, and those it needs for its own
+/// work. Paths that the agent names cannot lead it elsewhere.
 pub(super) fn sandbox(spec: &Spec, folder: &Path) -> Option<Sandbox> {
     let mut sandbox = spec.sandbox.clone()?;
     let relay = spec.relay.as_ref()?;
     sandbox.read.extend(relay.read.iter().cloned());
     sandbox.write.extend(relay.write.iter().cloned());
-    // Its own children get the agent's sandbox, which it finds there.
+    // Its own children get the agent's sandbox, which it reads there.
     let spec = folder.join("spec.json").canonicalize();
     sandbox.read.extend(spec.ok());
     Some(sandbox)

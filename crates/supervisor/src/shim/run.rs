@@ -1,4 +1,4 @@
-//! The shim's one loop: a closed list of sources, each served as far as it goes without waiting.
+//! The shim's event loop: serves a closed list of sources without blocking.
 
 use super::clients::Clients;
 use super::control::Control;
@@ -30,18 +30,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a full disk is tried again.
+/// Interval of retries when the disk is full.
 const RETRY_MS: u64 = 200;
-/// Connections taken before others have their turn: an agent that connects all the time must not keep the shim from work.
+/// Connections accepted per round: an agent that keeps connecting must not block the shim.
 const ACCEPTS_MAX: usize = 8;
-
-/// Ends of children taken before others have their turn: some processes do nothing but start others and leave.
+/// Children reaped per round: some processes do nothing but fork and exit.
 const REAPS_MAX: usize = 4096;
-
-/// Rounds in a row in which children are killed: what they had started becomes ours, and is killed in the next round.
+/// Rounds in which children are killed: their orphans become ours, for the next round.
 const KILL_ROUNDS: usize = 20;
 
-/// Who can wake the shim.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Signals,
@@ -54,14 +51,12 @@ enum Source {
     Client(usize),
 }
 
-/// The agent's process, and how it ended.
 #[derive(Debug)]
 struct Agent {
     pid: i32,
     ended: Option<WaitStatus>,
 }
 
-/// A shim that owns its attempt.
 #[derive(Debug)]
 pub(super) struct Run {
     prefix: Vec<String>,
@@ -75,9 +70,8 @@ pub(super) struct Run {
     fence: u64,
     agent: Option<Agent>,
     start_error: Option<String>,
-    /// Somebody asked for the end.
+    /// A client, or a signal to the shim, asked for the end.
     asked: bool,
-    /// The number of the last interrupt.
     interrupts: u64,
     cgroup: Option<Cgroup>,
     control: Control,
@@ -92,7 +86,7 @@ pub(super) struct Run {
     relays: Option<Relays>,
     buffer: Vec<u8>,
     version: u64,
-    /// What the present version stands for.
+    /// The status that `version` stands for.
     shown: Option<Status>,
     exit: Option<Exit>,
 }
@@ -140,13 +134,13 @@ impl Run {
         }
     }
 
-    /// Serves until the agent and everything of it is gone, or nobody says `go`.
+    /// Serves until the agent and all its descendants are gone, or no `go` came in time.
     pub(super) fn until_the_end(mut self) -> ExitCode {
         loop {
             let now = Instant::now();
             let gone = self.place.gone(now);
             if gone && self.control.goal() != Want::Ended {
-                // An attempt that nobody can reach must not run on.
+                // An attempt that cannot be reached must not run on.
                 self.control.turn(Want::Ended, now);
             }
             if self.agent.is_none() {
@@ -155,7 +149,7 @@ impl Run {
                     return self.finish();
                 }
                 if gone || now >= self.go_until() {
-                    // Nothing was begun, so there is no end to write: another shim may still get its `go`.
+                    // Nothing was started, so no end is written: another shim may still get `go`.
                     let _ = std::fs::remove_file(self.attempt.path("sock"));
                     return ExitCode::SUCCESS;
                 }
@@ -183,7 +177,6 @@ impl Run {
         self.born + Duration::from_millis(self.attempt.spec().bounds.go_ms)
     }
 
-    /// Waits for the next thing to happen and serves all that has.
     fn wait_and_serve(&mut self, now: Instant) {
         let ready = self.poll(now);
         let now = Instant::now();
@@ -216,7 +209,7 @@ impl Run {
             sources.push(Source::Place);
             fds.push(PollFd::new(watch, PollFlags::IN));
         }
-        // Nothing is begun for an agent that is being ended.
+        // Nothing is started for an agent that is being ended.
         let open = self.relays.as_ref();
         let open = open.filter(|_| self.control.goal() != Want::Ended);
         if let Some(listener) = open.and_then(Relays::ready) {
@@ -246,7 +239,7 @@ impl Run {
             self.retry,
             self.drain_until,
             self.input.next_look,
-            // Somebody may wait for a place.
+            // A new client may wait for an idle one to be replaced.
             self.clients
                 .are_full()
                 .then(|| now + Duration::from_millis(IDLE_MS)),
@@ -258,7 +251,7 @@ impl Run {
             .min()
             .map(|until| until.saturating_duration_since(now))
             .and_then(|duration| Timespec::try_from(duration).ok());
-        // Interrupted or not: the next round looks at everything again.
+        // Interrupted or not: the next round checks everything again.
         if poll(&mut fds, timeout.as_ref()).is_err() {
             return Vec::new();
         }
@@ -273,7 +266,7 @@ impl Run {
         let child = nix::sys::signal::Signal::SIGCHLD as u32;
         let too_big = nix::sys::signal::Signal::SIGXFSZ as u32;
         while let Ok(Some(signal)) = self.signals.read_signal() {
-            // What ends the shim ends its agent as if somebody had asked for it: not for the agent to say.
+            // A signal that ends the shim ends its agent, unless it comes from the agent itself.
             let sender = signal.ssi_pid.cast_signed();
             let own = || descent(sender, self.owner.pid) == Descent::Below;
             if signal.ssi_signo != child && signal.ssi_signo != too_big && !own() {
@@ -285,8 +278,7 @@ impl Run {
         self.control.look_again(now);
     }
 
-    /// Takes the ends of children. Whether there is none left, not even one that has just been adopted, which only the kernel
-    /// can say: whatever is below us has an ancestor among our children.
+    /// Reaps ended children. True if the kernel has none left, adopted descendants included.
     fn reap(&mut self, now: Instant) -> bool {
         for _ in 0..REAPS_MAX {
             match wait(WaitOptions::NOHANG) {
@@ -308,7 +300,7 @@ impl Run {
         false
     }
 
-    /// Takes the ends of children, and brings them about when it is time for that. Whether there is none left.
+    /// Reaps ended children, and kills them after the grace period. True if none is left.
     fn chase(&mut self, now: Instant) -> bool {
         let mut childless = self.reap(now);
         let grace_ms = self.attempt.spec().bounds.grace_ms;
@@ -380,7 +372,7 @@ impl Run {
         }
     }
 
-    /// Does what is asked, unless it had been done (`true`) or must not be.
+    /// Carries out a request, unless it had been done (`true`) or must be refused.
     fn obey(
         &mut self,
         request: Request,
@@ -427,7 +419,7 @@ impl Run {
                 Ok(self.mask.add(values))
             }
             Request::Ack { out, err, .. } => {
-                // A full disk has no room for what has been processed.
+                // A full disk has no room for output that has been processed.
                 let keep = if self.blocked == Some(Blocked::DiskFull) {
                     self.retry = Some(now);
                     0
@@ -468,7 +460,7 @@ impl Run {
         Ok(false)
     }
 
-    /// Sends SIGINT to the agent's group, as a terminal does. Each number once.
+    /// Sends SIGINT to the agent's group, as a terminal does. Each number is sent once.
     fn interrupt(&mut self, seq: u64) -> Result<bool, (Refused, String)> {
         if seq <= self.interrupts {
             return Ok(true);
@@ -477,17 +469,17 @@ impl Run {
             return Err((Refused::NotRunning, "there is no agent to interrupt".into()));
         };
         self.interrupts = seq;
-        // The agent has not been reaped, so the number is its own. Tools in groups of their own are the agent's matter.
+        // Not reaped yet, so the id is the agent's. Tools in other groups are the agent's matter.
         if let Some(group) = Pid::from_raw(agent.pid) {
             let _ = kill_process_group(group, Signal::INT);
         }
         Ok(false)
     }
 
-    /// Starts the agent. That it is being started is written down first, so that nobody starts another.
+    /// Starts the agent. The start is written down first, so that no other shim starts one.
     fn go(&mut self, environment: RawEnvironment) -> Result<(), String> {
         let spec = self.attempt.spec();
-        // The shim itself stands in the root of the file system, and nobody means that.
+        // The shim itself runs in `/`, so a relative folder would be resolved there.
         if !spec.folder.is_absolute() {
             let folder = spec.folder.display();
             return Err(format!("cannot start in {folder}: not a whole path"));
@@ -551,7 +543,7 @@ impl Run {
             pipe(child.stderr.take().map(OwnedFd::from))?,
             err,
         ));
-        // A wish that came before `go` counts from now on.
+        // A wanted state set before `go` counts from now on.
         self.control.look_again(Instant::now());
         Ok(())
     }
@@ -563,7 +555,7 @@ impl Run {
         let mut blocked = None;
         for error_stream in [false, true] {
             let used = held(&self.out) + held(&self.err);
-            // Once nothing runs any more, what is in the pipes is all there will be.
+            // Once no process is left, the pipes contain all there will be.
             let room = if self.drain_until.is_some() {
                 u64::MAX
             } else {
@@ -588,11 +580,11 @@ impl Run {
                 output.give_back(0);
             }
         }
-        // A full disk says nothing when there is room again.
+        // A full disk does not report when there is room again.
         self.retry = blocked.map(|_| now + Duration::from_millis(RETRY_MS));
     }
 
-    /// Whether all output is in the logs, or time is up.
+    /// True if all output is in the logs, or the time for it is up.
     fn drained(&mut self, now: Instant) -> bool {
         let until = *self.drain_until.get_or_insert_with(|| {
             now + Duration::from_millis(self.attempt.spec().bounds.drain_ms)
@@ -607,13 +599,13 @@ impl Run {
         open.all(Output::complete)
     }
 
-    /// Writes down how it ended, tells everyone, and leaves.
+    /// Writes the end of the attempt, reports it to all clients, and exits.
     fn finish(mut self) -> ExitCode {
         let ended = self.agent.as_ref().and_then(|agent| agent.ended);
         let told = end::told_by_stub(&self.attempt, ended);
         let start_error = self.start_error.take().or(told);
         let unread = self.input.unread().map(|(mut unread, mut bytes)| {
-            // Whoever gave a secret can give it again.
+            // A client that gave a secret can give it again.
             self.mask.cover(&mut bytes);
             unread.saved = end::save_unread(&self.attempt, &bytes).is_ok();
             unread
@@ -645,7 +637,7 @@ impl Run {
         if let Some(cgroup) = self.cgroup.take().filter(|_| exit.left.is_empty()) {
             cgroup.remove();
         }
-        // Nobody is told of an end that is not on the disk.
+        // An end that is not on the disk is not reported.
         if written.is_ok() {
             self.exit = Some(exit);
             self.version += 1;
@@ -657,7 +649,7 @@ impl Run {
         ExitCode::from(u8::from(written.is_err()))
     }
 
-    /// Counts the version up when something has changed that is worth a look.
+    /// Increments the version when the status has changed, apart from offsets.
     fn refresh(&mut self) {
         let mut now = self.status();
         for flow in [&mut now.out, &mut now.err] {

@@ -1,4 +1,4 @@
-//! Leaves shims behind that are nobody's children.
+//! Starting detached shims.
 
 use super::MYSELF;
 use nix::sys::signal::{SigSet, Signal};
@@ -13,18 +13,19 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// Ends a folder on its way in, and what came of it on its way out: no path holds it.
+/// Terminator of a folder in the input and of a report in the output: no path contains it.
 pub(crate) const END: u8 = 0;
 
-/// How long, and how often, a process is tried to start that cannot be for lack of resources.
+/// Time for retries, and pause between them, when a process cannot be started for lack of
+/// resources.
 const SPAWN_MS_MAX: u64 = 5_000;
 const SPAWN_AGAIN_MS: u64 = 50;
 
-/// Read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 4096;
 
-/// Starts the shim and leaves, so that it goes to whoever adopts orphans. The shim says on standard output, which it
-/// inherits, when it is ready.
+/// Starts the shim and exits, so that the shim is orphaned. The shim reports on standard output,
+/// which it inherits, when it is ready.
 pub(super) fn start(prefix: &[&str], folder: &Path) -> ExitCode {
     match spawn(prefix, folder, Stdio::inherit()) {
         Ok(_) => ExitCode::SUCCESS,
@@ -32,8 +33,8 @@ pub(super) fn start(prefix: &[&str], folder: &Path) -> ExitCode {
     }
 }
 
-/// Starts a shim for every folder on standard input and says on standard output what it said. Leaves when the input ends, that
-/// is, when whoever asks is gone; its shims go on.
+/// Starts a shim for every folder on standard input and writes each shim's report to standard
+/// output. Exits when the input ends, that is, when the client is gone; its shims go on.
 pub(super) fn one_after_the_other(prefix: &[&str]) -> ExitCode {
     match serve(prefix) {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,7 +82,7 @@ fn serve(prefix: &[&str]) -> io::Result<()> {
     }
 }
 
-/// What a new shim says: its pipe ends when it has said its word, or is gone.
+/// Starts a shim and returns its report: its pipe ends when it has reported, or is gone.
 fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
     let mut word = Vec::new();
     match spawn(prefix, folder, Stdio::piped()) {
@@ -94,7 +95,7 @@ fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
     word
 }
 
-/// Starts a program. Where no process is to be had, it tries again for a while.
+/// Starts a program, with retries for a while if no process can be created.
 pub(super) fn spawn_patiently(command: &mut Command) -> io::Result<Child> {
     let end = Instant::now() + Duration::from_millis(SPAWN_MS_MAX);
     loop {

@@ -12,43 +12,43 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
-/// Messages whose place in the stream is remembered, to name the first unread one. A pipe holds fewer than this unless they
-/// are tiny; then the oldest remembered one is named.
+/// Messages whose end offset is remembered, to name the first unread one. A pipe holds fewer than
+/// this unless they are tiny; then the oldest remembered one is named.
 const PLACES_MAX: usize = 256;
 
-/// A pipe holds at most this much, unless an administrator says otherwise.
+/// A pipe holds at most this much, unless an administrator has raised the limit.
 const PIPE_BYTES_MAX: u64 = 1 << 20;
 
-/// Between two looks whether the agent has read what is in the pipe, growing from the first to the second: a pipe says
-/// nothing when it is emptied.
+/// Pause between two checks if the agent has read the pipe, growing from the first to the second: a
+/// pipe does not report that it was emptied.
 const LOOK_MS_MIN: u64 = 4;
 const LOOK_MS_MAX: u64 = 500;
 
-/// What waits for the agent.
+/// Queue of messages for the agent's standard input.
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// The end that is written to; gone when standard input was closed.
+    /// The writing end; `None` when standard input was closed.
     pipe: Option<File>,
-    /// The other end, opened when standard input was closed, to see at the end what was never read.
+    /// The reading end, opened when standard input was closed, to find what was never read.
     rest: Option<File>,
     queue: VecDeque<Message>,
     queued: u64,
     /// The last accepted number.
     accepted: u64,
-    /// The last number that is wholly in the pipe.
+    /// The last number that is completely in the pipe.
     written: u64,
-    /// The last number of which the agent has taken every byte out of the pipe.
+    /// The last number of which the agent has read every byte.
     read: u64,
-    /// When to look again how much of the pipe was read, and how long to wait after that.
+    /// Time of the next check how much of the pipe was read; `look_ms` is the pause after it.
     pub(super) next_look: Option<Instant>,
     look_ms: u64,
     /// Bytes written to the pipe in all.
     total: u64,
-    /// Number and end in the stream of messages that may still be in the pipe.
+    /// Number and end offset of messages that may still be in the pipe.
     places: VecDeque<(u64, u64)>,
-    /// The message after which nothing is accepted has been accepted.
+    /// A message marked as the last has been accepted.
     last: bool,
-    /// Nobody reads.
+    /// The pipe has no reader any more.
     broken: bool,
 }
 
@@ -77,14 +77,14 @@ impl Input {
         }
     }
 
-    /// The pipe, while there is something to write to it.
+    /// Returns the pipe, while there is something to write to it.
     pub(super) fn wants_to_write(&self) -> Option<&File> {
         self.pipe
             .as_ref()
             .filter(|_| !self.broken && !self.queue.is_empty())
     }
 
-    /// Takes a message. `Ok(true)` when it had been taken before.
+    /// Queues a message. `Ok(true)` when it had been accepted before.
     pub(super) fn accept(
         &mut self,
         seq: u64,
@@ -113,7 +113,8 @@ impl Input {
         Ok(false)
     }
 
-    /// Writes what the pipe takes. Never waits: a stopped agent's pipe takes 64 kB and no more.
+    /// Writes as much as the pipe takes, without blocking: a stopped agent's pipe takes 64 kB and
+    /// no more.
     pub(super) fn pump(&mut self) {
         while let Some(message) = self.queue.front_mut() {
             let Some(pipe) = self.pipe.as_mut().filter(|_| !self.broken) else {
@@ -149,8 +150,8 @@ impl Input {
         }
     }
 
-    /// Looks how much of what is in the pipe the agent has read, and sets the time of the next look while it has not read
-    /// all of it.
+    /// Checks how much of the pipe the agent has read, and schedules the next check while something
+    /// is left.
     pub(super) fn look(&mut self, now: Instant) {
         if self.places.is_empty() {
             return;
@@ -175,18 +176,19 @@ impl Input {
         }
     }
 
-    /// The last message that was wholly read.
+    /// Returns the last message that was completely read.
     pub(super) fn last_read(&self) -> u64 {
         self.read
     }
 
-    /// What was accepted and never read, once nobody can read any more.
+    /// Takes the input that was accepted and never read, once all readers are gone.
     pub(super) fn unread(&mut self) -> Option<(Unread, Vec<u8>)> {
         let rest = self.rest.take();
         let rest = rest.or_else(|| self.pipe.as_ref().and_then(other_end));
         let mut bytes = Vec::new();
         if let Some(rest) = rest {
-            // Ends with "would block" while our own writing end is open; what came before is what counts.
+            // Ends with "would block" while our own writing end is open; what came before is what
+            // counts.
             let _ = rest.take(PIPE_BYTES_MAX).read_to_end(&mut bytes);
         }
         self.note_read(bytes.len() as u64);
@@ -205,7 +207,7 @@ impl Input {
     }
 }
 
-/// The reading end of the pipe a writing end belongs to.
+/// Opens the reading end of the pipe a writing end belongs to.
 fn other_end(pipe: &File) -> Option<File> {
     File::options()
         .read(true)

@@ -1,4 +1,4 @@
-//! The queue without a shim around it.
+//! Tests of the queue without a shim.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
