@@ -11,6 +11,7 @@ pub enum News {
     /// A run was begun or resumed.
     Started,
     TaskDone,
+    /// A task failed and is not retried by itself.
     TaskFailed,
     /// A phase is done and merged.
     PhaseDone,

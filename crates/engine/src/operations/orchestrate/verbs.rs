@@ -64,6 +64,7 @@ pub struct Begun {
     pub total: usize,
     /// Number of tasks that are done.
     pub done: usize,
+    /// Number of the current phase.
     pub phase: u32,
 }
 
