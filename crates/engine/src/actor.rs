@@ -1,5 +1,6 @@
-//! Who gives a command. A person is shown, by a terminal or in the way that is documented for scripts; an agent is found,
-//! whatever it says of itself.
+//! Tells a person who gives a command from an agent. A terminal, or the documented variable in a
+//! script, shows a person. Agents are detected from the environment and the ancestors of a process,
+//! whatever they claim.
 
 use crate::agents::SHIM_WORD;
 use bowline_gate::clients::{Process, is_noted};
@@ -27,18 +28,19 @@ pub const AGENT_VARIABLES: [&str; 10] = [
     "OPENCODE_SESSION",
 ];
 
-/// Says in a script or in CI that it acts for a person: in the place of a terminal, never against a sign of an agent.
+/// Variable by which a script or CI job declares that it acts for a person. It replaces a terminal;
+/// it never outweighs evidence of an agent.
 pub const ACTOR_VARIABLE: &str = "BOWLINE_ACTOR";
-/// What [`ACTOR_VARIABLE`] says then.
+/// Value of [`ACTOR_VARIABLE`] that declares a person.
 pub const ACTOR_PERSON: &str = "person";
 
 /// Programs of agent clients, by the names of their executables.
 const CLIENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
-/// Programs that run a client which is a script.
+/// Interpreters that run clients which are scripts.
 const RUNTIMES: [&str; 3] = ["node", "bun", "deno"];
 /// Programs that may be the shim of an agent.
 const SHIMS: [&str; 2] = ["bowline", "bowline-shim"];
-/// Where such scripts, and executables named by their version only, are kept.
+/// Path parts by which client scripts, and executables named by their version only, are recognised.
 const CLIENT_FOLDERS: [&str; 6] = [
     "/@anthropic-ai/claude-code",
     "/@openai/codex",
@@ -48,35 +50,35 @@ const CLIENT_FOLDERS: [&str; 6] = [
     "/claude/versions/",
 ];
 
-/// More than most environments have. A file in `/proc` has no size to go by, and a reader that begins small asks the
-/// kernel a dozen times for what it can say at once.
+/// Initial buffer for files in `/proc`; larger than most environments. Such a file has no size, and
+/// a reader that starts small asks the kernel a dozen times.
 const PROC_BYTES_FIRST: usize = 8 * 1024;
 
-/// Ancestors looked at. Deeper trees of processes are built by nobody but whoever wants not to be looked at.
+/// Most ancestors examined. Only a process that wants to hide has a deeper tree.
 const ANCESTORS_MAX: usize = 256;
 
-/// What can be told of whoever gives a command.
+/// Conclusion about the actor behind a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// A person, or a script that acts for one.
     Person,
-    /// An agent: by its own or an ancestor's environment, or because it descends from a client.
+    /// An agent, by its own or an ancestor's environment, or because it descends from a client.
     Agent,
-    /// Nothing shows an agent, and nothing a person.
+    /// Neither an agent nor a person was shown.
     Unshown(Missing),
 }
 
-/// What would have shown a person.
+/// Missing proof that a person acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// There is no controlling terminal.
     Terminal,
-    /// The leader of the terminal's session is none of our ancestors: we were cut off from it.
+    /// The leader of the terminal's session is not among our ancestors: we were cut off from it.
     Ancestors,
 }
 
 impl Standing {
-    /// Whoever is not shown to be a person has the rights of an agent.
+    /// Returns the actor whose rights apply: an agent's unless a person is shown.
     pub fn actor(self) -> Actor {
         match self {
             Standing::Person => Actor::Person,
@@ -94,13 +96,14 @@ impl Standing {
     }
 }
 
-/// Who started this process. Looked up once: it costs a look at every ancestor.
+/// Returns the standing of this process. Computed once: it examines every ancestor.
 pub fn standing() -> Standing {
     static STANDING: OnceLock<Standing> = OnceLock::new();
     *STANDING.get_or_init(look)
 }
 
-/// Who is behind another process of this user: one that asks a server by its socket. Looked at each time.
+/// Returns the standing of another process of this user, such as one that calls a server by its
+/// socket. Examined at every call.
 pub fn standing_of(pid: u32) -> Standing {
     let environment = proc(pid, "environ").unwrap_or_default();
     let says_person = format!("{ACTOR_VARIABLE}={ACTOR_PERSON}");
@@ -116,16 +119,17 @@ pub fn standing_of(pid: u32) -> Standing {
     above(&asking, person)
 }
 
-/// What shows of which attempt the agent is that a process descends from.
+/// Process ancestry by which the attempt of an agent is identified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Descent {
     /// The process and its ancestors, nearest first.
     pub processes: Vec<u32>,
-    /// The attempts that their environments name. A process can name any: its shim must be among the ancestors.
+    /// Attempts that their environments name. A process can name any attempt: its shim must be
+    /// among the ancestors.
     pub attempts: BTreeSet<String>,
 }
 
-/// The descent of another process of this user.
+/// Returns the ancestry of another process of this user.
 pub fn descent_of(pid: u32) -> Descent {
     let mut descent = Descent::default();
     let mut next = Some(pid);
@@ -160,16 +164,18 @@ fn look() -> Standing {
     above(&us, person)
 }
 
-/// What the ancestors of a process show that is no agent itself; `person` when it says that it acts for one.
+/// Decides by the ancestors of a process that is not itself an agent. `person` is true if it
+/// declares that it acts for one.
 fn above(us: &Process, person: bool) -> Standing {
     let mut led = us.pid == us.session;
     let mut pid = us.parent;
     for depth in 0.. {
         if depth == ANCESTORS_MAX {
-            // Nobody types so deep; what cannot be looked at to its end is no person.
+            // No terminal session is this deep; a chain that cannot be followed to its end counts
+            // as an agent.
             return Standing::Agent;
         }
-        // An ancestor of whom nothing can be read has ended since, or is hidden from us: there the line is cut.
+        // An ancestor that cannot be read has ended or is hidden from us: the chain is cut there.
         let Some(ancestor) = Process::look(pid) else {
             break;
         };
@@ -202,8 +208,8 @@ fn is_agent(process: &Process) -> bool {
         || is_client(process.pid)
 }
 
-/// Whether a process runs the program of a client, or is the shim that owns an agent: what its agent leaves behind is handed
-/// to it.
+/// True if a process runs the program of a client, or is the shim that owns an agent and so adopts
+/// the processes its agent leaves behind.
 fn is_client(pid: u32) -> bool {
     let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
         return false;
@@ -232,7 +238,7 @@ fn is_client(pid: u32) -> bool {
         let word = words.next().and_then(|word| str::from_utf8(word).ok());
         return word.is_some_and(|word| word == SHIM_WORD || shim::WORDS.contains(&word));
     }
-    // The script is the first word that is no option; a value of an option does no harm here.
+    // The script is the first word that is not an option; the value of an option does no harm here.
     words.any(|word| {
         let path = Path::new(OsStr::from_bytes(word));
         path.is_absolute() && (named(&CLIENTS, path) || kept(path))
@@ -248,7 +254,7 @@ fn mentions_agent(environment: &[u8]) -> bool {
     })
 }
 
-/// What the kernel says of a process; nothing when it is gone or another user's.
+/// Reads a file of a process in `/proc`; `None` if the process is gone or belongs to another user.
 fn proc(pid: u32, what: &str) -> Option<Vec<u8>> {
     let mut file = File::open(format!("/proc/{pid}/{what}")).ok()?;
     let mut bytes = vec![0; PROC_BYTES_FIRST];
@@ -280,7 +286,7 @@ mod tests {
         assert!(!mentions_agent(b""));
     }
 
-    /// It makes the environment of the tests, whoever starts them.
+    /// `.cargo/alone` starts the tests and has to unset each of these variables.
     #[test]
     fn the_entry_of_the_tests_knows_every_variable() {
         let entry = include_str!("../../../.cargo/alone");

@@ -1,4 +1,4 @@
-//! What can be done next, as commands that can be pasted.
+//! Suggested next commands, ready to paste.
 
 use crate::context::Context;
 use crate::files::View;
@@ -10,7 +10,8 @@ use bowline_machines::thinking::{Metric, Stage};
 use bowline_words::Lang;
 use std::path::{Path, PathBuf};
 
-/// What a machine advises, with what cannot be left away. What only the caller can know stands in capitals.
+/// Completes a machine's advice with required options. Values that only the caller knows are
+/// placeholders in capitals.
 pub(crate) fn next(kind: FileKind, state: &State, advice: Advice) -> Next {
     let more = match state {
         State::Thinking(sheet) => of_thinking(&sheet.run, &advice),
@@ -45,7 +46,7 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
     match advice.verb {
         "complete" => {
             let stage = advice.target.as_deref().and_then(Stage::from_name);
-            // Only this stage has no file of its own that is looked for by name.
+            // Only the planning stage has no output file that is found by name.
             let planning = stage.filter(|stage| *stage == Stage::Planning);
             match planning.is_some_and(|stage| run.stage(stage).outputs.is_empty()) {
                 true => "--output PATH".into(),
@@ -69,13 +70,15 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
     }
 }
 
-/// The resume card of a folder: where its work stands, for an agent that has forgotten everything.
+/// Renders the resume card of a folder: a summary of its work for an agent that has lost its
+/// context.
 pub fn card(folder: &Path, lang: Lang) -> Option<String> {
     let belief = bowline_gate::belief::of_folder(folder);
     bowline_gate::hook::card(&belief, folder, lang)
 }
 
-/// The commands of a look, as they work where the caller stands: for a file that is not found from there they name its folder.
+/// Returns the suggested commands of a view as they work in the caller's folder. For a file that is
+/// not found from there, they name its folder.
 pub fn commands(context: &Context, view: &View) -> Vec<String> {
     if view.examined.next.is_empty() {
         return Vec::new();
@@ -85,14 +88,16 @@ pub fn commands(context: &Context, view: &View) -> Vec<String> {
     next.map(|one| one.command_with(&before, &behind)).collect()
 }
 
-/// The same for a reader who may stand anywhere: all of them name the folder, and the whole of it.
+/// Returns the suggested commands for a reader in any folder: all of them name the whole path of
+/// the file's folder.
 pub fn commands_anywhere(view: &View) -> Vec<String> {
     let (before, behind) = naming(view, None).unwrap_or_default();
     let next = view.examined.next.iter();
     next.map(|one| one.command_with(&before, &behind)).collect()
 }
 
-/// The options by which a file is found from where the caller stands: of the program, and of the noun.
+/// Returns the program's and the noun's options that locate a file from the caller's folder; `None`
+/// if none are needed.
 fn reach(context: &Context, view: &View) -> Option<(String, String)> {
     let here = &context.here;
     if workspace::locate(context, view.kind, here) == view.path {
@@ -105,7 +110,7 @@ fn naming(view: &View, here: Option<&Path>) -> Option<(String, String)> {
     let word = |folder: &Path| {
         let near = here.and_then(|here| folder.strip_prefix(here).ok());
         let near = near.unwrap_or(folder);
-        // Without the slash that may be left at its end.
+        // Strips a trailing slash.
         let near: PathBuf = near.components().collect();
         match near.as_os_str().is_empty() {
             true => ".".to_owned(),
@@ -115,7 +120,7 @@ fn naming(view: &View, here: Option<&Path>) -> Option<(String, String)> {
     let root = view.path.to_str();
     match root.and_then(|path| path.strip_suffix(view.kind.relative_path())) {
         Some(root) => Some((format!("-C {}", word(Path::new(root))), String::new())),
-        // A memory that is kept elsewhere than its name says: only its folder can be named.
+        // A memory in a folder of another name: only that folder can be named.
         None => Some((
             String::new(),
             format!("--dir {}", word(view.path.parent()?)),

@@ -1,5 +1,5 @@
-//! What a person may do with a state file now. The rules are asked, by putting every move before the machine; what has to be
-//! said besides stands with it.
+//! Lists the verbs that a person may use on a state file now. Every verb is tried on the machine;
+//! the input that a verb needs is listed with it.
 
 use crate::context::Context;
 use crate::develop::{Known, contract_of};
@@ -27,50 +27,49 @@ use bowline_machines::{Actor, Machine as _, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Tasks of an orchestration that are looked at.
+/// Most tasks of an orchestration that are checked.
 const NODES_MAX: usize = 2_000;
-/// Dated copies, and runs with lessons, that are named.
+/// Most dated copies, and most runs with lessons, that are listed.
 const NAMED_MAX: usize = 100;
-/// Stands for what a person will say.
+/// Placeholder for text that a person will enter.
 const SAID: &str = "…";
 
-/// Something that is said with a move.
+/// Kind of input that a verb takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// A sentence, or a name.
+    /// A sentence or a name.
     Text,
     /// A word for programs.
     Code,
-    /// A file, or what else a list has.
+    /// A file or another list item.
     Path,
-    /// A command.
     Command,
-    /// What it is about, of a list that stands elsewhere.
+    /// The subject of the verb, from a list kept elsewhere.
     Id,
-    /// The version that was seen.
+    /// The version of the file that the person saw.
     Version,
 }
 
-/// A move that the rules allow.
+/// Verb that the rules allow, with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Its name.
     pub verb: &'static str,
-    /// What it may be about; empty where nothing has to be named.
+    /// Possible subjects; empty if none has to be named.
     pub ids: Vec<String>,
-    /// What has to be said.
+    /// Required inputs.
     pub asks: Vec<Said>,
-    /// What may be said.
+    /// Optional inputs.
     pub takes: Vec<Said>,
-    /// The words that a code may be; empty where it is free.
+    /// Allowed values of a code; empty if it is free text.
     pub codes: Vec<&'static str>,
-    /// Numbers that are given by their names.
+    /// Names of the numbers it takes.
     pub values: Vec<String>,
-    /// Texts that may be given by their names.
+    /// Names of the optional texts it takes.
     pub texts: Vec<&'static str>,
-    /// The commands that it runs, one in each line.
+    /// Commands that it runs, one per line.
     pub runs: Option<String>,
-    /// The next move does not bring back what it takes away: whoever offers it asks first.
+    /// True if the next verb cannot bring back what this one removes: the interface asks for
+    /// confirmation.
     pub grave: bool,
 }
 
@@ -126,7 +125,8 @@ impl Allowed {
     }
 }
 
-/// What a person may do with a file that was looked at, and that has these files beside it in its workspace.
+/// Returns the verbs a person may use on a viewed file, given the other state files of its
+/// workspace.
 pub fn allowed(
     context: &Context,
     file: &KnownFile,
@@ -135,7 +135,7 @@ pub fn allowed(
 ) -> Result<Vec<Allowed>, Error> {
     let at = context.now_for(view.kind);
     let mut all = match &view.examined.state {
-        // One stage after the other: what is advised is all there is.
+        // Stages follow each other: the advised verbs are all there are.
         State::Thinking(_) => of_thinking(view, beside),
         State::TaskState(memory) => of_memory(memory, at),
         State::Develop(run) => of_develop(context, file, view, run.as_deref(), at)?,
@@ -167,7 +167,7 @@ pub fn allowed(
         all.push(Allowed::verb("repair"));
     }
     if view.version > 1 {
-        // Decided again under the lock, which a look does not take.
+        // Decided again under the lock, which a view does not take.
         if history::can_undo(file, view) {
             all.push(Allowed::verb("undo").asks(&[Said::Version]));
         }
@@ -176,7 +176,7 @@ pub fn allowed(
     Ok(all)
 }
 
-/// What a person may do with a file that cannot be looked at.
+/// Returns the verbs for a file that cannot be viewed.
 pub fn allowed_despite(error: &Error) -> Vec<Allowed> {
     match error {
         Error::Damaged { .. } => vec![Allowed::verb("repair")],
@@ -184,8 +184,8 @@ pub fn allowed_despite(error: &Error) -> Vec<Allowed> {
     }
 }
 
-/// What a person may begin in a folder that has these files: at most one memory, develop run and orchestration, and a
-/// thinking run in every folder.
+/// Returns what a person may begin in a folder with these files: at most one memory, develop run
+/// and orchestration, and a thinking run in every folder.
 pub fn beginnings(
     context: &Context,
     root: &Path,
@@ -206,7 +206,7 @@ pub fn beginnings(
     if !has(FileKind::TaskState) {
         all.push((FileKind::TaskState, new_task()));
     }
-    // What a folder above has is not this folder's to begin.
+    // A file in a folder above is not begun here.
     let own = |kind| locate(context, kind, root) == root.join(FileKind::relative_path(kind));
     if !has(FileKind::Develop) && own(FileKind::Develop) {
         let start = Allowed::verb("start").asks(&[Said::Text]);
@@ -231,7 +231,7 @@ fn new_task() -> Allowed {
     new.texts(&["goal", "request"])
 }
 
-/// A path, and a value.
+/// Verbs that take a path and a value.
 fn of_values() -> [Allowed; 2] {
     ["set", "append"].map(|verb| Allowed::verb(verb).asks(&[Said::Code, Said::Text]))
 }
@@ -262,7 +262,7 @@ fn of_thinking(view: &View, beside: &[(FileKind, PathBuf)]) -> Vec<Allowed> {
             Some(allowed.on(next.target.clone().unwrap_or_default()))
         })
         .collect();
-    // The work may be judged, and judged again, at any time.
+    // The work may be evaluated, and evaluated again, at any time.
     all.push(numbers("evaluate", scores));
     all.push(numbers("quality", metrics));
     let measured = ["actual", "target"].map(str::to_owned).to_vec();

@@ -1,22 +1,20 @@
-//! The only reader of the clock.
+//! Reads the clock; no other module does.
 
 use bowline_machines::Timestamp;
 use jiff::Zoned;
 
-/// Fixes the clock, for tests: an RFC 3339 time.
+/// Variable that fixes the clock for tests, as an RFC 3339 time.
 pub const CLOCK_VARIABLE: &str = "BOWLINE_CLOCK";
 
-/// Where the time comes from.
+/// Source of the time.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The machine's clock.
     System,
-    /// Always the same moment.
     Fixed(jiff::Timestamp),
 }
 
 impl Clock {
-    /// The machine's clock, or the one fixed by [`CLOCK_VARIABLE`].
+    /// Returns the machine's clock, or the one fixed by [`CLOCK_VARIABLE`].
     pub fn from_environment() -> Self {
         let fixed = std::env::var(CLOCK_VARIABLE)
             .ok()
@@ -24,7 +22,8 @@ impl Clock {
         fixed.map_or(Clock::System, Clock::Fixed)
     }
 
-    /// The content of [`CLOCK_VARIABLE`] when it is no time. Whoever fixes the clock must hear that it did not work.
+    /// Returns the content of [`CLOCK_VARIABLE`] if it is not a time, so that a person who fixes
+    /// the clock learns that it failed.
     pub fn misread() -> Option<String> {
         let text = std::env::var_os(CLOCK_VARIABLE)?;
         let text = text.to_string_lossy();
@@ -44,17 +43,18 @@ impl Clock {
         }
     }
 
-    /// Now, in whole seconds.
+    /// Returns the present time in whole seconds.
     pub fn now(&self) -> Timestamp {
         Timestamp(self.read().as_second())
     }
 
-    /// Now, in milliseconds since 1970.
+    /// Returns the present time in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.read().as_millisecond()
     }
 
-    /// Now on the wall clock of this place, as if its hands showed UTC. For the one file that writes no zone.
+    /// Returns the local wall-clock time as if it were UTC, for the one file format that stores no
+    /// time zone.
     pub fn local_civil(&self) -> Timestamp {
         let zoned: Zoned = self.read().to_zoned(jiff::tz::TimeZone::system());
         let as_utc = zoned.datetime().to_zoned(jiff::tz::TimeZone::UTC);

@@ -1,4 +1,4 @@
-//! What every operation is given: the time, who asks, and how patient they are.
+//! Context of an operation: its time, actor, environment and limits.
 
 use crate::actor::{self, Standing};
 use crate::clock::Clock;
@@ -18,34 +18,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Names the file with the key that evidence is signed with.
+/// Variable that names the file with the key evidence is signed with.
 pub const EVIDENCE_KEY_VARIABLE: &str = "BOWLINE_EVIDENCE_KEY_FILE";
 
-/// The variables a process was started with. Shown by their names alone: values may be secrets.
+/// Environment variables of a process. Debug output shows names only: values may be secrets.
 #[derive(Clone, Default)]
 pub struct Variables(Arc<BTreeMap<OsString, OsString>>);
 
 impl Variables {
-    /// The value of one, if it is set to anything.
+    /// Returns the value of a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         let value = self.0.get(OsStr::new(name)).map(OsString::as_os_str);
         value.filter(|value| !value.is_empty())
     }
 
-    /// Those that are text, for a process that shall have them too.
+    /// Returns the variables that are valid text, to pass them to another process.
     pub fn texts(&self) -> impl Iterator<Item = (String, String)> {
         let text = |it: &OsString| it.to_str().map(str::to_owned);
         let texts = self.0.iter();
         texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
     }
 
-    /// The same but for the path of the signing key: for commands of a project that are no evidence of a gate.
+    /// Returns the text variables without the path of the signing key: for commands of a project
+    /// that are not evidence of a gate.
     pub fn for_commands(&self) -> BTreeMap<String, String> {
         let not_the_key = |(name, _): &(String, String)| name != EVIDENCE_KEY_VARIABLE;
         self.texts().filter(not_the_key).collect()
     }
 
-    /// All of them, for a process that shall have them too.
+    /// Returns all variables, to pass them to another process.
     pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.0
             .iter()
@@ -59,13 +60,13 @@ impl fmt::Debug for Variables {
     }
 }
 
-/// The version of a file that whoever asks has decided on. It is held against the file under the lock of the first change;
-/// whatever a verb does to the file after that is its own doing.
+/// Version of a file that the caller's decision is based on. It is compared with the file under the
+/// lock of the first change; later versions of the same operation are the verb's own.
 #[derive(Debug, Clone, Default)]
 pub struct Seen(Arc<Mutex<Option<(PathBuf, u64)>>>);
 
 impl Seen {
-    /// A version of a file.
+    /// Returns the expected version of a file.
     pub fn of(path: &Path, version: u64) -> Self {
         Seen(Arc::new(Mutex::new(Some((path.to_owned(), version)))))
     }
@@ -82,37 +83,36 @@ impl Seen {
     }
 }
 
-/// The surroundings of one operation.
+/// Context of one operation.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Where the time comes from.
     pub clock: Clock,
-    /// Who asks, where the caller knows.
+    /// Actor, if the caller knows it; otherwise it is determined when a rule needs it.
     pub actor: Option<Actor>,
-    /// How long to wait for a lock.
+    /// Time limit for taking a lock.
     pub lock_wait: Duration,
-    /// Decide, and write nothing.
+    /// Decides without writing anything.
     pub dry_run: bool,
-    /// What is being done, for whoever waits for our lock.
+    /// Description of the operation, shown to others that wait for its lock.
     pub what: String,
-    /// The disk that state files and evidence are kept on.
+    /// Disk for state files and evidence.
     pub disk: Arc<dyn Disk>,
-    /// The file with the key that evidence is signed with.
+    /// File with the key that evidence is signed with.
     pub evidence_key: Option<PathBuf>,
-    /// A person accepts signed evidence of commands that ran outside of a sandbox.
+    /// True if a person accepts signed evidence of commands that ran outside a sandbox.
     pub unsandboxed_signing: bool,
-    /// The variables of whoever asks.
+    /// Environment of the caller.
     pub variables: Variables,
-    /// The language of what is left behind in words, as in messages of commits.
+    /// Language of texts that are stored, such as commit messages.
     pub lang: Lang,
-    /// The folder whoever asks stands in: commands that are advised work there.
+    /// Working folder of the caller: suggested commands work there.
     pub here: PathBuf,
-    /// What whoever asks has seen of the file they want changed; nothing where they mean it as it is.
+    /// Version of the file that the caller saw; empty if any version may be changed.
     pub seen: Seen,
 }
 
 impl Context {
-    /// The surroundings this process finds itself in.
+    /// Creates the context of this process. `what` describes the operation.
     pub fn from_environment(what: &str) -> Self {
         let variables = Variables(Arc::new(std::env::vars_os().collect()));
         let evidence_key = variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
@@ -135,22 +135,23 @@ impl Context {
         }
     }
 
-    /// Whether a person asks, as far as can be told.
+    /// True if a person acts, as far as can be determined.
     pub fn is_person(&self) -> bool {
         self.actor() == Actor::Person
     }
 
-    /// Who asks. Found out only when a rule wants to know: it means a look at every ancestor of this process.
+    /// Returns the actor. Determined only when a rule needs it: it examines every ancestor of this
+    /// process.
     pub fn actor(&self) -> Actor {
         self.standing().actor()
     }
 
-    /// Who asks, where a rule wants to know; whoever is not asked has the fewest rights.
+    /// Returns the actor if `wanted`, otherwise an agent, which has the fewest rights.
     pub(crate) fn actor_if(&self, wanted: bool) -> Actor {
         if wanted { self.actor() } else { Actor::Agent }
     }
 
-    /// What can be told of whoever asks.
+    /// Returns the standing of the caller.
     pub(crate) fn standing(&self) -> Standing {
         match self.actor {
             Some(Actor::Person) => Standing::Person,
@@ -159,7 +160,8 @@ impl Context {
         }
     }
 
-    /// A refusal as it is to be told: whoever may be a person and does not show it is told how to.
+    /// Completes a refusal that needs a person: a caller that may be a person but does not show it
+    /// learns how to.
     pub fn explained(&self, error: Error) -> Error {
         match (error, self.actor) {
             (Error::AfterRepair { notices, error }, _) => Error::AfterRepair {
@@ -177,12 +179,11 @@ impl Context {
         }
     }
 
-    /// Now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Now, on the clock a kind of file is written by.
+    /// Returns the present time on the clock that a kind of file is written by.
     pub(crate) fn now_for(&self, kind: FileKind) -> Timestamp {
         match kind {
             FileKind::Develop => self.clock.local_civil(),
@@ -195,10 +196,10 @@ impl Context {
         }
     }
 
-    /// The request under which a file is written.
+    /// Creates the request under which a file is written.
     pub(crate) fn request(&self) -> Request {
         let now_ms = self.clock.now_ms();
-        // A process may make many at once.
+        // A process may make many within one millisecond.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Request {

@@ -1,4 +1,4 @@
-//! `doctor`: everything that is odd about a file, and its repair.
+//! Implements `doctor`: lists the problems of a file and repairs them.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -17,23 +17,22 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
 
-/// What the doctor says about one file.
+/// Result of examining one file.
 #[derive(Debug, Clone)]
 pub struct Diagnosis {
-    /// The file.
     pub file: KnownFile,
-    /// The document, when it can be read.
+    /// Document, if it can be read.
     pub document: Option<JsonDocument>,
-    /// Everything found, before any repair.
+    /// All findings before any repair.
     pub findings: Vec<Finding>,
-    /// What a repair did; empty without one.
+    /// Repairs that were made; empty without a repair.
     pub repairs: Vec<Repair>,
-    /// What is still there after a repair; the same as `findings` without one.
+    /// Findings left after a repair; equal to `findings` without one.
     pub remaining: Vec<Finding>,
 }
 
 impl Diagnosis {
-    /// Whether the file is fit for work: nothing is left that is worse than a warning.
+    /// True if nothing worse than a warning is left.
     pub fn healthy(&self) -> bool {
         self.remaining
             .iter()
@@ -56,14 +55,14 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         Ok(view) => {
             let mut notices = view.notices;
             let now = view.document.value();
-            // Only an edit from outside loses something, and only then the history is read.
+            // Only an outside edit loses transitions, and only then the history is read.
             let may_lack = journals.outside || view.edited.is_some();
             let healed = match may_lack {
                 true => lost::healed(file.kind, &file.file.history()?, now, view.edited),
                 false => None,
             };
             if let Some((_, lost)) = healed {
-                // What the last edit lost is a part of it.
+                // The loss of the last edit is part of it.
                 notices.retain(|notice| notice.code() != "lost_transition");
                 notices.push(Notice::OutsideEdit { lost });
             }
@@ -88,7 +87,8 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
     Ok(diagnosis)
 }
 
-/// Lines of the journal that cannot be read or do not follow each other. Nothing repairs the past.
+/// Returns findings for journal lines that cannot be read or do not follow each other. Nothing
+/// repairs the past.
 fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
     let bad = journals.findings.iter().map(|one| Finding {
         severity: Severity::Warning,
@@ -109,15 +109,17 @@ fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
     bad.chain(gap).collect()
 }
 
-/// Whether a finished task has not reached the history.
+/// True if a finished task has not been written to the history.
 fn owes_history(file: &KnownFile) -> Result<bool, Error> {
     Ok(file.kind == FileKind::TaskState && !file.file.pending_effects()?.is_empty())
 }
 
-/// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields,
-/// and writes what is owed to the history. Looks again afterwards.
+/// Examines a file and makes all possible repairs: restores a damaged file, reapplies lost
+/// transitions, fixes fields, and writes pending entries to the history. Examines it again
+/// afterwards.
 ///
-/// A run is not repaired from inside a sandbox: its records cannot be written there, and nobody else does it for an agent.
+/// A run is not repaired from inside a sandbox: its records cannot be written there, and the relay
+/// does not do it for an agent.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     if file.kind == FileKind::Develop && context.variables.get(RELAY_VARIABLE).is_some() {
         let diagnosis = examine(context, file)?;
@@ -163,14 +165,15 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         }
         diagnosis.document = Some(document);
     }
-    // The last decision that was made on the file; the one that counts.
+    // The decision may be made several times; the last one counts.
     let lost = RefCell::new(Vec::new());
     let changed = file.mend(context, |now, snapshot| {
         let edited = unnoted_edit(snapshot);
         let history = file.file.history_of(snapshot.history.as_ref())?;
         let healed = lost::healed(file.kind, &history, now.value(), edited);
         let examined = file.examine(now).map_err(|found| file.damaged(found))?;
-        // Adopting an outside edit is itself a change: the journal has to know it before what it lost can be told.
+        // Adopting an outside edit is itself a change: the journal has to record it before its loss
+        // can be determined.
         if edited.is_none() && healed.is_none() && !examined.needs_repair() {
             return Ok(None);
         }
@@ -195,7 +198,7 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         Ok(Some((mended, moved)))
     })?;
     let Some(changed) = changed else {
-        // Taking the lock completed what was committed.
+        // Taking the lock completed the committed changes.
         let behind = |one: &&Finding| one.code == "rolled_forward";
         let completed = diagnosis.findings.iter().filter(behind).count();
         if completed > 0 && !context.dry_run {
@@ -217,14 +220,14 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     Ok(diagnosis)
 }
 
-/// What happened to a file, as what a repair did.
+/// Converts a notice about a file to a repair.
 fn told(notice: &Notice) -> Repair {
     Repair::Told {
         notice: Box::new(notice.words()),
     }
 }
 
-/// What a repaired run has no longer, in a line each.
+/// Lists what a repaired run no longer has.
 fn taken_back(found: &Run, left: &Run) -> Vec<Repair> {
     let mut told = Vec::new();
     if found.phase != left.phase {

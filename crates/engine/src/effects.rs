@@ -1,5 +1,5 @@
-//! What has to happen outside a file once a change of it is durable. It is kept in the journal with the change until it is done, and may be
-//! done twice.
+//! Side effects of a change outside its file. They are stored in the journal with the change until
+//! they are done, and may be executed twice.
 
 use crate::operations::orchestrate::Announced;
 use bowline_formats::StateFormat as _;
@@ -11,24 +11,24 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a change owes the world.
+/// Pending side effect of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owed {
-    /// A task that is over belongs into the history. One that is there is not pushed again.
+    /// Adds a task that is over to the history; an entry that exists is not added again.
     PushHistory(Box<HistoryEntry>),
-    /// A task that is done is ticked in its plan. A tick that is there stays.
+    /// Ticks a completed task in its plan; an existing tick stays.
     Tick {
-        /// Which.
+        /// Id of the task.
         task: String,
-        /// Where whoever completed it stood: the plan of that checkout is meant.
+        /// Folder in which the caller completed it: the plan of that checkout is meant.
         folder: PathBuf,
     },
-    /// People elsewhere are told. They may be told twice.
+    /// Sends notifications; they may be sent twice.
     Announce(Vec<Announced>),
 }
 
 impl Owed {
-    /// As the journal keeps it.
+    /// Serialises the effect for the journal.
     pub(crate) fn to_raw(&self) -> Box<RawValue> {
         let value = match self {
             Owed::PushHistory(entry) => {
@@ -39,11 +39,12 @@ impl Owed {
             Owed::Tick { task, folder } => json!({ "tick": task, "in": folder }),
             Owed::Announce(news) => json!({ "announce": news }),
         };
-        // A value of texts and numbers always serialises; an effect must not be able to stop a change.
+        // A value of texts and numbers always serialises; an effect must not be able to stop a
+        // change.
         to_raw_value(&value).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
 
-    /// What the journal kept; `None` for what this program does not know.
+    /// Parses an effect from the journal; `None` if this program does not know it.
     pub(crate) fn of_raw(raw: &RawValue) -> Option<Owed> {
         let mut value: Value = serde_json::from_str(raw.get()).ok()?;
         if let (Some(task), Some(folder)) = (value["tick"].as_str(), value["in"].as_str()) {

@@ -1,4 +1,4 @@
-//! Every way an operation ends without doing what was asked.
+//! Errors of all operations.
 
 use crate::actor::Missing;
 use crate::history::HistoryStart;
@@ -18,42 +18,35 @@ use bowline_words::message::{
 };
 use std::path::{Path, PathBuf};
 
-/// What the exit code of a program should say.
+/// Class of an error, from which a program's exit code follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitClass {
-    /// A rule refused.
     Refused,
-    /// Called the wrong way.
     Usage,
-    /// What was named is not there.
     NotFound,
-    /// The state is damaged.
     Damaged,
-    /// Somebody else holds the file.
+    /// Another process holds the file.
     Locked,
-    /// Something failed that is nobody's rule: the disk, or us.
+    /// Something outside the rules failed: the disk, a program, or Bowline itself.
     Failure,
 }
 
-/// A rule of one of the machines refused.
+/// Refusal by a rule of one of the machines.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// A thinking run refused.
     #[error(transparent)]
     Thinking(#[from] thinking::Refusal),
-    /// The current task of the memory refused.
+    /// From the current task of the memory.
     #[error(transparent)]
     Plan(#[from] plan::Refusal),
-    /// A develop run refused.
     #[error(transparent)]
     Develop(#[from] develop::Refusal),
-    /// An orchestration refused.
     #[error(transparent)]
     Orchestrate(#[from] orchestrate::Refusal),
 }
 
 impl Refusal {
-    /// Whether what was named is not there.
+    /// True if the subject of the command does not exist.
     fn is_not_found(&self) -> bool {
         matches!(
             self,
@@ -77,354 +70,293 @@ impl Refuse for Refusal {
     }
 }
 
-/// Why an operation did not do what was asked.
+/// Failure of an operation.
 #[derive(Debug)]
 pub enum Error {
     /// A rule refused; nothing changed.
     Refused(Refusal),
-    /// There is no such file.
+    /// The file does not exist.
     NoFile {
-        /// Of which kind.
         kind: FileKind,
-        /// Where it was looked for.
         path: PathBuf,
     },
-    /// There is nothing of any kind here.
+    /// There is no state file of any kind here.
     NothingHere {
-        /// Where it was looked for.
         path: PathBuf,
     },
-    /// More than one file fits.
+    /// More than one file matches.
     Ambiguous {
-        /// All that fit.
         paths: Vec<PathBuf>,
     },
-    /// The path is of no known kind.
     UnknownKind {
-        /// The path.
         path: PathBuf,
     },
-    /// The file is there already.
     AlreadyExists {
-        /// The path.
         path: PathBuf,
     },
-    /// A file that was to be written is there already.
+    /// A file that was to be written exists already.
     OutputThere {
-        /// The path.
         path: PathBuf,
     },
     /// The file cannot be read as its kind.
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// Everything found; the fatal one last or alone.
+        /// All findings; the fatal one last or alone.
         findings: Vec<Finding>,
     },
-    /// The file is readable and not of its kind: it is left alone.
+    /// The file is readable but not of its kind: it is left alone.
     Foreign {
-        /// The file.
         path: PathBuf,
-        /// The stable name of the error, by the kind of file.
+        /// Stable error code, by the kind of file.
         code: &'static str,
     },
-    /// There is no plan.
     NoPlan {
-        /// Where it was looked for.
         path: PathBuf,
     },
-    /// The plan cannot be worked off.
+    /// The plan cannot be executed.
     BadPlan {
-        /// The plan.
         path: PathBuf,
-        /// The first thing that forbids it.
+        /// First finding that blocks it.
         finding: Box<tasks_md::PlanFinding>,
     },
-    /// Several tasks have an id that ends so.
+    /// Several tasks have an id that ends with the given name.
     AmbiguousTask {
-        /// What was asked for.
         name: String,
-        /// Tasks that fit.
+        /// Matching ids.
         fitting: Vec<String>,
     },
-    /// Nobody runs this orchestration.
+    /// No run of this orchestration is active.
     NobodyRuns {
-        /// Its state file.
+        /// State file of the orchestration.
         path: PathBuf,
     },
-    /// There is no such agent.
     NoAgent {
-        /// What was asked for.
         name: String,
     },
     /// The program of an agent is not on this machine.
     AgentNotInstalled {
-        /// The agent.
         name: String,
-        /// The program.
         program: String,
     },
-    /// A piece of work used as much as the settings allow.
+    /// A unit of work reached a limit of the settings.
     Breaker {
-        /// Which.
+        /// Id of the unit of work.
         id: String,
-        /// What was used up.
+        /// Limit that was reached.
         why: Spent,
     },
     /// A run started as many agents as it was allowed to.
     StartsSpent {
-        /// How many.
         max: u32,
     },
-    /// Nothing tells whether a checkpoint is done.
+    /// No command decides whether a checkpoint is done.
     NoValidation {
-        /// The checkpoint.
         id: String,
     },
-    /// The settings of a project cannot be used.
+    /// The settings of a project are not valid.
     BadSettings {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with them.
         fault: BadSetting,
     },
-    /// Work would land on the branch that is checked out, and none is.
+    /// Work would be merged into the branch that is checked out, and none is.
     NoBranch {
-        /// The checkout.
         path: PathBuf,
     },
     /// A branch has no commit yet.
     NoCommit {
-        /// The checkout.
         path: PathBuf,
-        /// The branch.
         branch: String,
     },
-    /// A phase did not land.
+    /// A phase was not merged.
     NoMerge {
-        /// Which.
         phase: u32,
-        /// Why.
         why: Reason,
     },
-    /// A newer program wrote the file.
     NewerVersion {
-        /// The file.
         path: PathBuf,
-        /// What the version says.
+        /// Finding that names the version.
         found: Found,
     },
-    /// An agent asked for a person's move.
+    /// An agent used a verb that only a person may use.
     NeedsPerson {
-        /// The move.
         what: &'static str,
     },
-    /// A person's move, and nothing shows that a person makes it.
+    /// A verb needs a person, and nothing shows that a person acts.
     PersonNotShown {
-        /// What is refused to others.
+        /// Refusal that others get.
         refused: Box<Error>,
-        /// What would have shown it.
+        /// Proof that would have shown a person.
         missing: Missing,
     },
-    /// The develop run became another one while a command about it was on its way.
+    /// The develop run was replaced by another one while a command about it was in progress.
     RunChanged,
-    /// A decision was about a version of the file that is not in place any more.
+    /// A decision was based on a version of the file that is no longer current.
     MovedOn {
-        /// The file.
         path: PathBuf,
     },
-    /// The file has no such transition.
     NoSuchTransition {
-        /// The file.
         path: PathBuf,
-        /// The wanted number.
+        /// Requested number.
         sequence: u64,
-        /// The first transition that is kept, where the wanted one was dropped with its journal.
+        /// First transition that is kept, if the requested one was dropped with its journal.
         begins: Option<HistoryStart>,
     },
-    /// There is nothing to go back to.
     NothingToUndo {
-        /// The file.
         path: PathBuf,
     },
-    /// Going back would cross something that left the file.
+    /// Going back would cross a transition whose side effects left the file.
     EffectsLeft {
-        /// The transition.
         sequence: u64,
-        /// What it was.
+        /// Trigger of that transition.
         trigger: String,
     },
     /// A path into a document cannot be read or set.
     Path(PathTrouble),
     /// There is no such dated copy.
     NoCopy {
-        /// What was asked for.
+        /// Requested copy.
         which: String,
-        /// Where copies are.
+        /// Folder of the copies.
         folder: PathBuf,
     },
-    /// An input file or argument is not usable.
+    /// An input file or argument is not valid.
     BadInput {
-        /// What is wrong with it.
         message: Wrong,
-        /// What to do.
+        /// Suggested fix.
         hint: Advice,
     },
-    /// What was sealed or verified has changed since.
+    /// Sealed files or the verified tree have changed.
     StaleEvidence {
-        /// Sealed files, or the tree.
+        /// Changed files, or the tree.
         changes: Vec<Change>,
-        /// Only the tree changed: the gate has to be passed again, not sealed.
+        /// True if only the tree changed: the gate has to be passed again, not sealed.
         tree_only: bool,
     },
-    /// What was tested is not what the last commit has.
+    /// The tested tree differs from the last commit.
     TreeNotCommitted {
-        /// How they differ.
         changes: Vec<Change>,
     },
     /// The evidence does not show that this tree is good.
     NotVerified {
-        /// Why.
         reasons: Vec<Doubt>,
     },
     /// A file of evidence does not count here.
     Evidence(EvidenceTrouble),
-    /// A program that is needed could not be run, or failed.
+    /// A required program could not be run, or failed.
     ProgramFailed {
-        /// Which.
         program: String,
-        /// What it said.
+        /// Its error output.
         message: String,
     },
-    /// git is older than what it is needed for.
+    /// git is older than required.
     GitTooOld {
-        /// What it says of itself.
+        /// Version that git reports.
         found: String,
     },
     /// The command failed after the file had been repaired for it.
     AfterRepair {
-        /// What the repair did.
+        /// Repairs that were made.
         notices: Vec<Notice>,
-        /// Why the command failed.
+        /// Failure of the command.
         error: Box<Error>,
     },
     /// The file could not be locked, read or written.
     File(statefiles::Error),
-    /// Something about an agent's process failed, or its shim said no.
+    /// An agent's process failed, or its shim refused.
     Agent(bowline_supervisor::Error),
     /// There is no attempt with such an id.
     NoAttempt {
-        /// What was asked for.
         id: String,
     },
-    /// Several attempts have an id that begins so.
+    /// Several attempts have an id that begins with the given one.
     AmbiguousId {
-        /// What was asked for.
         id: String,
-        /// All that fit.
+        /// Matching ids.
         fitting: Vec<String>,
     },
     /// The agent of an attempt does not run.
     NotRunning {
-        /// The attempt.
         id: String,
     },
-    /// The agent takes no input.
+    /// The standard input of the agent is closed.
     InputClosed {
-        /// The attempt.
         id: String,
     },
-    /// A shim lives and does not answer.
+    /// A shim is alive and does not answer.
     SilentShim {
-        /// The attempt.
         id: String,
-        /// The shim's process, where it is known.
+        /// Process of the shim, if known.
         pid: Option<i32>,
-        /// Whether somebody has stopped it.
+        /// True if the process is stopped by a signal.
         stopped: bool,
     },
-    /// Files changed while a command ran that was to be evidence.
+    /// Files changed while a command ran whose result was to be evidence.
     ChangedWhileRunning {
-        /// The command.
         command: String,
-        /// What changed.
         changes: Vec<Change>,
     },
-    /// The caller took its call back.
+    /// The caller cancelled the call.
     CallCancelled {
-        /// The command that was ended, or the verb that was not begun.
+        /// Command that was ended, or verb that was not begun.
         what: String,
     },
-    /// An order was given and is not carried out yet.
+    /// An order was accepted but not executed within the time limit.
     NotYet {
-        /// The attempt.
         id: String,
-        /// What was ordered.
+        /// Ordered level.
         want: bowline_supervisor::Want,
-        /// How long it was waited for.
+        /// Time limit in seconds.
         seconds: u64,
     },
-    /// An agent could not be started.
     AgentNotStarted {
-        /// The attempt.
         id: String,
-        /// Why not.
         message: String,
     },
-    /// What was asked of a control group cannot be had here.
+    /// A requested control group is not supported here.
     NoControlGroup {
-        /// What was asked for.
+        /// Requested option.
         what: &'static str,
-        /// Why not.
         reason: bowline_supervisor::NoGroup,
     },
     /// A sandbox would hold the folder in which attempts are kept.
     StateInSandbox {
-        /// What it could write to.
+        /// Root that the agent could write.
         root: PathBuf,
-        /// Where attempts are kept.
+        /// Folder of Bowline's own records or program.
         folder: PathBuf,
     },
-    /// A command would find things that the hash of the tree does not hold.
+    /// A command would find files that the hash of the tree does not cover.
     OutsideTree {
-        /// Those.
         changes: Vec<Change>,
     },
     /// A command whose evidence is signed cannot be kept from the key.
     NoSigningSandbox {
-        /// Why not.
         message: String,
     },
-    /// A root that is reached through a link which an agent may have put there.
+    /// A root is reached through a link that an agent may have made.
     RootThroughLink {
-        /// The link.
         link: PathBuf,
-        /// Where the root leads.
+        /// Target of the root.
         target: PathBuf,
     },
-    /// A sandboxed agent asked for something that is not carried out for it outside.
+    /// A sandboxed agent requested something that is not executed for it outside.
     NotRelayed {
-        /// The command.
         what: String,
-        /// Why not.
         reason: Unrelayed,
     },
-    /// There is no folder to work in.
     NoFolder {
-        /// What should be one.
         path: PathBuf,
     },
-    /// Output could not be handed on.
+    /// Output could not be passed on.
     Output {
-        /// Why not.
         source: std::io::Error,
-        /// Whether the agent has ended, and nothing goes on.
+        /// True if the agent has ended, and nothing continues.
         over: bool,
     },
 }
 
 impl Error {
-    /// A file that is not usable, why, and what to do.
+    /// Returns the error of an unusable file, with its reason and a hint.
     pub fn bad_file(path: &Path, why: Why, hint: Advice) -> Error {
         Error::BadInput {
             message: Wrong::OfFile {
@@ -435,7 +367,7 @@ impl Error {
         }
     }
 
-    /// The same error, with what was repaired before the command failed.
+    /// Adds the repairs that were made before the command failed.
     pub(crate) fn after(self, mut repaired: Vec<Notice>) -> Error {
         if repaired.is_empty() {
             return self;
@@ -453,7 +385,7 @@ impl Error {
         }
     }
 
-    /// Stable, `snake_case`, documented by `bowline explain`.
+    /// Returns the stable `snake_case` code, documented by `bowline explain`.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Refused(refusal) => refusal.code(),
@@ -520,7 +452,7 @@ impl Error {
         }
     }
 
-    /// What the exit code should say.
+    /// Returns the class that decides the exit code.
     pub fn class(&self) -> ExitClass {
         match self {
             Error::Refused(refusal) if refusal.is_not_found() => ExitClass::NotFound,
@@ -625,7 +557,7 @@ impl Error {
     }
 }
 
-/// Debug text: the English message.
+/// Writes the English message as debug text.
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.told(Lang::En).0)

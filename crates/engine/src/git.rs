@@ -1,7 +1,9 @@
-//! git in one folder, as a run of ours uses it: without the user's hooks, prompts and settings that could act.
+//! Runs git in one folder for Bowline: without the user's hooks, prompts and settings that could
+//! have effects.
 //!
-//! A git that is started here may outlive us. Each has the file that [`Git::held_by`] names as its standard input, so that a lock
-//! on that file lasts until the last of them has ended: whoever comes after us waits for it.
+//! A git that is started here may outlive this process. Its standard input is the file that
+//! [`Git::held_by`] names, so that a lock on that file lasts until the last such git has ended: the
+//! next process waits for it.
 
 use crate::error::Error;
 use crate::git_locks::{GitRecords, folders_of, lock_in_the_way};
@@ -11,30 +13,30 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The name and address of commits in a repository whose user has none.
+/// Name and address for commits in a repository whose user has none.
 const NOBODY: [&str; 2] = ["bowline", "bowline@localhost"];
 
-/// Where git stops to look for the repository of a folder.
+/// Variable that limits the search of git for a repository.
 const CEILING: &str = "GIT_CEILING_DIRECTORIES";
 
-/// The oldest git that merges without a checkout on a base it is given: major and minor.
+/// Oldest supported git, as major and minor version: it merges without a checkout on a given base.
 pub const GIT_MIN: (u32, u32) = (2, 40);
 
-/// Tries of a command that meets locks of processes that are gone.
+/// Most tries of a command that meets locks of dead processes.
 const LOCK_TRIES_MAX: usize = 8;
 
-/// git in a folder.
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
     hold: Option<Arc<File>>,
-    /// By which the locks of a git of ours that was killed are known, and the repository they are in.
+    /// Records by which the locks of a killed git of ours are identified, and the shared folder of
+    /// the repository.
     records: Option<(GitRecords, PathBuf)>,
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Git {
-    /// In a folder.
+    /// Returns git for a folder.
     pub fn at(folder: &Path) -> Git {
         Git {
             folder: folder.to_owned(),
@@ -44,7 +46,7 @@ impl Git {
         }
     }
 
-    /// The same, holding an open file while it runs.
+    /// Returns the same with an open file that is held while it runs.
     #[must_use]
     pub fn held_by(self, file: Arc<File>) -> Git {
         Git {
@@ -53,7 +55,8 @@ impl Git {
         }
     }
 
-    /// The same with a record of every process, by which the locks of those that were killed are known.
+    /// Returns the same with a record of every process, by which the locks of killed ones are
+    /// identified.
     #[must_use]
     pub fn recorded_in(self, records: GitRecords, common: &Path) -> Git {
         Git {
@@ -62,7 +65,7 @@ impl Git {
         }
     }
 
-    /// Whether it can do all that runs need. One that does not tell its version is believed to.
+    /// Fails if this git is too old. One that does not report its version passes.
     pub fn check_version(&self) -> Result<(), Error> {
         let found = self.text(&["version"])?;
         let mut numbers = found.trim_start_matches("git version ").split('.');
@@ -73,7 +76,7 @@ impl Git {
         }
     }
 
-    /// The same with a name for commits, where the user has set none.
+    /// Returns the same with a name for commits, if the user has set none.
     #[must_use]
     pub fn with_a_name(mut self) -> Git {
         if self.text(&["var", "GIT_COMMITTER_IDENT"]).is_err() {
@@ -88,7 +91,7 @@ impl Git {
         self
     }
 
-    /// The same with a further variable.
+    /// Returns the same with a further variable.
     #[must_use]
     pub fn with(&self, name: &'static str, value: impl Into<OsString>) -> Git {
         let mut other = self.clone();
@@ -96,7 +99,8 @@ impl Git {
         other
     }
 
-    /// The same in another folder, the top of a checkout. Where it is none any more, none of the checkouts around it is taken for it.
+    /// Returns the same for another folder, the top of a checkout. If that is no longer a checkout,
+    /// none around it is used instead.
     #[must_use]
     pub fn in_folder(&self, folder: &Path) -> Git {
         let mut other = Git {
@@ -109,12 +113,11 @@ impl Git {
         other
     }
 
-    /// Where it runs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Runs it to its end. A lock in its way whose owner is known and gone is removed.
+    /// Runs git to its end. A lock in its way whose owner is known to be dead is removed.
     pub fn run(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
         let Some((records, common)) = &self.records else {
             return self.run_once(arguments);
@@ -156,12 +159,12 @@ impl Git {
         }
     }
 
-    /// What it prints when it ends well.
+    /// Returns the output of a git that succeeds.
     pub fn text(&self, arguments: &[&str]) -> Result<String, Error> {
         self.run(arguments)?.good()
     }
 
-    /// Whether it ends with 0. What ends neither with 0 nor with 1 is an error.
+    /// Returns true for exit code 0 and false for 1; any other end is an error.
     pub fn says(&self, arguments: &[&str]) -> Result<bool, Error> {
         let end = self.run(arguments)?;
         match end.code {
@@ -171,7 +174,7 @@ impl Git {
         }
     }
 
-    /// The commit a name means, if it means one.
+    /// Returns the commit that a name refers to, if any.
     pub fn commit(&self, name: &str) -> Result<Option<String>, Error> {
         let name = format!("{name}^{{commit}}");
         let end = self.run(&[

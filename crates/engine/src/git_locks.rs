@@ -1,8 +1,9 @@
-//! Lock files of git whose owner was killed.
+//! Removes lock files of git whose owner was killed.
 //!
-//! A lock file of git does not name its owner. Every git that a run starts, and every attempt of an agent, therefore has a record
-//! in a folder of ours for as long as it lives: a lock that appeared while a recorded process lived belongs to it, unless a git
-//! that was alive then still is. Locks of anybody else are never removed.
+//! A lock file of git does not name its owner. Every git that a run starts, and every attempt of an
+//! agent, therefore has a record in a folder of ours while it lives. A lock that appeared while a
+//! recorded process lived belongs to it, unless a git that was alive then still is. Other locks are
+//! never removed.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,25 +11,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// The ending of the file that says that a recorded process is gone without having ended well.
+/// Extension of the file which says that a recorded process is gone without having ended well.
 const CUT_OFF: &str = "cut";
-/// The ending of git's lock files.
 const LOCK: &str = "lock";
-/// How exactly the start of a process is known.
+/// Uncertainty of a process's start time.
 const START_SLACK: Duration = Duration::from_secs(2);
-/// Ticks of a second in the times that `/proc` tells, on every Linux.
+/// Clock ticks per second in `/proc`, on every Linux.
 const USER_HZ: u64 = 100;
-/// Folders of a repository in which no lock of a command is.
+/// Folders of a repository without locks of commands.
 const WITHOUT_LOCKS: [&str; 4] = ["objects", "modules", "hooks", "lfs"];
 
-/// The folder with the records of a run.
+/// Records of the processes of one run.
 #[derive(Debug, Clone)]
 pub struct GitRecords {
     folder: PathBuf,
 }
 
 impl GitRecords {
-    /// Opens the folder of records. No process that has a record in it may be alive any more.
+    /// Opens the folder of records. No process recorded in it may be alive any more.
     pub fn open(folder: &Path) -> std::io::Result<GitRecords> {
         fs::create_dir_all(folder)?;
         let records = GitRecords {
@@ -51,12 +51,13 @@ impl GitRecords {
         self.folder.join(name.replace('.', "_"))
     }
 
-    /// Records that a process is about to begin. One whose record cannot be written has none: its locks stay.
+    /// Records that a process is about to start. If the record cannot be written, its locks will
+    /// stay.
     pub fn begin(&self, name: &str) {
         let _ = File::create(self.record(name));
     }
 
-    /// The same for a process that needs no name.
+    /// Records that a git is about to start; returns the name of its record.
     pub(crate) fn begin_git(&self) -> String {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -65,12 +66,12 @@ impl GitRecords {
         name
     }
 
-    /// Removes the record of a process that took its locks with it.
+    /// Removes the record of a process that removed its locks.
     pub fn ended(&self, name: &str) {
         let _ = fs::remove_file(self.record(name));
     }
 
-    /// Notes that a process with a record is gone and may have left locks.
+    /// Records that a process is gone and may have left locks.
     pub fn cut_off(&self, name: &str) {
         let path = self.record(name);
         if path.exists() {
@@ -78,7 +79,7 @@ impl GitRecords {
         }
     }
 
-    /// Whether a recorded process that is gone was alive at a time.
+    /// True if a recorded process that is gone was alive at a time.
     fn was_alive(&self, at: SystemTime) -> bool {
         let cut = self.paths().filter(|path| {
             path.extension()
@@ -91,7 +92,7 @@ impl GitRecords {
         })
     }
 
-    /// Removes a lock whose owner is known and gone; says whether it did.
+    /// Removes a lock whose owner is known to be dead. Returns true if it is gone.
     pub(crate) fn remove_stale(&self, lock: &Path, repository: &[PathBuf]) -> bool {
         let Ok(before) = fs::symlink_metadata(lock) else {
             // Its owner has just ended.
@@ -114,8 +115,8 @@ impl GitRecords {
         }
     }
 
-    /// Removes the entries of worktrees that a killed git had only begun to make: with an empty `commondir` in one of them, git refuses
-    /// every command about worktrees. Says whether there were any.
+    /// Removes worktree entries that a killed git had only begun to make: an empty `commondir` in
+    /// one makes git refuse every command about worktrees. Returns true if there were any.
     pub(crate) fn remove_half_made(&self, common: &Path, repository: &[PathBuf]) -> bool {
         let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
         let mut removed = false;
@@ -134,7 +135,7 @@ impl GitRecords {
         removed
     }
 
-    /// Removes the locks of a repository whose owners are known and gone, and then their records.
+    /// Removes the locks of a repository whose owners are known to be dead, then their records.
     pub fn sweep(&self, common: &Path) {
         if self.paths().next().is_none() {
             return;
@@ -153,14 +154,15 @@ impl GitRecords {
     }
 }
 
-/// The lock that a git names which could not take it.
+/// Returns the lock named by the error of a git that could not take it.
 pub fn lock_in_the_way(said: &str) -> Option<PathBuf> {
     let (_, rest) = said.split_once("Unable to create '")?;
     let (path, _) = rest.split_once("': File exists")?;
     path.ends_with(".lock").then(|| PathBuf::from(path))
 }
 
-/// The folders in which a git works on a repository: its checkout, its worktrees and its own folder.
+/// Returns the folders in which git works on a repository: its checkout, its worktrees and its own
+/// folder.
 pub(crate) fn folders_of(common: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = vec![common.to_owned()];
     all.extend(common.parent().map(Path::to_owned));
@@ -189,8 +191,8 @@ fn locks_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a process is alive that may own a lock: one that has it open, or a git that works in the repository and is not
-/// younger than it.
+/// True if a live process may own a lock: one that has it open, or a git that works in the
+/// repository and is not younger than the lock.
 fn has_live_git(lock: &Path, at: SystemTime, repository: &[PathBuf]) -> bool {
     let boot = boot_time();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -212,7 +214,7 @@ fn has_live_git(lock: &Path, at: SystemTime, repository: &[PathBuf]) -> bool {
         if !stat[from + 1..to].starts_with("git") || stat[to..].starts_with(") Z") {
             return has_open;
         }
-        // The fields behind the name begin with the third; the start of the process is the 22nd.
+        // The fields after the name begin with the third; the start time is the 22nd.
         let ticks = stat[to + 1..].split_whitespace().nth(19);
         let ticks: Option<u64> = ticks.and_then(|ticks| ticks.parse().ok());
         let started = boot

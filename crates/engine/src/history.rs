@@ -1,4 +1,4 @@
-//! Looking back, and going back: `history`, `undo`, `restore`.
+//! Implements `history`, `undo` and `restore`.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -16,31 +16,32 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The trigger of what somebody else did to a file.
+/// Trigger of an outside edit.
 const OUTSIDE_EDIT: &str = "OUTSIDE_EDIT";
-/// Lines that are read from the end of the journal first, and then where those do not tell enough. After that all are.
+/// Numbers of journal lines read from its end, one after the other, until they suffice. After that,
+/// all are read.
 const RECENT_LINES: [usize; 2] = [64, 1_024];
 
-/// The transitions of a file, the oldest first. What others did to it is told too.
+/// Returns the transitions of a file, outside edits included, the oldest first.
 pub fn transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
     Ok(told(file, &file.file.history()?))
 }
 
-/// Transitions of a file up to its last one.
+/// Latest transitions of a file.
 #[derive(Debug, Clone)]
 pub struct RecentTransitions {
-    /// The oldest first.
+    /// Transitions, the oldest first.
     pub transitions: Vec<Transition>,
-    /// The first one that is kept, where these are all and older ones were dropped with their journal.
+    /// First transition that is kept, if these are all and older ones were dropped with their
+    /// journal.
     pub begins: Option<HistoryStart>,
 }
 
-/// The first transition that the journals still have.
+/// First transition that the journals still have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryStart {
-    /// Its number.
     pub sequence: u64,
-    /// When the journal was begun with it.
+    /// Time at which the journal was begun with it.
     pub at: String,
 }
 
@@ -53,7 +54,8 @@ impl HistoryStart {
     }
 }
 
-/// The last transitions of a file, or all without a number. Reads the journal from its end, as far as it must.
+/// Returns the last transitions of a file, or all without a number. Reads the journal from its end,
+/// as far as necessary.
 pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentTransitions, Error> {
     let wanted = last.unwrap_or(usize::MAX);
     let read = RECENT_LINES.into_iter().filter(|lines| wanted < *lines);
@@ -62,7 +64,7 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
         let mut transitions = told(file, &history);
         let known = transitions.len();
         transitions.drain(..known.saturating_sub(wanted));
-        // An edit may have put back a version that was not read.
+        // An edit may have restored a version that was not read.
         let doubtful =
             |one: &Transition| one.trigger == OUTSIDE_EDIT && one.metadata.get("putBack").is_none();
         let enough = known >= wanted && !transitions.iter().any(doubtful);
@@ -80,7 +82,8 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
     })
 }
 
-/// Asks the end of a file's history, and all of it where the end has no answer. `end` is the version after its last line.
+/// Evaluates `ask` on the end of a file's history, and on all of it if the end does not suffice.
+/// `end` is the document after its last line.
 fn ask_history<T>(
     file: &KnownFile,
     seen: Option<&Arc<History>>,
@@ -110,7 +113,8 @@ fn told(file: &KnownFile, history: &History) -> Vec<Transition> {
     told
 }
 
-/// The transition of a line; `put_back` is the older version that an outside edit put back.
+/// Converts a journal line to a transition; `put_back` is the older version that an outside edit
+/// restored.
 fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
     if let Some(raw) = &line.transition
         && let Ok(transition) = serde_json::from_str::<Transition>(raw.get())
@@ -145,17 +149,17 @@ fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Tr
     })
 }
 
-/// How somebody goes back.
+/// Options of going back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Back {
-    /// The version they saw; whatever came since is not theirs to take back.
+    /// Version that the caller saw: later changes are not undone. `None` accepts any version.
     pub seen: Option<u64>,
-    /// Also across what left the file, which stays as it is.
+    /// True to go back even across side effects outside the file, which stay.
     pub state_only: bool,
 }
 
 impl Back {
-    /// From whatever is there: whoever gives a command means that.
+    /// Options for going back from whatever version is current, as commands do.
     pub fn from_now(state_only: bool) -> Self {
         Back {
             seen: None,
@@ -164,8 +168,8 @@ impl Back {
     }
 }
 
-/// The transitions of a file, each with whether the document right after it can be brought back: not the last one, and
-/// none before something that left the file.
+/// Returns the transitions of a file, each with true if the document right after it can be
+/// restored: not the last one, and none before a side effect outside the file.
 pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
     let history = file.file.history()?;
     let lines: Vec<&Line> = history.lines().collect();
@@ -187,14 +191,15 @@ pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
         .collect())
 }
 
-/// A way back: the version to bring back, and what is said of it.
+/// Version to restore, and the transition line for it.
 struct Way {
     version: u64,
     trigger: &'static str,
     metadata: Value,
 }
 
-/// Whether a look says that the last transition can be taken back: there is one, and nothing of it has left the file.
+/// True if the last transition of a viewed file can be undone: there is one, and it had no side
+/// effect outside the file.
 pub fn can_undo(file: &KnownFile, view: &View) -> bool {
     let unnoted = view.version > view.sequence;
     let end = Some(view.document.text());
@@ -205,7 +210,8 @@ pub fn can_undo(file: &KnownFile, view: &View) -> bool {
     way.is_ok()
 }
 
-/// The way back over the last transition, and its number. An edit that the journal does not know comes after all others.
+/// Returns the number of the last transition and the version before it. An edit that the journal
+/// does not know comes after all others.
 fn way_back(
     file: &KnownFile,
     history: &History,
@@ -226,7 +232,8 @@ fn way_back(
         }
     };
     metadata["undone"] = target.into();
-    // The version before it, whoever made that one. What a program had written by half in passing is none.
+    // The version before it, also an outside edit. What a program had half written is not a
+    // version.
     let mut version = history.version_before(target).ok_or_else(nothing)?;
     while !is_version(history, version)? {
         version = history.version_before(version).ok_or_else(nothing)?;
@@ -239,14 +246,14 @@ fn way_back(
     Ok((target, way))
 }
 
-/// Takes the last transition back that is not taken back yet, and tells its number.
+/// Undoes the last transition that is not undone yet, and returns its number.
 pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u64>, Error> {
     person(context, "undo")?;
     run_place::is_free(context, file)?;
     let undone = Cell::new(0);
     let changed = go_back(context, file, back, |history, now| {
         let unnoted = unnoted_edit(now).is_some();
-        // It is noted first, under the next number.
+        // The edit is recorded first, under the next number.
         let (target, way) = way_back(file, history, unnoted.then_some(now.seq + 1))?;
         undone.set(target);
         Ok(way)
@@ -254,14 +261,14 @@ pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u
     Ok(changed.telling(undone.get()))
 }
 
-/// Whether the document after a line can be read. What was acknowledged always can.
+/// True if the document after a line can be read. An acknowledged one always can.
 fn is_version(history: &History, version: u64) -> Result<bool, Error> {
     let text = history.document_at(version)?;
     Ok(text.is_none_or(|text| JsonDocument::parse(text.as_bytes()).is_ok()))
 }
 
-/// What was done and not taken back, the newest last: what an undo can name. A repair that only brought back what was there
-/// is nothing to undo; one that applied lost transitions again is.
+/// Returns the transitions that are not undone, the newest last. A repair that only restored a
+/// document cannot be undone; one that reapplied lost transitions can.
 fn in_effect(transitions: Vec<Transition>) -> Vec<Transition> {
     let mut done: Vec<Transition> = Vec::new();
     for one in transitions {
@@ -277,7 +284,7 @@ fn in_effect(transitions: Vec<Transition>) -> Vec<Transition> {
     done
 }
 
-/// The transitions that a repair applied again, where it did.
+/// Returns the transitions that a repair reapplied, if any.
 fn reapplied(repair: &Transition) -> Option<&Value> {
     let again = repair.metadata.get("reapplied")?;
     again
@@ -286,7 +293,7 @@ fn reapplied(repair: &Transition) -> Option<&Value> {
         .then_some(again)
 }
 
-/// Brings the document back as it was right after a transition.
+/// Restores the document as it was right after a transition.
 pub fn restore(
     context: &Context,
     file: &KnownFile,
@@ -312,8 +319,8 @@ pub fn restore(
     })
 }
 
-/// Goes the way that `choose` finds in the history. It is chosen under the lock: whatever came before is in that history,
-/// and is taken back by name.
+/// Restores the version that `choose` finds in the history. It is chosen under the lock, so that it
+/// accounts for every earlier change.
 fn go_back(
     context: &Context,
     file: &KnownFile,
@@ -344,7 +351,7 @@ fn go_back(
         })?;
         let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
         let mut metadata = way.metadata;
-        // What was thrown away comes back as what it was.
+        // A run that was reset comes back under its old id.
         if now.is_none() {
             let history = file.file.history_of(seen)?;
             if let Some(run) = run_at(&told(file, &history), way.version) {
@@ -370,7 +377,7 @@ fn go_back(
     Ok(changed)
 }
 
-/// Refuses to go back across a transition whose effects left the file.
+/// Refuses to go back across a transition with side effects outside the file.
 fn within_the_file(file: &KnownFile, history: &History, version: u64) -> Result<(), Error> {
     let mut later = history.lines().filter(|line| line.seq > version);
     match later.find(|line| line.effects.is_some()) {
@@ -382,7 +389,7 @@ fn within_the_file(file: &KnownFile, history: &History, version: u64) -> Result<
     }
 }
 
-/// The develop run that a transition belongs to.
+/// Returns the id of the develop run that a transition belongs to.
 fn run_at(transitions: &[Transition], sequence: u64) -> Option<String> {
     let until = transitions
         .iter()

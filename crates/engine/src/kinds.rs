@@ -1,4 +1,4 @@
-//! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
+//! Kinds of state file: paths, formats, and initial documents.
 
 use crate::advice::{self, Next};
 use crate::effects::Owed;
@@ -23,12 +23,11 @@ use bowline_statefiles::{Archive, Layout, StateFile};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Dated copies kept of each file of the memory.
+/// Most dated copies kept of each file of the memory.
 const BACKUPS_MAX: usize = 20;
-/// The folder of the memory below its root.
+/// Folder of the memory below its root.
 pub const MEMORY_FOLDER: &str = ".claude/memory";
 
-/// A kind of state file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
     /// `thinking_state.json` in a task folder.
@@ -48,7 +47,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Every kind, in the order they are shown.
+    /// Every kind, in display order.
     pub const ALL: [FileKind; 7] = [
         FileKind::Thinking,
         FileKind::TaskState,
@@ -59,7 +58,7 @@ impl FileKind {
         FileKind::Orchestrate,
     ];
 
-    /// The name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             FileKind::Thinking => "thinking",
@@ -72,7 +71,7 @@ impl FileKind {
         }
     }
 
-    /// The kind with that name; a noun of the command line means the kind that carries its moves.
+    /// Returns the kind with that name; a noun of the command line means the kind with its verbs.
     pub fn from_name(name: &str) -> Option<FileKind> {
         let noun = FileKind::ALL
             .into_iter()
@@ -80,7 +79,7 @@ impl FileKind {
         noun.or_else(|| FileKind::ALL.into_iter().find(|kind| kind.name() == name))
     }
 
-    /// The noun of the command line it belongs to.
+    /// Returns the noun of the command line it belongs to.
     pub const fn noun(self) -> &'static str {
         match self {
             FileKind::Thinking => "thinking",
@@ -93,7 +92,7 @@ impl FileKind {
         }
     }
 
-    /// Whether a machine moves it, or it only keeps things.
+    /// True if a machine decides its changes; otherwise it only stores data.
     pub const fn has_moves(self) -> bool {
         match self {
             FileKind::Thinking
@@ -104,7 +103,7 @@ impl FileKind {
         }
     }
 
-    /// Where the file, or for agents their folder, lives below its root.
+    /// Returns the path of the file, or for agents of their folder, below its root.
     pub const fn relative_path(self) -> &'static str {
         match self {
             FileKind::Thinking => thinking::FILE_NAME,
@@ -117,7 +116,7 @@ impl FileKind {
         }
     }
 
-    /// The command that makes the first one.
+    /// Returns the command that creates the first one.
     pub const fn how_to_begin(self) -> &'static str {
         match self {
             FileKind::Thinking => "bowline thinking new ID --title T --goal G",
@@ -130,7 +129,7 @@ impl FileKind {
         }
     }
 
-    /// Whether a changing verb makes the file where it is missing.
+    /// True if a changing verb creates a missing file.
     pub const fn begins_by_itself(self) -> bool {
         match self {
             FileKind::TaskState
@@ -141,7 +140,7 @@ impl FileKind {
         }
     }
 
-    /// The kind a path says by its name, wherever the memory is kept.
+    /// Returns the kind that a path indicates by its name, in any memory folder.
     pub fn of_path(path: &Path) -> Option<FileKind> {
         let name = path.file_name()?.to_str()?;
         let folder = path
@@ -163,7 +162,7 @@ impl FileKind {
         }
     }
 
-    /// Every file of this kind whose place below its root is `place`.
+    /// Returns every file of this kind whose path below its root is `place`.
     pub(crate) fn files_at(self, place: &Path) -> Vec<PathBuf> {
         match self {
             FileKind::Thinking
@@ -189,7 +188,8 @@ impl FileKind {
         }
     }
 
-    /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
+    /// True if the file exists at a path. A removed file whose journal stayed counts as existing:
+    /// it can be restored.
     pub fn is_there(self, path: &Path) -> bool {
         if self == FileKind::Develop {
             return bowline_gate::locate::is_develop_file(path)
@@ -199,12 +199,12 @@ impl FileKind {
         let mut journal = path.file_name().unwrap_or_default().to_owned();
         journal.push(".journal.jsonl");
         let journal = path.with_file_name(journal);
-        // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
+        // A dangling link and a pipe count as well: their reader reports the problem.
         path.symlink_metadata().is_ok() || journal.exists() || self.has_copies(path)
     }
 
-    /// Whether copies of a file of the memory are here, from which it can be brought back: the backup beside it, or a dated
-    /// one.
+    /// True if copies of a file of the memory exist from which it can be restored: the backup
+    /// beside it, or a dated one.
     pub(crate) fn has_copies(self, path: &Path) -> bool {
         match self {
             FileKind::Thinking | FileKind::Develop | FileKind::Orchestrate => false,
@@ -221,11 +221,11 @@ impl FileKind {
         }
     }
 
-    /// Where the file's companions live.
+    /// Returns the paths of the file's companions.
     pub(crate) fn layout(self, path: &Path) -> Layout {
         match self {
             FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
-            // Only the state file lives in its folder.
+            // Only the state file is in its folder.
             FileKind::Develop => bowline_gate::locate::layout(path),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
                 Layout::new(path).with_archive(backups(path, path.parent()))
@@ -252,44 +252,45 @@ fn is_agent_file(name: &str) -> bool {
         .is_some_and(agent_memory::is_name)
 }
 
-/// What a document says, in the types of its kind.
+/// State of a document, in the types of its kind.
 #[derive(Debug, Clone)]
 pub enum State {
     /// A thinking run.
     Thinking(Box<thinking::Sheet>),
-    /// The tasks that are not over.
+    /// Tasks that are not over.
     TaskState(Box<plan::Memory>),
-    /// The tasks that are.
+    /// Tasks that are over.
     TaskHistory(Vec<plan::HistoryEntry>),
-    /// What agents tell one another.
+    /// Shared data of all agents.
     SharedContext(Box<SharedContext>),
-    /// What one agent keeps for itself.
+    /// Private data of one agent.
     AgentMemory(Box<AgentMemory>),
     /// A develop run, or none.
     Develop(Option<Box<bowline_machines::develop::Run>>),
-    /// An orchestration: [`crate::operations::orchestrate::glance_at`] says what its family of files has to tell.
+    /// An orchestration: [`crate::operations::orchestrate::glance_at`] reads its contents, whatever
+    /// its format.
     Orchestrate,
 }
 
-/// What a document says, whatever its kind.
+/// Examined document of any kind.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// In the types of its kind.
+    /// State in the types of its kind.
     pub state: State,
-    /// The one word for where it stands.
+    /// Status in one word.
     pub status: String,
-    /// The id of the task it is about; `None` for kinds without one.
+    /// Id of its task; `None` for kinds without one.
     pub task_id: Option<String>,
-    /// Everything found.
     pub findings: Vec<Finding>,
-    /// The value with every repairable finding repaired.
+    /// Value with all repairable findings repaired.
     pub fixed: Value,
-    /// Commands that make sense now, the most useful first. None for a file that a newer program wrote: all would be refused.
+    /// Commands that make sense now, the most useful first. Empty for a file that a newer program
+    /// wrote: all would be refused.
     pub next: Vec<Next>,
 }
 
 impl Examined {
-    /// Whether something is wrong that a repair would change.
+    /// True if a repair would change the document.
     pub fn needs_repair(&self) -> bool {
         self.findings
             .iter()
@@ -297,33 +298,30 @@ impl Examined {
     }
 }
 
-/// A kind whose moves are a machine's and whose file is a format's.
+/// Kind with a machine for its changes and a format for its file.
 pub trait MachineFile {
-    /// The rules.
     type Machine: Machine;
-    /// The shape.
     type Format: StateFormat<State = <Self::Machine as Machine>::State>;
-    /// The kind.
     const KIND: FileKind;
 
-    /// A state as one of all kinds, with what the document has beside it.
+    /// Converts a state to that of all kinds, with data that only the document has.
     fn state(state: &<Self::Machine as Machine>::State, document: &Value) -> State;
 
-    /// Whether a dated copy of the version before is kept.
+    /// True if a dated copy of the previous version is kept.
     fn important(_effects: &[<Self::Machine as Machine>::Effect]) -> bool {
         false
     }
 
-    /// The effects that leave the file, as its journal keeps them until they are done.
+    /// Returns the side effects outside the file, as its journal keeps them until they are done.
     fn outward(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<Owed> {
         None
     }
 }
 
-/// The state of a kind with a machine.
+/// State type of a kind with a machine.
 pub(crate) type StateOf<K> = <<K as MachineFile>::Machine as Machine>::State;
 
-/// Thinking runs as files.
+/// File kind of thinking runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Thinking;
 
@@ -337,7 +335,7 @@ impl MachineFile for Thinking {
     }
 }
 
-/// The current task of the memory as a file.
+/// File kind of the memory's current task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskState;
 
@@ -366,7 +364,7 @@ impl MachineFile for TaskState {
     }
 }
 
-/// Develop runs as files.
+/// File kind of develop runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Develop;
 
@@ -380,7 +378,7 @@ impl MachineFile for Develop {
     }
 }
 
-/// Orchestrations as files.
+/// File kind of orchestrations.
 #[derive(Debug, Clone, Copy)]
 pub struct Orchestrate;
 
@@ -394,13 +392,13 @@ impl MachineFile for Orchestrate {
     }
 }
 
-/// Whether a text can be read as a document of a kind.
+/// True if a text can be read as a document of a kind.
 pub(crate) fn is_document(kind: FileKind, text: &str) -> bool {
     let document = JsonDocument::parse(text.as_bytes());
     document.is_ok_and(|document| examine(kind, &document).is_ok())
 }
 
-/// A document that comes back from the past, as it may come back: no gate opens by going back or by a repair.
+/// Returns an earlier document as it may be restored: neither going back nor a repair opens a gate.
 pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestamp) -> JsonDocument {
     if kind != FileKind::Develop {
         return document.clone();
@@ -413,7 +411,7 @@ pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestam
     document.reconcile(&value)
 }
 
-/// Where the id of the task stands that a document is about.
+/// Returns the JSON pointer to the id of a document's task.
 const fn id_pointer(kind: FileKind) -> Option<&'static str> {
     match kind {
         FileKind::Thinking => Some("/task_id"),
@@ -426,7 +424,8 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
     }
 }
 
-/// What tells the subject of one document from that of another: the task, the agent, or the moment a run began.
+/// Returns the key by which the subjects of two documents are told apart: the task, the agent, or
+/// the start time of a run.
 pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
     let text = |pointer| lookup(value, pointer).and_then(Value::as_str);
     // Ids are counted per folder and day: two tasks may have the same one.
@@ -437,7 +436,7 @@ pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
         FileKind::TaskState => task("/current_task/id", "/current_task/started_at"),
         FileKind::AgentMemory => text("/agent").map(str::to_owned),
         FileKind::Develop | FileKind::Orchestrate => text("/started_at").map(str::to_owned),
-        // Shared by whatever comes.
+        // Shared by all tasks.
         FileKind::TaskHistory | FileKind::SharedContext => None,
     }
 }
@@ -469,7 +468,8 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
     }
 }
 
-/// Many files name only what was done: that all of it is done does not say that the run is over.
+/// Examines an orchestration. Many files name only completed tasks: that all of them are completed
+/// does not mean that the run is over.
 fn examine_orchestration(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     let mut examined = examine_machine::<Orchestrate>(document)?;
     let summary = orchestrate::summary(document)?;
@@ -489,7 +489,7 @@ fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, 
     Ok(examined::<K>(&read.state, read.findings, read.fixed))
 }
 
-/// What is to be said of a state that was read, or that a step led to.
+/// Examines a state that was read, or that a step led to.
 pub(crate) fn examined<K: MachineFile>(
     state: &<K::Machine as Machine>::State,
     findings: Vec<Finding>,
@@ -530,14 +530,14 @@ fn examine_plain<F: StateFormat>(
     })
 }
 
-/// A document to start anew with.
+/// Returns the initial document of a kind.
 pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonDocument> {
     Some(match kind {
         FileKind::Thinking => {
             let id = workspace::folder_name(path.parent()?)?;
             thinking::new_document(&id, &id, "", now)
         }
-        // Nothing else would be true: a run is begun by a person, and tasks come from their list.
+        // No initial document would be true: a person begins a run, and tasks come from their list.
         FileKind::Develop | FileKind::Orchestrate => return None,
         FileKind::TaskState => task_state::new_document(now),
         FileKind::TaskHistory => task_history::new_document(),

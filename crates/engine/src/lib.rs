@@ -1,4 +1,4 @@
-//! Joins rules, shapes and files into operations, one function per verb.
+//! Joins rules, formats and files into operations, one function per verb.
 //!
 //! The order is always the same: load, decide, persist, act, publish.
 
@@ -38,7 +38,7 @@ pub mod workspace;
 pub use context::Context;
 pub use error::{Error, ExitClass, Refusal};
 
-// What callers need of the crates below, so that they name one crate only.
+// Re-exports for callers, so that they name one crate only.
 pub use bowline_formats as formats;
 pub use bowline_machines as machines;
 pub use bowline_statefiles as statefiles;

@@ -1,13 +1,14 @@
-//! Acknowledged transitions that somebody who wrote around the lock made disappear, and how they come back.
+//! Detects acknowledged transitions that an outside edit dropped, and reapplies them.
 //!
-//! An edit is compared with the versions before it. The nearest one is the version it was made from; whatever was
-//! acknowledged after that version, and is not in the edit, is lost. It comes back transition by transition: what other
-//! edits did in between is theirs, and is never applied again.
+//! An edit is compared with the versions before it. The nearest one is the version it was made
+//! from; transitions acknowledged after that version, and not in the edit, are lost. They are
+//! reapplied one by one: changes of other edits in between are never applied again.
 //!
-//! Two kinds of edit lose nothing in this sense. A document that is, byte for byte, an older version was put back by a
-//! person, who meant it: that settles what came after the version, and the losses from before it stay. The document of
-//! another task has no part in what this one went through. A text that is no document, such as the empty file of an editor
-//! that truncates before it writes, is neither an edit nor a version.
+//! Two kinds of edit lose nothing in this sense. A document that equals an older version byte for
+//! byte was restored by a person on purpose: that settles what came after the version, and the
+//! losses from before it stay. The document of another task has no part in what this one went
+//! through. A text that is no document, such as the empty file of an editor that truncates before
+//! it writes, is neither an edit nor a version.
 
 use crate::kinds::{FileKind, identity, is_document};
 use bowline_formats::merge::{distance, merge};
@@ -19,17 +20,17 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-/// Versions an edit is first compared with. Only when the oldest of them is the nearest are all compared.
+/// Versions that an edit is first compared with. All are compared only if the oldest of these is
+/// the nearest.
 const NEAR_VERSIONS: usize = 128;
 
-/// An acknowledged transition that an outside edit lacks.
+/// Acknowledged transition that an outside edit lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lost {
-    /// Its number.
     pub sequence: u64,
-    /// Its command.
+    /// Name of the command in upper case.
     pub trigger: String,
-    /// Where it led.
+    /// Status it led to.
     pub to: String,
 }
 
@@ -39,25 +40,25 @@ impl fmt::Display for Lost {
     }
 }
 
-/// What somebody else did to a document.
+/// Kind of outside edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
-    /// They put an older version back, and with it took back what came after.
+    /// An older version was restored, and with it later transitions were dropped.
     PutBack { sequence: u64, taken: Vec<Lost> },
-    /// They put the document of another task in its place.
+    /// The document of another task took its place.
     Another { was: String, is: String },
-    /// They edited it; these transitions are not in it.
+    /// The document was edited; these transitions are not in it.
     Edited { lost: Vec<Lost> },
 }
 
-/// A version of the document, and the transition that led to it; none where somebody else wrote it.
+/// Version of the document, and the transition that led to it; `None` for an outside edit.
 struct Known {
     before: Option<Rc<Value>>,
     value: Rc<Value>,
     transition: Option<Lost>,
 }
 
-/// An acknowledged transition and what it changed.
+/// Acknowledged transition with the documents before and after.
 struct Change {
     what: Lost,
     before: Rc<Value>,
@@ -65,8 +66,8 @@ struct Change {
 }
 
 impl Change {
-    /// Whether it has to do with the task that a document is about. In the memory, what is queued behind the current task
-    /// has to do with none.
+    /// True if it concerns the task of a document. In the memory, changes of the queue behind the
+    /// current task concern every document.
     fn is_about(&self, kind: FileKind, value: &Value) -> bool {
         let task = "/current_task";
         if kind == FileKind::TaskState && self.before.pointer(task) == self.after.pointer(task) {
@@ -79,7 +80,7 @@ impl Change {
     }
 }
 
-/// The last versions before an edit.
+/// Last versions before an edit.
 #[derive(Default)]
 struct Window {
     versions: VecDeque<Known>,
@@ -90,12 +91,12 @@ struct Window {
 
 impl Window {
     fn remember(&mut self, max: usize, line: &Line, before: Option<&str>, after: Option<&str>) {
-        // A version that cannot be rebuilt ends what is known.
+        // Versions before one that cannot be rebuilt are unknown.
         let Some(text) = after else {
             self.versions.clear();
             return;
         };
-        // What a program had written by half in passing is no version.
+        // What a program had half written is not a version.
         let Some(value) = parse(text).map(Rc::new) else {
             return;
         };
@@ -115,7 +116,7 @@ impl Window {
         self.last = Some((text.to_owned(), value));
     }
 
-    /// How many versions back the nearest one is; of equally near ones the newest.
+    /// Returns the distance of the nearest version from the end; of equally near ones the newest.
     fn nearest(&self, edited: &Value) -> Option<usize> {
         let mut best: Option<(usize, usize)> = None;
         for (back, known) in self.versions.iter().rev().enumerate() {
@@ -130,7 +131,8 @@ impl Window {
         best.map(|(back, _)| back)
     }
 
-    /// What the last version and a document are about, where no version was ever about the same as the document.
+    /// Returns the subjects of the last version and of a document, if no version ever had the
+    /// subject of the document.
     fn stranger(&self, kind: FileKind, edited: &Value) -> Option<(String, String)> {
         let is = identity(kind, edited)?;
         let was = identity(kind, &self.versions.back()?.value)?;
@@ -139,7 +141,7 @@ impl Window {
         (!known).then_some((was, is))
     }
 
-    /// The acknowledged transitions of the last `back` versions.
+    /// Returns the acknowledged transitions of the last `back` versions.
     fn changes(&self, back: usize) -> Vec<Change> {
         let skip = self.versions.len().saturating_sub(back);
         let after = self.versions.iter().skip(skip);
@@ -154,7 +156,7 @@ impl Window {
     }
 }
 
-/// What the edit with this hash and value, made after line `last`, did to the document.
+/// Classifies the edit with this hash and value, made after line `last`.
 pub(crate) fn by_edit(
     kind: FileKind,
     history: &History,
@@ -189,16 +191,17 @@ pub(crate) fn by_edit(
     Verdict::Edited { lost }
 }
 
-/// Finds the older versions that outside edits put back. It is shown every line, the oldest first.
+/// Finds older versions that outside edits restored. It must see every line, the oldest first.
 #[derive(Default)]
 pub(crate) struct OlderVersions {
     newest: HashMap<ContentHash, u64>,
-    /// Whether the text with a hash is a document, where that was asked.
+    /// True for each hash whose text is a document, as far as that was checked.
     documents: HashMap<ContentHash, bool>,
 }
 
 impl OlderVersions {
-    /// Takes note of a line. Returns the newest older version if the line is an outside edit that put it back.
+    /// Records a line. Returns the newest older version if the line is an outside edit that
+    /// restored it.
     pub(crate) fn note(&mut self, kind: FileKind, history: &History, line: &Line) -> Option<u64> {
         let after = line.after?;
         let older = self.newest.insert(after, line.seq)?;
@@ -213,13 +216,13 @@ impl OlderVersions {
     }
 }
 
-/// The outside edits whose losses are not settled, after each line. They are kept as a chain, so that a version that is put
-/// back has the losses that it had then.
+/// Outside edits whose losses are not settled, after each line. They are kept as a chain, so that a
+/// restored version has the losses that it had then.
 #[derive(Default)]
 struct UnsettledEdits {
-    /// The line of an edit, and the end of the chain before it.
+    /// Line of an edit, and the end of the chain before it.
     links: Vec<(u64, usize)>,
-    /// The end of the chain after a line, where it changed: a number of links, 0 for none.
+    /// End of the chain after a line, where it changed: a number of links, 0 for none.
     ends: Vec<(u64, usize)>,
 }
 
@@ -243,7 +246,7 @@ impl UnsettledEdits {
         self.ends.push((line, end));
     }
 
-    /// The lines of the edits that are not settled after a line.
+    /// Returns the lines of the edits that are not settled after a line.
     fn lines_after(&self, line: u64) -> BTreeSet<u64> {
         let mut lines = BTreeSet::new();
         let mut end = self.end_after(line);
@@ -255,8 +258,9 @@ impl UnsettledEdits {
     }
 }
 
-/// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
-/// `edited` is the hash of the document where it is itself an outside edit that the journal does not know yet.
+/// Merges the losses of the journal's outside edits into the present value; `None` if nothing is
+/// lost. `edited` is the hash of the document if it is itself an outside edit that the journal does
+/// not know yet.
 pub(crate) fn healed(
     kind: FileKind,
     history: &History,
@@ -272,8 +276,8 @@ pub(crate) fn healed(
     let mut undone: BTreeSet<u64> = BTreeSet::new();
     let mut last = 0;
     for line in history.lines() {
-        // A repair settled what was lost before it, and so did a person who went back to a version by a command, or who
-        // undid the repair.
+        // A repair settled earlier losses, and so did a person who restored a version by a command
+        // or undid the repair.
         let transition = transition(line);
         let trigger = transition.as_ref().map(|one| one.trigger.as_str());
         let taken_back = transition.as_ref().and_then(undone_by);
@@ -317,14 +321,14 @@ pub(crate) fn healed(
     let mut lost: Vec<Lost> = Vec::new();
     for edit in edits {
         let mut changes = edit.changes(history);
-        // What a person took back since does not come again.
+        // Transitions that were undone since are not reapplied.
         changes.retain(|change| !undone.contains(&change.what.sequence));
         lost.extend(apply(kind, &changes, &mut value));
     }
     (!lost.is_empty()).then_some((value, lost))
 }
 
-/// Applies changes again, those of the task that the value is about; tells which of them made a difference.
+/// Reapplies the changes that concern the task of the value; returns those that made a difference.
 fn apply(kind: FileKind, changes: &[Change], value: &mut Value) -> Vec<Lost> {
     let mut lost = Vec::new();
     for change in changes {
@@ -340,9 +344,9 @@ fn apply(kind: FileKind, changes: &[Change], value: &mut Value) -> Vec<Lost> {
     lost
 }
 
-/// What a window of versions tells of an edit.
+/// Edit as far as a window of versions explains it.
 enum Edit {
-    /// What was acknowledged since the version it was made from.
+    /// Transitions acknowledged since the version it was made from.
     Lacks(Vec<Change>),
     /// It may have been made from a version before the window.
     Old { last: u64, value: Value },
@@ -365,7 +369,7 @@ impl Edit {
             Edit::Lacks(changes) => return changes,
             Edit::Old { last, value } => (last, value),
         };
-        // Compares with every version there is: an editor may have held the file open for long.
+        // Compares with all versions: an editor may have had the file open for long.
         let mut window = Window::default();
         history.walk_versions(0, |line, before, after| {
             if line.seq <= last {
@@ -381,7 +385,7 @@ fn transition(line: &Line) -> Option<Transition> {
     serde_json::from_str(line.transition.as_deref()?.get()).ok()
 }
 
-/// The transition of a line; nothing for edits of others, which nobody acknowledged.
+/// Returns the transition of a line; `None` for outside edits, which were never acknowledged.
 fn describe(line: &Line) -> Option<Lost> {
     transition(line).map(|transition| Lost {
         sequence: line.seq,
@@ -390,7 +394,7 @@ fn describe(line: &Line) -> Option<Lost> {
     })
 }
 
-/// The transition that another one takes back.
+/// Returns the number of the transition that another one undoes.
 fn undone_by(transition: &Transition) -> Option<u64> {
     let undone = transition.metadata.get("undone")?.as_u64();
     undone.filter(|_| transition.trigger == "UNDO")

@@ -1,83 +1,82 @@
-//! What happened to a file that whoever works with it should be told.
+//! Notices about a file for its readers and writers.
 
 use crate::lost::Lost;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_words::{Lang, message as words};
 use std::path::PathBuf;
 
-/// Something that happened to a file, worth telling whoever works with it.
+/// Event in the life of a file that its reader or writer should know.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// A committed change had not reached the file.
+    /// Committed changes had not reached the file.
     RolledForward {
-        /// How many.
+        /// Number of changes.
         lines: usize,
-        /// It has now. Reading completes nothing.
+        /// True if they have now. Reading completes nothing.
         completed: bool,
     },
-    /// Somebody else changed the file.
+    /// Another program or a person changed the file.
     OutsideEdit {
         /// Acknowledged transitions that the edit lacks.
         lost: Vec<Lost>,
     },
-    /// Somebody put an older version of the file back.
+    /// An older version of the file was put back from outside.
     PutBack {
-        /// The transition that version came from.
+        /// Transition that led to that version.
         sequence: u64,
-        /// What came after it and was taken back with that.
+        /// Later transitions that were dropped with it.
         taken: Vec<Lost>,
     },
-    /// Somebody put the document of another task in the place of this one.
+    /// The document of another task took the place of this one.
     AnotherTask {
-        /// The task it was about.
+        /// Task of the previous document.
         was: String,
-        /// The task it is about.
+        /// Task of the present document.
         is: String,
     },
-    /// Somebody else changed what only Bowline may change; it counts as Bowline wrote it last.
+    /// An outside edit changed what only Bowline may change; the version that Bowline wrote last
+    /// counts.
     Distrusted {
         /// `phase`, `gates.NAME`, `checkpoints.ID`.
         places: Vec<String>,
     },
     /// The folder of a develop run is not ignored by git.
     NotIgnored,
-    /// The policy says `tree = false`: what lands may be another tree than the one that was tested.
+    /// The policy says `tree = false`: the merged tree may differ from the tested one.
     TreeNotCompared,
     /// A field was repaired before the change.
     Mended(Finding),
-    /// The file was damaged and something took its place.
+    /// The file was damaged and another document took its place.
     Restored {
-        /// Where the document came from.
+        /// Source of the document.
         from: Origin,
-        /// Where the damaged file is now.
+        /// Path of the damaged file.
         set_aside: Option<PathBuf>,
     },
-    /// Something the file's keeper noticed.
+    /// A notice of the storage layer, or of another rule with its own words.
     Keeper {
-        /// A word for programs.
+        /// Stable code for programs.
         code: &'static str,
-        /// What it noticed.
         words: words::Notice,
     },
 }
 
-/// Where a restored document came from.
+/// Source of a restored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The version last acknowledged: nothing is lost.
+    /// Version last acknowledged: nothing is lost.
     Journal,
-    /// An older version: what came after it cannot be rebuilt.
+    /// Older version: later changes cannot be rebuilt.
     Version(u64),
-    /// A copy of an earlier version.
     Copy(PathBuf),
-    /// Other files that know the same.
+    /// Other files with the same content.
     Rebuilt,
-    /// Nowhere: it begins anew.
+    /// Initial document.
     Anew,
 }
 
 impl Notice {
-    /// A word for programs.
+    /// Returns the stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Notice::RolledForward { .. } => "rolled_forward",
@@ -94,7 +93,7 @@ impl Notice {
         }
     }
 
-    /// The notice as a finding about the whole file.
+    /// Returns the notice as a finding about the whole file.
     pub fn to_finding(&self) -> Finding {
         let (severity, repair) = match self {
             Notice::OutsideEdit { lost } if !lost.is_empty() => {
@@ -123,7 +122,7 @@ impl Notice {
     }
 }
 
-/// Debug text: the English sentence.
+/// Writes the English sentence as debug text.
 impl std::fmt::Display for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.say(Lang::En))

@@ -1,4 +1,5 @@
-//! The history beside a current task: what is over, and what a reader of the task is told of it.
+//! Finished tasks in the history beside a current task, and the notice about a current task that is
+//! already there.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -8,16 +9,16 @@ use bowline_formats::memory::task_history;
 use bowline_machines::plan::HistoryEntry;
 use bowline_words::message as words;
 
-/// What a reader of the current task is told when the history already has it.
+/// Returns a notice if the history already has the current task.
 pub(crate) fn finished_notice(context: &Context, file: &KnownFile, view: &View) -> Option<Notice> {
     let id = current_id(view)?;
     let beside = file.path.with_file_name(task_history::FILE_NAME);
     let history = KnownFile::new(context, FileKind::TaskHistory, &beside);
-    // A history that cannot be read says nothing here; whoever looks at it is told.
+    // An unreadable history is reported by its own view.
     if !is_over(&entries(context, &history).ok()?, &id) {
         return None;
     }
-    // It may have ended between the two looks, which is as it should be.
+    // It may have ended between the two reads, which is normal.
     let still = file.file.load().is_ok_and(|now| now.seq == view.sequence);
     still.then(|| Notice::Keeper {
         code: "finished_task_current",
@@ -33,7 +34,7 @@ pub(crate) fn is_over(past: &[HistoryEntry], id: &str) -> bool {
     past.iter().any(|entry| entry.id == id)
 }
 
-/// The tasks that are over; none where there is no history yet.
+/// Returns the tasks that are over; empty if there is no readable history.
 pub(crate) fn entries(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Error> {
     match history.view(context) {
         Ok(view) => Ok(match view.examined.state {

@@ -1,5 +1,5 @@
-//! Posts to an address of others by curl. Addresses are secrets: they are handed over in a file for this user alone and
-//! appear in no argument, log, answer or note.
+//! Posts to a web address with curl. Addresses are secrets: they are passed in a file that only
+//! this user can read, and appear in no argument, log, reply or note.
 
 use crate::process;
 use crate::words::shown;
@@ -11,26 +11,26 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long one delivery may take.
+/// Time limit of one delivery.
 const POST_TIME: Duration = Duration::from_secs(30);
 
-/// Whoever posts.
+/// Sender of posts.
 #[derive(Debug, Clone)]
 pub struct Poster {
-    /// For files of the moment.
+    /// Folder for temporary files.
     pub folder: PathBuf,
-    /// The environment of curl.
+    /// Environment of curl.
     pub variables: BTreeMap<String, String>,
 }
 
-/// What came of a post.
+/// Result of a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
-    /// It was taken.
+    /// True if the receiver accepted it.
     pub taken: bool,
-    /// How that went.
+    /// HTTP status and exit code of curl, or an error; never the address.
     pub note: String,
-    /// Seconds that whoever did not take it asks to wait.
+    /// Seconds that the receiver asks to wait before the next try.
     pub retry_after_s: Option<u64>,
 }
 
@@ -44,11 +44,11 @@ impl Posted {
     }
 }
 
-/// The header of a body that is JSON.
+/// Content type header of a JSON body.
 pub const JSON: &str = "Content-Type: application/json";
 
 impl Poster {
-    /// Posts a text. `id` is the event's, `name` that of the address.
+    /// Posts a text. `id` is that of the event, `name` that of the address.
     pub fn post(
         &self,
         id: &str,
@@ -75,7 +75,7 @@ impl Poster {
                     Ok(ran) => {
                         let code = ran.output_tail.trim();
                         let taken = ran.exit_code == 0 && code.starts_with('2');
-                        // What curl says of itself may hold the address; its codes do not.
+                        // The output of curl may contain the address; its codes do not.
                         let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
                         let code = if digits { code } else { "-" };
                         Posted {
@@ -95,7 +95,7 @@ impl Poster {
     }
 }
 
-/// The seconds that an answer asks to wait, of the headers in a file.
+/// Returns the seconds that the last `Retry-After` header in a file asks to wait.
 fn retry_after(head: &Path) -> Option<u64> {
     let text = std::fs::read(head).ok()?;
     let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
@@ -105,9 +105,9 @@ fn retry_after(head: &Path) -> Option<u64> {
     values.next_back()?.trim().parse().ok()
 }
 
-/// What curl is told, one setting in each line.
+/// Returns the configuration for curl, one setting per line.
 fn settings(id: &str, address: &str, headers: &[String], content: &Path) -> String {
-    // A line end would begin another setting, and a quote end this one.
+    // A line end would begin another setting, and a quote would end this one.
     let escaped = |text: &str| {
         let text = text.replace(['\n', '\r', '\0'], " ");
         text.replace('\\', "\\\\").replace('"', "\\\"")
@@ -136,7 +136,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// A part of a path as it may stand in an address.
+/// Percent-encodes a path segment of an address.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,5 @@
-//! Runs the one command that evidence asks for, and git: bounded in time and output, and gone when we are.
+//! Runs evidence commands and git, with limits on time and output; ends them when this process
+//! ends.
 //!
 //! Agents are not started here; a supervisor owns those.
 
@@ -19,21 +20,22 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The end of an output that is kept.
+/// Longest end of an output that is kept, in bytes.
 pub const TAIL_BYTES_MAX: usize = 4 * 1024;
-/// What a command ends with that ran out of time, as `timeout(1)` has it.
+/// Exit code of a command that ran out of time, as in `timeout(1)`.
 pub const EXIT_TIMED_OUT: i32 = 124;
-/// What is added to the number of the signal that ended a command.
+/// Added to the number of the signal that ended a command.
 const EXIT_SIGNAL: i32 = 128;
-/// Between asking a command to end and ending it.
+/// Time between asking a command to end and killing it, in milliseconds.
 const STOP_GRACE_MS: u64 = 2_000;
-/// How long the output of a command that has ended is waited for: something else may hold the pipe.
+/// Time limit for the rest of the output of a command that has ended, in milliseconds: another
+/// process may hold the pipe.
 const DRAIN_MS: u64 = 2_000;
-/// How often a running command is looked after: is it told to end?
+/// Interval of calls to `poll` while a command runs, in milliseconds.
 const POLL_MS: u64 = 100;
-/// Shorter values are not masked: they would mask half of the text.
+/// Shortest value that is masked: shorter ones would mask half of the text.
 const SECRET_BYTES_MIN: usize = 8;
-/// Variables whose values must not be written down.
+/// Parts of variable names whose values must not be stored.
 const SECRET_NAMES: [&str; 7] = [
     "TOKEN",
     "SECRET",
@@ -44,16 +46,18 @@ const SECRET_NAMES: [&str; 7] = [
     "CREDENTIAL",
 ];
 
-/// Begins the command in its first argument only when told so: before that there is nobody to end it if we go.
+/// Script that starts the command in its first argument once a line is read: before that, no guard
+/// would end it with us.
 const BEGIN: &str = "read -r _ || exit 125; exec /bin/sh -c \"$1\" </dev/null";
 
-/// The shell that runs commands. Not one that a variable names: it decides what is evidence.
+/// Shell that runs commands. Never one named by a variable: it decides what is evidence.
 const SHELL: &str = "/bin/sh";
 
-/// Ends the group in its first argument when its input ends: that is when we are gone, whatever ended us.
+/// Script that kills the group in its first argument when its input ends: that happens when this
+/// process ends in any way.
 const GUARD: &str = "read -r _; kill -s KILL -- \"-$1\"";
 
-/// Variables of git that would lead a git of ours to another repository or index.
+/// Variables of git that would redirect our git to another repository or index.
 const GIT_VARIABLES: [&str; 13] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -70,43 +74,41 @@ const GIT_VARIABLES: [&str; 13] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Starts a program, in the sandbox of the agent that it is started for, if it is; it may then also write to a folder of ours.
-/// An agent's tests, and what its repository has git run, would otherwise be its way out.
+/// Starts a program, in the sandbox of the agent that this process works for, if any; the program
+/// may then also write to a folder of ours. Otherwise an agent's tests, or programs that its
+/// repository has git run, could escape its sandbox.
 fn start(command: &mut Command, ours: Option<&Path>) -> std::io::Result<Child> {
     as_agent(ours, || command.spawn())
 }
 
-/// What a command did.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// What it ended with: [`EXIT_TIMED_OUT`], or 128 and the signal, when it did not end by itself.
+    /// Exit code: [`EXIT_TIMED_OUT`], or 128 plus the signal, if it did not exit by itself.
     pub exit_code: i32,
-    /// How long it ran.
     pub duration_ms: u64,
-    /// Hash of all it printed, on both streams in the order it came.
+    /// Hash of all its output, both streams in the order of arrival.
     pub output_hash: String,
-    /// Length of all it printed.
+    /// Length of all its output.
     pub output_bytes: u64,
-    /// The end of what it printed, without the values of secret variables.
+    /// End of its output, with the values of secret variables masked.
     pub output_tail: String,
 }
 
-/// Where and with what a command is run.
+/// Surroundings of a command.
 #[derive(Debug)]
 pub(crate) struct Place<'p> {
-    /// The folder it begins in.
     pub(crate) folder: &'p Path,
-    /// A folder of ours that it may write to, where it is an agent's.
+    /// Folder of ours that it may write to inside an agent's sandbox.
     pub(crate) ours: Option<&'p Path>,
-    /// The sandbox it runs in, where that is not an agent's.
+    /// Sandbox it runs in, unless that is an agent's.
     pub(crate) sandbox: Option<&'p Sandbox>,
-    /// All the variables it gets.
+    /// All its variables.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// How long it may take.
     pub(crate) limit: Duration,
 }
 
-/// Runs a shell command in a folder with these variables and no others, without input and for so long at most.
+/// Runs a shell command in a folder with only these variables, without input and with a time limit.
 pub fn run_in(
     command: &str,
     folder: &Path,
@@ -126,7 +128,8 @@ pub fn run_in(
     run(command, &place, &mut |_| Ok(()))
 }
 
-/// Runs a shell command, without input. `poll` is called several times a second while it runs; its error ends the command.
+/// Runs a shell command without input. `poll` is called several times a second while it runs; its
+/// error ends the command.
 pub(crate) fn run(
     command: &str,
     place: &Place<'_>,
@@ -165,7 +168,7 @@ pub(crate) fn run(
         }
     };
     if let Some(mut begin) = child.stdin.take() {
-        // One that has ended already is found out below.
+        // A command that has ended already is found out below.
         begin.write_all(b"\n").ok();
     }
 
@@ -191,7 +194,7 @@ pub(crate) fn run(
         return Err(failed(error));
     }
     let timed_out = watch(&ends, group, began, place.limit, poll);
-    // What it left behind in its group ends with it. It is not reaped yet, so the group is still its own.
+    // Processes left in its group end with it. It is not reaped yet, so the group is still its own.
     end(group, Signal::KILL);
     guard.kill().ok();
     guard.wait().ok();
@@ -216,12 +219,12 @@ pub(crate) fn run(
     })
 }
 
-/// A thread of its own, or the error that there is none to be had.
+/// Starts a thread, or returns the error that none is available.
 fn in_thread(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().spawn(run).map(drop)
 }
 
-/// Runs git to its end in a folder, with further variables; gives what it printed.
+/// Runs git to its end in a folder, with further variables.
 pub(crate) fn git(
     folder: &Path,
     arguments: &[&str],
@@ -230,12 +233,12 @@ pub(crate) fn git(
     finish(folder, arguments, variables, Input::Bytes(&[]), None).map(end_of)
 }
 
-/// The same for a git that makes something in a folder of ours.
+/// Runs a git that writes to a folder of ours.
 pub(crate) fn git_ours(folder: &Path, arguments: &[&str], ours: &Path) -> Result<GitEnd, Error> {
     finish(folder, arguments, &[], Input::Bytes(&[]), Some(ours)).map(end_of)
 }
 
-/// The same for a git that holds a file while it runs, as its standard input.
+/// Runs a git that holds a file while it runs, as its standard input.
 pub(crate) fn git_holding(
     folder: &Path,
     arguments: &[&str],
@@ -245,7 +248,7 @@ pub(crate) fn git_holding(
     finish(folder, arguments, variables, Input::Held(file), None).map(end_of)
 }
 
-/// What a git reads.
+/// Standard input of git.
 enum Input<'i> {
     Bytes(&'i [u8]),
     Held(File),
@@ -262,7 +265,7 @@ fn end_of(output: Output) -> GitEnd {
     }
 }
 
-/// The same for a git that is fed, and ends well: what it printed, byte for byte.
+/// Runs a git with input that must succeed; returns its output byte for byte.
 pub(crate) fn git_fed(
     folder: &Path,
     arguments: &[&str],
@@ -279,7 +282,7 @@ pub(crate) fn git_fed(
     }
 }
 
-/// Runs a git that is fed and answers by its exit code, too: 0 and 1 are answers.
+/// Runs a git with input whose exit code is an answer, too: 0 or 1.
 pub(crate) fn git_answer(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<GitEnd, Error> {
     let end = end_of(finish(folder, arguments, &[], Input::Bytes(input), None)?);
     match end.code {
@@ -304,12 +307,13 @@ fn finish(
     input: Input<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
-    // What is evidence is asked of the system's git; what a run does is done by the git of whoever runs it.
+    // Evidence is asked of the system's git; a run uses the git of its user.
     let mut git = match &input {
         Input::Bytes(_) => program(git_program()),
         Input::Held(_) => program("git"),
     };
-    // Nothing of the user's that could act or wait (hooks, monitors, prompts), and nothing that changes what is printed.
+    // Disables user settings that could act or wait (hooks, monitors, prompts), and those that
+    // change the output.
     git.arg("-C").arg(folder);
     for setting in [
         "core.hooksPath=/dev/null",
@@ -366,7 +370,7 @@ fn finish(
     std::thread::scope(|scope| {
         let fed = std::thread::Builder::new().spawn_scoped(scope, || {
             if let Some(mut feed) = feed.take() {
-                // One that reads no more says why below.
+                // A git that stopped reading reports the reason below.
                 feed.write_all(input).ok();
             }
         });
@@ -380,21 +384,19 @@ fn finish(
     .map_err(failed)
 }
 
-/// How git ended.
+/// Result of a git command.
 #[derive(Debug)]
 pub struct GitEnd {
-    /// Its exit code, unless it was killed.
+    /// Exit code, unless it was killed.
     pub code: Option<i32>,
-    /// Its output.
     pub bytes: Vec<u8>,
-    /// The same as text, without the last line end.
+    /// Output as text, without the last line end.
     pub printed: String,
-    /// What it said about it.
     pub said: String,
 }
 
 impl GitEnd {
-    /// The output of a git that ended well.
+    /// Returns the output of a git that succeeded.
     pub fn good(self) -> Result<String, Error> {
         match self.code {
             Some(0) => Ok(self.printed),
@@ -406,7 +408,8 @@ impl GitEnd {
     }
 }
 
-/// git where the system keeps its programs; only then the caller's `PATH` is asked, in which an agent may have put another.
+/// Returns git in a system folder; only if there is none, the one in the caller's `PATH`, where an
+/// agent may have put another.
 fn git_program() -> &'static str {
     static FOUND: OnceLock<&str> = OnceLock::new();
     let usual = ["/usr/bin/git", "/bin/git", "/usr/local/bin/git"];
@@ -438,13 +441,15 @@ fn guard(child: &Child) -> std::io::Result<Child> {
         Some(file) => file.try_clone()?.into(),
         None => Stdio::null(),
     };
-    // Outside of any sandbox but our own, or it could end nobody: so it is not looked for where an agent may have put one.
+    // Outside of any sandbox but our own, or it could not kill the group. So its program is not
+    // searched where an agent may have put one.
     program(SHELL)
         .args(["-c", GUARD, "guard"])
         .arg(child.id().to_string())
-        // What runs beside it could read its environment.
+        // Processes beside it could read its environment.
         .env_clear()
-        // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.
+        // The pipe is ours alone; a group of its own protects it from signals that a terminal sends
+        // to ours.
         .stdin(Stdio::piped())
         .stdout(held)
         .stderr(Stdio::null())
@@ -456,7 +461,7 @@ fn group_of(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// A group that is gone already is as good as ended.
+/// Signals a group. One that is gone already counts as ended.
 fn end(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
         kill_process_group(group, signal).ok();
@@ -468,11 +473,12 @@ fn wait_without_reaping(leader: Option<Pid>) {
         return;
     };
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    // A signal of ours may interrupt the wait; any other error means that there is nothing to wait for.
+    // A signal of ours may interrupt the wait; any other error means that there is nothing to wait
+    // for.
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), how) {}
 }
 
-/// Waits for the end; says whether the limit brought it, or fails as `poll` did.
+/// Waits for the end. Returns true if the time limit ended the command, or the error of `poll`.
 fn watch(
     ends: &std::sync::mpsc::Receiver<()>,
     group: Option<Pid>,
@@ -503,7 +509,7 @@ fn watch(
     ended_by
 }
 
-/// What was printed so far.
+/// Output so far.
 struct Printed {
     hasher: blake3::Hasher,
     bytes: u64,
@@ -529,7 +535,7 @@ impl Printed {
         self.tail.drain(..excess);
     }
 
-    /// As many digits as every other hash of ours.
+    /// Returns the hash with as many digits as every other hash of ours.
     fn hash(&self) -> String {
         let digits = ContentHash::of(b"").to_string().len();
         let mut hex = self.hasher.finalize().to_hex().to_string();
@@ -553,7 +559,7 @@ fn read_all(mut output: PipeReader, printed: &Mutex<Printed>) {
     }
 }
 
-/// The text without the values of variables that are called like secrets.
+/// Masks the values of variables whose names look like secrets.
 fn masked(text: &str) -> String {
     let mut text = text.to_owned();
     for (name, value) in std::env::vars_os() {

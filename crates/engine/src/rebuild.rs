@@ -1,4 +1,4 @@
-//! Documents made anew from other sources, when a file and its backups are lost.
+//! Rebuilds documents from other sources when a file and its backups are lost.
 
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
@@ -11,14 +11,14 @@ use bowline_machines::orchestrate::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where the list of tasks is looked for, below the root of a project.
+/// Paths of task lists below the root of a project, in the order of search.
 pub const TASKS_FILES: [&str; 3] = [
     "docs/planning/06-tasks.md",
     "docs/planning/TASKS.md",
     "TASKS.md",
 ];
 
-/// The orchestration of a project, from its list of tasks. `None` where there is none to read.
+/// Rebuilds the orchestration of a project from its task list; `None` without a readable one.
 pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
     let text = TASKS_FILES
         .iter()
@@ -40,7 +40,7 @@ pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument>
     Some(orchestrate::new_document(&meta, &run, now))
 }
 
-/// The tasks of a plan as a graph wants them.
+/// Converts the tasks of a plan to graph nodes.
 pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
     let mut edges: std::collections::HashMap<&str, Vec<Arc<str>>> = tasks
         .open_dependencies()
@@ -58,13 +58,13 @@ pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
     tasks.tasks.iter().map(spec).collect()
 }
 
-/// The run a list of tasks tells of: its graph, and what is ticked.
+/// Builds the run of a task list: its graph and its ticks.
 pub(crate) fn run_of(tasks: &TasksFile, config: Config, now: Timestamp) -> Option<Run> {
     let graph = Graph::new(specs(tasks)).ok()?;
     let ticked = tasks.tasks.iter().filter(|task| task.done);
     let open = tasks.tasks.iter().filter(|task| !task.done);
     let current_phase = open.map(|task| task.phase).min();
-    // Where nothing is open, nothing is left to be landed either.
+    // Without open tasks, nothing is left to be merged either.
     let over = graph.phases().last().filter(|_| current_phase.is_none());
     let facts = Facts {
         config,

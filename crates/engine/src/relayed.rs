@@ -1,9 +1,11 @@
-//! A process that carries out the verb of a sandboxed agent outside: what it may touch, and with whose rights.
+//! Restricts a relay process, which executes the verbs of a sandboxed agent outside its sandbox.
 //!
-//! It writes the records of one run, which the agent may only read, and the run's file, which lies where the agent writes. Any
-//! name there may become a link at any moment, to the records for one. So nothing there is touched with the rights that the
-//! records need: each such step is made by a thread in a sandbox that holds none of them, and the kernel refuses whatever a
-//! link leads to. This is about what is written. What is read through a link is what the agent, too, could have read.
+//! It writes the records of one run, which the agent may only read, and the run's file, which lies
+//! in a folder that the agent writes. Any name there may become a link at any moment, for example
+//! to the records. So nothing there is touched with the rights that the records need: each such
+//! step is made by a thread in a sandbox without them, and the kernel refuses access through a link
+//! to them. This protects writes; through a link the process reads only what the agent could have
+//! read, too.
 
 use crate::error::Error;
 use crate::signing;
@@ -16,19 +18,22 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// What this process is held to.
+/// Restrictions of this process.
 #[derive(Debug)]
 struct Held {
-    /// For what it runs: tests of the agent's, and git with what the repository has it run.
+    /// Sandbox for programs it runs: tests of the agent, and git with the programs that the
+    /// repository has it run.
     agent: Sandbox,
-    /// For the run's file and the mark in the repository: the agent's, and the folders of those two.
+    /// Sandbox for the run's file and the mark in the repository: the agent's, with the folders of
+    /// those two.
     file: Sandbox,
 }
 
 static HELD: OnceLock<Held> = OnceLock::new();
 
-/// Holds this process to the verb of an agent: from now on it may touch what the agent may, and the records of the agent's run.
-/// To be called before any other thread is started. There is no way back.
+/// Restricts this process to the verb of an agent: from now on it may access what the agent may,
+/// and the records of the agent's run. To be called before any other thread is started; it cannot
+/// be undone.
 pub fn hold(spec: &Spec, evidence_key: Option<PathBuf>) -> Result<(), Error> {
     let failed = |message: String| Error::ProgramFailed {
         program: "bowline".into(),
@@ -44,18 +49,18 @@ pub fn hold(spec: &Spec, evidence_key: Option<PathBuf>) -> Result<(), Error> {
     file.write.extend(beside.cloned());
     let mut whole = agent.clone();
     whole.write.extend(relay.write.iter().cloned());
-    // Read now: a link that the agent makes could name it later.
+    // Read now: later the agent could replace it by a link.
     if let Some(key) = evidence_key {
         signing::load_key(&key);
     }
     whole.enter().map_err(failed)?;
     let agent = agent.clone();
-    // Once is enough: nothing makes it wider again.
+    // Once is enough: nothing widens it again.
     let _ = HELD.set(Held { agent, file });
     Ok(())
 }
 
-/// Whether this process carries out the verb of a sandboxed agent.
+/// True if this process executes the verb of a sandboxed agent.
 pub(crate) fn is_held() -> bool {
     HELD.get().is_some()
 }
@@ -70,12 +75,13 @@ pub(crate) fn denied_path(said: &str) -> Option<String> {
     path.filter(|_| is_held()).map(str::to_owned)
 }
 
-/// Whether the agent that this process works for may read a path without links.
+/// True if the agent that this process works for may read a path without links.
 pub(crate) fn agent_may_read(path: &Path) -> bool {
     HELD.get().is_some_and(|held| held.agent.may_read(path))
 }
 
-/// Does something as the agent would, where this process works for one; a folder of ours may be written too.
+/// Runs a step with the rights of the agent that this process works for, if any; a folder of ours
+/// may be written, too.
 pub(crate) fn as_agent<T: Send>(
     ours: Option<&Path>,
     step: impl FnOnce() -> io::Result<T> + Send,
@@ -88,7 +94,8 @@ pub(crate) fn as_agent<T: Send>(
     within(&sandbox, step)
 }
 
-/// Does something in a sandbox. A thread's sandbox is inherited by what it starts, and goes with the thread.
+/// Runs a step in a sandbox. A thread's sandbox is inherited by its children, and ends with the
+/// thread.
 pub(crate) fn within<T: Send>(
     sandbox: &Sandbox,
     step: impl FnOnce() -> io::Result<T> + Send,
@@ -103,12 +110,12 @@ pub(crate) fn within<T: Send>(
     })
 }
 
-/// Where the records of all develop runs are.
+/// Returns the folder of the records of all develop runs.
 fn records() -> PathBuf {
     locate::state_home().join("bowline/develop")
 }
 
-/// The disk that state files and evidence are kept on.
+/// Returns the disk for state files and evidence.
 pub(crate) fn disk() -> Arc<dyn Disk> {
     match HELD.get() {
         None => Arc::new(RealDisk),
@@ -119,8 +126,8 @@ pub(crate) fn disk() -> Arc<dyn Disk> {
     }
 }
 
-/// The disk with the records in one half and everything else in the other. No step is made with the rights of both; a move
-/// from one to the other is refused as between two devices, and done by copying.
+/// Disk with separate rights for the records and for everything else. No step is made with both; a
+/// move from one to the other is refused as between two devices, and done by copying.
 #[derive(Debug)]
 struct SplitDisk {
     records: PathBuf,
@@ -128,7 +135,8 @@ struct SplitDisk {
 }
 
 impl SplitDisk {
-    /// By the path's words alone: nothing that is found on the disk decides whose rights are used.
+    /// True if a path is below the records, by its text alone: nothing on the disk decides which
+    /// rights are used.
     fn is_record(&self, path: &Path) -> bool {
         let climbs = path.components().any(|part| part == Component::ParentDir);
         path.starts_with(&self.records) && !climbs
@@ -264,7 +272,8 @@ mod tests {
     use bowline_test_support::{Lack, skip};
     use std::os::unix::fs::symlink;
 
-    /// However a path of the agent's leads to the records, and whenever it began to: no step there has the rights for them.
+    /// A path of the agent that leads to the records, from the start or later: no step on it has
+    /// the rights for them.
     #[test]
     fn a_step_on_a_path_of_the_agent_does_not_reach_the_records() {
         if !SandboxSupport::here()

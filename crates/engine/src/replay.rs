@@ -1,4 +1,4 @@
-//! The committed steps of a run, applied to a document that does not have them yet.
+//! Applies the committed steps of a run to a document that lacks them.
 
 use bowline_formats::StateFormat;
 use bowline_formats::json::JsonDocument;
@@ -9,8 +9,8 @@ use bowline_statefiles::Replay;
 use serde_json::value::RawValue;
 use std::error::Error;
 
-/// Steps of an orchestration are [`RecordedStep`]s. They are applied to the run that the document alone tells of: whoever
-/// commits some has written the graph they were decided on before.
+/// Replays the [`RecordedStep`]s of an orchestration on the run in the document alone: the graph
+/// they were decided on has been written before they are committed.
 #[derive(Debug)]
 pub(crate) struct OrchestrateReplay;
 

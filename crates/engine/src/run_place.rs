@@ -1,7 +1,9 @@
-//! The place of a run of agents on a state file: what is no part of the project, and the right to be the only run.
+//! Data folder of an agent run on a state file, outside the project, and the right to be the only
+//! run.
 //!
-//! A run holds this place and not the state file: whoever changes that one by a verb, an agent of the run included, takes its
-//! lock for a moment as always, and the run sees what came of it.
+//! A run holds the lock in this folder, not that of the state file. A verb that changes the state
+//! file, also one of the run's own agents, takes that lock for a moment as always, and the run sees
+//! the change.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -14,12 +16,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that is about to end may be waited for this long.
+/// Time limit for waiting on a run that is about to end.
 const WAIT: Duration = Duration::from_millis(300);
-/// The file whose lock is the right to run.
+/// File whose lock is the right to run.
 const FILE_NAME: &str = "run.json";
 
-/// The right to run agents on a state file. Others are told who has it; it ends when this is dropped.
+/// Right to run agents on a state file. Others are told who has it; dropping it releases the right.
 #[derive(Debug)]
 pub struct RunPlace {
     folder: PathBuf,
@@ -27,12 +29,12 @@ pub struct RunPlace {
 }
 
 impl RunPlace {
-    /// Takes the place of a state file, or says who has it.
+    /// Takes the right to run on a state file, or returns an error that names its owner.
     pub fn take(context: &Context, file: &KnownFile) -> Result<RunPlace, Error> {
         let folder = folder_of(context, file);
         let right = right(context, &folder);
         let mut request = context.request();
-        // The words of the command line may begin with where, not with what.
+        // The command line may begin with a path, not with the verb.
         request.what = format!("bowline {} run", file.kind.noun());
         let mut held = match right.hold(&request) {
             Err(statefiles::Error::Locked {
@@ -42,24 +44,24 @@ impl RunPlace {
             }
             other => other?,
         };
-        // Each run has a number of its own: orders of an earlier one count no more.
+        // Each run has a number of its own: orders of an earlier run no longer count.
         let text = format!("{{\"request\":\"{}\"}}\n", request.id);
         while held.replace(&request, &Change::to(text.clone()))? == Written::Theirs {}
         Ok(RunPlace { folder, held })
     }
 
-    /// The folder of attempts, notes and prompts.
+    /// Returns the folder of attempts, notes and prompts.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Higher than that of every earlier run.
+    /// Returns the number of this run, higher than that of every earlier one.
     pub fn number(&self) -> u64 {
         self.held.snapshot().seq
     }
 }
 
-/// Refuses while a run is at work: for whoever goes back behind what its agents rely on.
+/// Fails while a run is active: going back would break what its agents rely on.
 pub(crate) fn is_free(context: &Context, file: &KnownFile) -> Result<(), Error> {
     let right = right(context, &folder_of(context, file));
     match right.lock_owner(context.clock.now_ms())? {
@@ -74,7 +76,7 @@ fn right(context: &Context, folder: &Path) -> StateFile {
         .with_lock_wait(WAIT.min(context.lock_wait))
 }
 
-/// The state file is what people know.
+/// Names the state file, which people know.
 fn taken(file: &KnownFile, owner: Box<statefiles::Owner>, waited_ms: u64) -> Error {
     Error::File(statefiles::Error::Locked {
         path: file.path.clone(),

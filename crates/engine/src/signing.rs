@@ -1,8 +1,9 @@
-//! The key that evidence is signed with, and what keeps it from the code that is tested.
+//! Loads the key that evidence is signed with, and keeps it from the tested code.
 //!
-//! The key is read once, when the process starts. From then on no process of the same user can read the memory, the environment
-//! or the open files of this one. The shell or CI runner above it still has the key's path in its environment, so commands
-//! whose evidence is signed run in a sandbox: there the kernel keeps them from the key's file and from every process outside.
+//! The key is read once, when the process starts. From then on no process of the same user can read
+//! the memory, the environment or the open files of this one. The shell or CI runner above it still
+//! has the key's path in its environment, so commands whose evidence is signed run in a sandbox:
+//! there the kernel keeps them from the key's file and from every process outside.
 
 use crate::context::{Context, Variables};
 use crate::error::Error;
@@ -16,10 +17,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Names the move that only a person may make.
+/// Name of the option that needs a person.
 const UNSANDBOXED: &str = "--unsandboxed-signing";
 
-/// Folders of a home in which build tools keep what they have fetched; written where they are there.
+/// Cache folders of build tools in a home; writable if they exist.
 const CACHES: [&str; 9] = [
     ".cache",
     ".cargo/git",
@@ -35,12 +36,13 @@ const CACHES: [&str; 9] = [
 /// Devices that tests write besides those of every program.
 const DEVICES: [&str; 3] = ["/dev/ptmx", "/dev/pts", "/dev/shm"];
 
-/// The key's path as it was named, and the content it had when this process started.
+/// Path of the key as it was named, and its content when this process started.
 static KEY: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
 
-/// Reads the key and hides this process from others of the same user. Only the first call does anything.
+/// Reads the key, and hides this process from others of the same user. Only the first call has an
+/// effect.
 pub(crate) fn load_key(path: &Path) {
-    // An error is told when the key is needed: most commands do not.
+    // An error is reported when the key is needed: most commands do not need it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     KEY.get_or_init(|| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -51,7 +53,7 @@ pub(crate) fn load_key(path: &Path) {
     });
 }
 
-/// Returns the content of a file with a key: of the one that was loaded, what it was then.
+/// Returns the content of a key file; for the loaded key, its content at that time.
 pub(crate) fn read_key(path: &Path) -> io::Result<Vec<u8>> {
     let loaded = KEY
         .get()
@@ -62,19 +64,19 @@ pub(crate) fn read_key(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// How a command whose evidence is signed is kept from the key.
+/// Way of keeping a command whose evidence is signed from the key.
 #[derive(Debug)]
 pub(crate) enum Confinement {
     /// In this sandbox.
     Sandbox(Sandbox),
     /// In the sandbox of the agent that this process works for.
     Agent,
-    /// Not at all: a person said so.
+    /// Not confined: a person accepts that.
     Unsandboxed,
 }
 
 impl Confinement {
-    /// Decides how a command is confined that may write `write`; refuses where this kernel cannot do it.
+    /// Decides how to confine a command that may write `write`. Fails if this kernel cannot do it.
     pub(crate) fn decide(
         context: &Context,
         key: &Path,
@@ -84,7 +86,7 @@ impl Confinement {
             person(context, UNSANDBOXED)?;
             return Ok(Confinement::Unsandboxed);
         }
-        // One that is no path any more, a pipe for one, cannot be opened by others either.
+        // A key that is no longer a path, such as a pipe, cannot be opened by others either.
         let key = key.canonicalize().ok();
         if relayed::is_held() {
             return match key.is_some_and(|key| relayed::agent_may_read(&key)) {
@@ -104,7 +106,8 @@ fn refused(message: &str) -> Error {
     }
 }
 
-/// A sandbox that reads everything but the key, and writes `write`, temporary files and the caches of build tools.
+/// Builds a sandbox that reads everything but the key, and writes `write`, temporary files and the
+/// caches of build tools.
 fn around(variables: &Variables, key: Option<&Path>, mut write: Vec<PathBuf>) -> Sandbox {
     write.push(temporary(variables));
     write.push(PathBuf::from("/var/tmp"));
@@ -123,20 +126,20 @@ fn around(variables: &Variables, key: Option<&Path>, mut write: Vec<PathBuf>) ->
     sandbox
 }
 
-/// The folder that a command of this environment keeps temporary files in.
+/// Returns the folder for temporary files in this environment.
 fn temporary(variables: &Variables) -> PathBuf {
     let named = variables.get("TMPDIR").map(PathBuf::from);
     named.unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
-/// Whether the usual folder for temporary files is granted; not where the key lies in it.
+/// True if the usual folder for temporary files is granted; false if the key lies in it.
 pub(crate) fn may_use_temporary(variables: &Variables, sandbox: &Sandbox) -> bool {
     let folder = temporary(variables).canonicalize();
     folder.is_ok_and(|folder| sandbox.write.contains(&folder))
 }
 
-/// Returns what lies beside the folders on the way to a file: together everything that is there but that file. Links are left
-/// out; what they lead to is granted where it lies.
+/// Returns all paths beside the ancestors of a file: together everything but that file. Links are
+/// left out; their targets are granted where they lie.
 fn everything_but(file: &Path) -> Vec<PathBuf> {
     let on_the_way = file.ancestors().skip(1);
     let entries =

@@ -1,7 +1,8 @@
-//! The content of a work tree as one hash: what is tracked and what is not, but nothing that is ignored.
+//! Hashes the content of a work tree: tracked and untracked files, but nothing that is ignored.
 //!
-//! In a repository it is the id of a git tree made of the bytes on the disk. What could show git something else than those
-//! has no part in it: flags in the user's index, filters, conversions of line ends, caches.
+//! In a repository the hash is the id of a git tree made of the bytes on the disk. Anything that
+//! could show git other bytes is excluded: flags in the user's index, filters, conversions of line
+//! ends, caches.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -20,10 +21,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
-/// Files hashed of a folder that is no git repository; more are not a work tree but a disk.
+/// Most files hashed in a folder that is not a git repository; more are not a work tree but a disk.
 const FILES_MAX: usize = 100_000;
 
-/// A tree by its hash, and what is in it.
+/// Hash of a tree, and its file list.
 #[derive(Debug, Clone)]
 pub(crate) struct HashedTree {
     /// `git:` and the tree's own id in a repository, else `files:` and a hash.
@@ -39,14 +40,15 @@ impl HashedTree {
     }
 }
 
-/// The hash of the tree a run's root is in: `git:` and the tree's own id in a repository, else `files:` and a hash.
+/// Hashes the tree that a run's root is in: `git:` and the tree's own id in a repository, else
+/// `files:` and a hash.
 ///
 /// The user's index and objects are not touched: ours are in a folder that is removed again.
 pub(crate) fn hash(context: &Context, root: &Path, side: &Path) -> Result<String, Error> {
     hash_listed(context, root, side).map(|tree| tree.id)
 }
 
-/// The same with what is in it.
+/// Hashes the tree and lists its files.
 pub(crate) fn hash_listed(
     context: &Context,
     root: &Path,
@@ -62,16 +64,15 @@ pub(crate) fn hash_listed(
     }
 }
 
-/// A tree on which a command runs in place.
+/// Tree on which a command runs in place, observed.
 pub(crate) struct TreeInPlace {
-    /// The tree.
     pub(crate) tree: HashedTree,
     root: PathBuf,
     watch: TreeWatch,
 }
 
 impl TreeInPlace {
-    /// Hashes the tree and observes it from then on; the files of `also`, too.
+    /// Hashes the tree and observes it from then on, and the files of `also`, too.
     pub(crate) fn observe(
         context: &Context,
         root: &Path,
@@ -98,7 +99,7 @@ impl TreeInPlace {
         })
     }
 
-    /// Names what changed since, also where it was put back.
+    /// Lists changes since then, also those that were reverted.
     pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
         match workspace::git_top(&self.root) {
             Some(top) => {
@@ -110,8 +111,8 @@ impl TreeInPlace {
     }
 }
 
-/// Names what a command would find in a tree that the tree's hash does not hold: links that lead out of it, and other
-/// repositories with changes that none of their commits has.
+/// Lists paths that a command would find in a tree but its hash does not cover: links out of it,
+/// and other repositories with uncommitted changes.
 pub(crate) fn outside_of_hash(root: &Path) -> Result<Vec<Change>, Error> {
     let Some(top) = workspace::git_top(root) else {
         let mut links = Vec::new();
@@ -135,7 +136,8 @@ pub(crate) fn outside_of_hash(root: &Path) -> Result<Vec<Change>, Error> {
     Ok(outside)
 }
 
-/// Whether a link leads out of a folder. One that leads to nothing counts by its words: something may be put there.
+/// True if a link leads out of a folder. A dangling link is judged by its text: its target may be
+/// created.
 fn leads_out(top: &Path, link: &Path) -> bool {
     if let (Ok(real), Ok(top)) = (link.canonicalize(), top.canonicalize()) {
         return !real.starts_with(top);
@@ -152,7 +154,7 @@ fn leads_out(top: &Path, link: &Path) -> bool {
     !at.starts_with(top)
 }
 
-/// Whether another repository has changes that its commit lacks, also where git is told not to look at them.
+/// True if another repository has uncommitted changes, also where git is told not to look at them.
 fn is_dirty(module: &Path) -> Result<bool, Error> {
     let status = ["status", "--porcelain", "--ignore-submodules=none"];
     let status = git(module, &status, &[])?.good()?;
@@ -161,7 +163,7 @@ fn is_dirty(module: &Path) -> Result<bool, Error> {
     Ok(!status.is_empty() || flags.lines().any(hidden))
 }
 
-/// Every file below a folder that is no repository.
+/// Returns every file below a folder that is not a repository.
 fn paths_of_folder(root: &Path) -> Result<Vec<HashedPath>, Error> {
     let mut paths = Vec::new();
     walk(root, &|_| true, &mut |_, entry| {
@@ -171,15 +173,14 @@ fn paths_of_folder(root: &Path) -> Result<Vec<HashedPath>, Error> {
     Ok(paths)
 }
 
-/// A copy of exactly what a tree holds, in a folder that goes when this does.
+/// Copy of exactly the files of a tree, in a folder that is removed on drop.
 pub(crate) struct Checkout {
-    /// Where the run's root is in it.
+    /// Run's root in the copy.
     pub(crate) root: PathBuf,
-    /// The folder of ours that it is in.
+    /// Folder of the copy.
     pub(crate) folder: PathBuf,
-    /// A folder of ours for temporary files of what runs there.
+    /// Folder for temporary files of commands in the copy.
     pub(crate) temporary: PathBuf,
-    /// What was copied.
     pub(crate) tree: HashedTree,
     watch: TreeWatch,
     is_git: bool,
@@ -187,11 +188,11 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// Names what changed in the copy since, also where it was put back. Neither the tested code nor another process may
-    /// exchange what is tested.
+    /// Lists changes of the copy since it was made, also those that were reverted. Neither the
+    /// tested code nor another process may replace what is tested.
     pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
         if !self.scratch.stands() || !self.root.is_dir() {
-            // Whoever takes it away makes red green and green red.
+            // Removing it could turn red green and green red.
             let path = shown(&self.root);
             return Ok(vec![Change::Removed { path }]);
         }
@@ -209,18 +210,18 @@ impl Checkout {
     }
 }
 
-/// What a checkout was made of: a repository and its paths, or a folder by its hash.
+/// Source of a checkout: a repository and its paths, or a folder by its hash.
 enum Copied {
     Repository(PathBuf, Listed),
     Folder(HashedTree),
 }
 
-/// The folder of a checkout below the scratch folder.
+/// Name of a checkout's folder in the scratch folder.
 const CHECKOUT: &str = "checkout";
 
-/// Makes a copy of the tree a run's root is in, with a repository of its own that has the same commits. Paths of `share`, from
-/// the root, lead to what is there in the work tree, where the tree itself has nothing: what is made anew every time and
-/// ignored.
+/// Copies the tree that a run's root is in, with a repository of its own that has the same commits.
+/// Paths of `share`, from the root, become links to the work tree where the tree itself has
+/// nothing: ignored build output, for example.
 pub(crate) fn checkout(
     context: &Context,
     root: &Path,
@@ -254,7 +255,7 @@ pub(crate) fn checkout(
                 copy(&entry, &folder.join(path))
             })?;
             fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-            // Before links to what is shared are among the files.
+            // Hashed before links to shared paths are among the files.
             let id = of_folder(&folder)?;
             (folder.clone(), Copied::Folder(HashedTree::unlisted(id)))
         }
@@ -274,7 +275,7 @@ pub(crate) fn checkout(
             let paths = Listed::of(&folder, &place)?.paths(&folder);
             let also = files.paths(&folder).into_iter().map(|(path, _)| path);
             let watch = TreeWatch::begin(&folder, paths, also.collect(), &scratch.0)?;
-            // What is hashed is the copy, observed from before on.
+            // The copy is hashed, and it is observed from before on.
             (watch, files.tree(&top, &folder, &scratch)?)
         }
         Copied::Folder(tree) => {
@@ -294,7 +295,7 @@ pub(crate) fn checkout(
     })
 }
 
-/// Has git ignore in a clone what the repository's own list ignores, beside the lists in the tree.
+/// Copies the repository's own exclude list to a clone, so that git ignores the same paths.
 fn copy_excludes(top: &Path, clone: &Path) -> Result<(), Error> {
     let list = git(top, &["rev-parse", "--git-path", "info/exclude"], &[])?;
     let (from, to) = (
@@ -307,7 +308,7 @@ fn copy_excludes(top: &Path, clone: &Path) -> Result<(), Error> {
     }
 }
 
-/// What one path of a tree is.
+/// Type of one path of a tree.
 enum Kind {
     File {
         executable: bool,
@@ -321,8 +322,8 @@ enum Kind {
 struct Listed(BTreeMap<OsString, Kind>);
 
 impl Listed {
-    /// What is tracked and there, and what is neither tracked nor ignored; without the run's own folder, which changes with
-    /// every gate.
+    /// Lists existing tracked paths, and untracked ones that are not ignored; without the run's own
+    /// folder, which changes with every gate.
     fn of(top: &Path, root: &Path) -> Result<Listed, Error> {
         let own = root.strip_prefix(top).unwrap_or(Path::new(""));
         let own = own.join(FOLDER_NAME);
@@ -335,7 +336,7 @@ impl Listed {
             .iter()
             .flat_map(|it| it.split(|&byte| byte == 0))
         {
-            // Another repository that is not tracked is listed as a folder.
+            // An untracked other repository is listed as a folder.
             let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
             if path.as_os_str().is_empty() || path.starts_with(&own) {
                 continue;
@@ -347,7 +348,7 @@ impl Listed {
         Ok(Listed(all))
     }
 
-    /// The absolute path of each, with the commit of another repository.
+    /// Returns the absolute paths, with the commit of another repository.
     fn paths(&self, top: &Path) -> Vec<HashedPath> {
         let commit = |kind: &Kind| match kind {
             Kind::Module(commit) => Some(commit.clone()),
@@ -358,7 +359,8 @@ impl Listed {
             .collect()
     }
 
-    /// The tracked files of other repositories: a tree has their commit only, and a command reads them.
+    /// Returns the tracked files of other repositories: a tree has only their commit, but a command
+    /// reads them.
     fn module_files(&self, top: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut files = Vec::new();
         let modules = self
@@ -378,7 +380,7 @@ impl Listed {
         Ok(files)
     }
 
-    /// Copies all of it; other repositories have no content of their own in a tree.
+    /// Copies all paths; other repositories have no content of their own in a tree.
     fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
         for (path, kind) in &self.0 {
             match kind {
@@ -392,7 +394,7 @@ impl Listed {
         Ok(())
     }
 
-    /// The id of the tree these are in `place`, by the repository at `top`.
+    /// Hashes the tree of these paths below `place` with the repository at `top`.
     fn tree(&self, top: &Path, place: &Path, scratch: &Scratch) -> Result<HashedTree, Error> {
         let links = scratch.folder("links")?;
         let mut names = Vec::new();
@@ -402,7 +404,7 @@ impl Listed {
                 Kind::Module(_) => continue,
                 Kind::File { .. } => place.join(path),
                 Kind::Link => {
-                    // What git keeps of a link is where it leads to.
+                    // Git stores the target of a link.
                     let target = fs::read_link(place.join(path));
                     let target = target.map_err(|error| failed(&place.join(path), &error))?;
                     let file = links.join(names.len().to_string());
@@ -457,7 +459,8 @@ impl Listed {
     }
 }
 
-/// What a path is on the disk; nothing when it is not there, or lies behind a link, where git sees nothing either.
+/// Returns the type of a path on the disk; `None` if it does not exist or lies behind a link, where
+/// git sees nothing either.
 fn kind_of(
     top: &Path,
     path: &Path,
@@ -492,7 +495,7 @@ fn kind_of(
     Ok(None)
 }
 
-/// One line for git to read a path from: as it is, or quoted where a line could not hold it.
+/// Writes a path as an input line for git, quoted if a plain line could not hold it.
 fn quoted(path: &[u8], lines: &mut Vec<u8>) {
     let odd = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
     if !path.iter().any(odd) {
@@ -521,8 +524,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// A folder of our own that goes when it is no longer needed, and with the next one when we are killed. Whose it is says the
-/// lock on it: numbers of processes are another's tomorrow, and others in a sandbox.
+/// Scratch folder that is removed on drop, or by the next one after a kill. A lock on it shows that
+/// it is in use: process ids are reused, and differ in a sandbox.
 struct Scratch(PathBuf, fs::File);
 
 impl Scratch {
@@ -538,7 +541,7 @@ impl Scratch {
             let own = folder.join(context.request().id);
             let made = fs::create_dir_all(&own).and_then(|()| fs::File::open(&own));
             let held = match made.and_then(|it| it.lock().map(|()| it)) {
-                // Somebody cleared it away before it was locked.
+                // Another process removed it before it was locked.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 held => Scratch(own.clone(), held.map_err(|error| failed(&own, &error))?),
             };
@@ -548,7 +551,7 @@ impl Scratch {
         }
     }
 
-    /// The folder that was made is still there.
+    /// True if the created folder still exists.
     fn stands(&self) -> bool {
         let is = |it: fs::Metadata| (it.dev(), it.ino());
         let made = self.1.metadata().map(is).ok();
@@ -584,7 +587,7 @@ fn of_folder(root: &Path) -> Result<String, Error> {
         }
         let digest = match bowline_gate::sealed::file_hash(&entry) {
             Ok(digest) => digest,
-            // Somebody removed it while we looked.
+            // It was removed while the folder was read.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(&entry, &error)),
         };
@@ -597,8 +600,8 @@ fn of_folder(root: &Path) -> Result<String, Error> {
     Ok(format!("files:{}", short(&hasher)))
 }
 
-/// Every file below a root with its path from there, in order; not in `.git` nor in the run's own folder, and only in
-/// folders that are `wanted`.
+/// Visits every file below a root with its path from there, in order; skips `.git`, the run's own
+/// folder, and folders that are not `wanted`.
 pub(crate) fn walk(
     root: &Path,
     wanted: &dyn Fn(&str) -> bool,
@@ -609,7 +612,7 @@ pub(crate) fn walk(
         let place = root.join(&folder);
         let entries = match fs::read_dir(&place) {
             Ok(entries) => entries,
-            // Somebody removed it while we looked.
+            // It was removed while the folder was read.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(failed(&place, &error)),
         };
@@ -653,7 +656,7 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Error {
     Error::bad_file(path, cannot_be_read(error), Advice::ReadableProject)
 }
 
-/// Whether git would show the folder of a run. Outside a repository nobody could.
+/// True if git would show the folder of a run. Outside a repository nothing does.
 pub(crate) fn is_shown_by_git(file: &Path) -> bool {
     let root = locate::root_of(file);
     if workspace::git_top(root).is_none() {

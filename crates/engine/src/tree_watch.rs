@@ -1,12 +1,16 @@
-//! Tells whether a tree changed while a command ran on it, also when it was put back afterwards.
+//! Detects whether a tree changed while a command ran on it, even if it was restored afterwards.
 //!
-//! Contents do not show that: they are the same before and after. Inode, size and times do, because only the kernel sets
-//! a ctime. Three things are beyond them, and are observed while the command runs:
+//! Contents do not show that: they are the same before and after. Inode, size and times do, because
+//! only the kernel sets a ctime. Three changes escape them, and are observed while the command
+//! runs:
 //!
-//! - A folder's times change with every entry, ignored ones included (`target/` of the first build). inotify names the entries.
-//! - A mount hides a file without touching it. The kernel announces every change of the table of mounts, of which those in
-//!   or over the tree count. One that is gone before this process wakes up leaves nothing to see.
-//! - Two changes within one tick of the kernel's clock have one time. [`TreeWatch::begin`] waits for the next tick.
+//! - A folder's times change with every entry, ignored ones included (`target/` of the first
+//!   build). inotify names the entries.
+//! - A mount hides a file without touching it. The kernel announces every change of the mount
+//!   table, of which those in or over the tree count. One that is gone before this process wakes up
+//!   leaves no trace.
+//! - Two changes within one tick of the kernel's clock have the same time. [`TreeWatch::begin`]
+//!   waits for the next tick.
 
 use crate::error::Error;
 use crate::process::git_answer;
@@ -28,20 +32,22 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The mounts of this process, one in each line.
+/// Mount table of this process, one mount per line.
 const MOUNT_TABLE: &str = "/proc/self/mountinfo";
-/// Waits for the kernel's clock to move on: more than its slowest tick of 10 ms, in steps.
+/// Pause and count of checks that wait for the kernel's clock to advance: together more than its
+/// slowest tick of 10 ms.
 const TICK_WAIT_STEP_MS: u64 = 2;
 const TICK_WAITS_MAX: usize = 25;
 /// Bytes of inotify events read at once.
 const EVENT_BYTES: usize = 16 * 1024;
-/// Entries whose coming and going is remembered; a command that makes more of them has changed the tree.
+/// Most created or removed entries that are recorded; a command with more of them has changed the
+/// tree.
 const ENTRIES_MAX: usize = 100_000;
 
-/// One hashed path: a file, or another repository by its commit.
+/// Hashed path: a file, or another repository with its commit.
 pub(crate) type HashedPath = (PathBuf, Option<String>);
 
-/// What the file system knows of a path.
+/// File system metadata of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stamp {
     Entry {
@@ -81,7 +87,7 @@ impl Stamp {
     }
 }
 
-/// The stamps of every hashed file and of every folder above one, up to the top.
+/// Stamps of every hashed file and of every folder above one, up to the top.
 #[derive(Debug)]
 struct Stamps {
     files: BTreeMap<PathBuf, Stamp>,
@@ -128,21 +134,21 @@ fn folders_of<'p>(top: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> BTree
     folders
 }
 
-/// A tree under observation.
 #[derive(Debug)]
 pub(crate) struct TreeWatch {
     top: PathBuf,
-    /// Files outside of the hash that must not change either.
+    /// Files outside the hash that must not change either.
     also: Vec<PathBuf>,
     before: Stamps,
     observer: Observer,
-    /// Whether paths that are not hashed may come and go.
+    /// True if paths that are not hashed may come and go.
     additions: bool,
 }
 
 impl TreeWatch {
-    /// Begins to observe the hashed paths, all of them absolute. What is hashed afterwards is what the stamps are about.
-    /// `scratch` is a folder of ours. Fails where mounts cannot be observed: then nothing would be evidence.
+    /// Starts observing the hashed paths, all of them absolute. The caller hashes them afterwards.
+    /// `scratch` is a folder of ours. Fails if mounts cannot be observed: then nothing would be
+    /// evidence.
     pub(crate) fn begin(
         top: &Path,
         paths: Vec<HashedPath>,
@@ -164,7 +170,8 @@ impl TreeWatch {
         })
     }
 
-    /// Lets paths come and go that are not hashed: in a copy for one command alone they are what it makes.
+    /// Allows paths to come and go that are not hashed: in a copy for one command they are its
+    /// output.
     pub(crate) fn allowing_additions(self) -> TreeWatch {
         TreeWatch {
             additions: true,
@@ -172,8 +179,8 @@ impl TreeWatch {
         }
     }
 
-    /// Ends the observation and names what changed, given the paths that would be hashed now. `is_git` says whether ignored
-    /// entries are left out of the hash.
+    /// Ends the observation and lists the changes, given the paths that would be hashed now.
+    /// `is_git` is true if ignored entries are left out of the hash.
     pub(crate) fn end(self, paths: Vec<HashedPath>, is_git: bool) -> Result<Vec<Change>, Error> {
         let after = Stamps::of(&self.top, paths, &self.also);
         let observed = self.observer.stop();
@@ -233,7 +240,8 @@ fn shown_below(top: &Path, path: &Path) -> String {
     }
 }
 
-/// Waits until a change would get a later time than `newest`. A clock that does not come to it in time is not this machine's.
+/// Waits until a change would get a later time than `newest`. Gives up in time: the clock may
+/// belong to another machine.
 fn wait_for_tick_after(newest: (i64, i64), scratch: &Path) {
     let probe = scratch.join("clock");
     for _ in 0..TICK_WAITS_MAX {
@@ -250,7 +258,8 @@ fn wait_for_tick_after(newest: (i64, i64), scratch: &Path) {
     }
 }
 
-/// Asks git which of the entries it ignores. An entry may be gone, so whether it was a folder comes from the event.
+/// Asks git which of the entries it ignores. An entry may be gone, so the event says whether it was
+/// a folder.
 fn ignored_entries(
     top: &Path,
     entries: &BTreeMap<PathBuf, BTreeSet<Entry>>,
@@ -274,7 +283,7 @@ fn ignored_entries(
         .collect())
 }
 
-/// An entry of a folder that came or went.
+/// Entry of a folder that was created or removed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     name: std::ffi::OsString,
@@ -282,8 +291,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it has the name of a temporary of pytest or coverage, whether the project ignores those or not. No program
-    /// loads code from such names. What stays of them is hashed as any other file.
+    /// True if it has the name of a temporary of pytest or coverage, whether or not the project
+    /// ignores those. No program loads code from such names. Entries that stay are hashed as any
+    /// other file.
     fn is_of_test_tool(&self) -> bool {
         let name = self.name.as_bytes();
         match self.is_folder {
@@ -293,20 +303,21 @@ impl Entry {
     }
 }
 
-/// What was seen while the command ran.
+/// Observations made while the command ran.
 #[derive(Debug, Default)]
 struct Observed {
-    /// By folder, what came or went in it.
+    /// Created and removed entries, by folder.
     entries: BTreeMap<PathBuf, BTreeSet<Entry>>,
-    /// Folders that were made under a longer name and then given this one, as cargo makes `target`.
+    /// Folders that were created under a longer name and then renamed to this one, as cargo makes
+    /// `target`.
     becomes: BTreeMap<PathBuf, PathBuf>,
-    /// Events were lost.
+    /// True if events were lost.
     overflowed: bool,
-    /// Where something was mounted in or over the tree.
+    /// Mount points in or over the tree that were added.
     mounted: BTreeSet<PathBuf>,
 }
 
-/// A thread that reads what the kernel announces.
+/// Thread that reads events of the kernel.
 #[derive(Debug)]
 struct Observer {
     thread: JoinHandle<Observed>,
@@ -346,7 +357,7 @@ fn observe(mut events: Option<&mut Events>, mounts: &mut Mounts, stopped: &PipeR
         let ended = !sources[0].revents().is_empty();
         let has_mounts = !sources[1].revents().is_empty();
         drop(sources);
-        // Mounts first: a mount may be gone again soon, entries wait in their queue.
+        // Mounts first: a mount may be gone again soon, while entries wait in their queue.
         if has_mounts {
             mounts.read_into(&mut seen);
         }
@@ -359,7 +370,7 @@ fn observe(mut events: Option<&mut Events>, mounts: &mut Mounts, stopped: &PipeR
     }
 }
 
-/// What comes and goes in folders, by inotify.
+/// Created and removed entries of folders, by inotify.
 #[derive(Debug)]
 struct Events {
     queue: OwnedFd,
@@ -367,7 +378,7 @@ struct Events {
 }
 
 impl Events {
-    /// Fails where the user has no watches left; then every change of a folder counts.
+    /// Fails if the user has no watches left; then every change of a folder counts.
     fn new(folders: BTreeSet<PathBuf>) -> io::Result<Events> {
         use inotify::{CreateFlags, WatchFlags, add_watch, init};
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
@@ -417,7 +428,7 @@ impl Events {
     }
 }
 
-/// Whether two paths are in one folder, and the name of the first begins with that of the second.
+/// True if two paths are in one folder, and the name of the first begins with that of the second.
 fn is_longer_name(longer: &Path, path: &Path) -> bool {
     let name = |path: &Path| path.file_name().map(|it| it.as_bytes().to_owned());
     longer.parent() == path.parent()
@@ -426,7 +437,7 @@ fn is_longer_name(longer: &Path, path: &Path) -> bool {
             .is_some_and(|(longer, name)| longer.starts_with(&name))
 }
 
-/// The table of mounts of this process, which the kernel announces changes of.
+/// Mount table of this process; the kernel announces its changes.
 #[derive(Debug)]
 struct Mounts {
     top: PathBuf,
@@ -438,7 +449,7 @@ impl Mounts {
     fn new(top: &Path) -> io::Result<Mounts> {
         let mut table = File::open(MOUNT_TABLE)?;
         let begun_with = mount_lines(&mut table)?;
-        // The first poll tells of changes before it was opened.
+        // The first poll reports changes before the table was opened.
         let mut once = [PollFd::new(&table, PollFlags::PRI)];
         poll(&mut once, Some(&rustix::event::Timespec::default()))?;
         Ok(Mounts {
@@ -467,7 +478,8 @@ fn mount_lines(table: &mut File) -> io::Result<BTreeSet<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The fifth word of a line, in which spaces and the like are three octal digits.
+/// Returns the fifth word of a line, in which spaces and other special characters are three octal
+/// digits.
 fn mount_point(line: &str) -> PathBuf {
     let word = line.split(' ').nth(4).unwrap_or_default();
     let mut bytes = Vec::new();

@@ -1,4 +1,5 @@
-//! What is believed of a develop run when its file is read: gates, phase and checkpoints only as Bowline wrote them.
+//! Decides which contents of a develop run's file are trusted: gates, phase and checkpoints only as
+//! Bowline wrote them.
 
 use crate::develop::{RunFolder, evidence};
 use crate::error::Error;
@@ -15,7 +16,8 @@ use bowline_statefiles::{Snapshot, StateFile};
 use bowline_words::message::Found;
 use std::path::Path;
 
-/// The document with what is not believed as it was before, and the names of what is not believed.
+/// Returns the document with untrusted contents replaced by their previous values, and the names of
+/// these contents.
 pub(crate) fn believed(
     path: &Path,
     file: &StateFile,
@@ -25,7 +27,7 @@ pub(crate) fn believed(
     match weigh(path, file, snapshot).map_err(unbelievable)? {
         Belief::Run(run) if !run.distrusted.is_empty() => {
             let mut value = DevelopFile::read(&document)?.fixed;
-            // The run has its own time; the one given here is not looked at.
+            // The run has its own time; the one given here is not used.
             DevelopFile::write(&Some(run.run), &mut value, Timestamp(0));
             Ok((document.reconcile(&value), run.distrusted))
         }
@@ -35,17 +37,17 @@ pub(crate) fn believed(
     }
 }
 
-/// Fails when nothing can be believed. Everything else is found when the file is read.
+/// Fails if nothing can be trusted. Other problems are found when the file is read.
 pub(crate) fn check(snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
     is_readable(snapshot).map_err(unbelievable)
 }
 
-/// Whether a run that is not over has lost its file.
+/// True if a run that is not over has lost its file.
 pub(crate) fn is_missing(path: &Path, file: &StateFile, snapshot: &Snapshot) -> bool {
     !matches!(weigh(path, file, snapshot), Ok(Belief::Nothing))
 }
 
-/// The text of a file that can be read, but of which nothing can be believed.
+/// Returns the text of a file that can be read but of which nothing can be trusted.
 pub(crate) fn unbelieved(path: &Path, file: &StateFile) -> Result<Option<String>, Error> {
     let snapshot = file.load()?;
     let Some(text) = snapshot.text().ok().flatten() else {
@@ -55,7 +57,7 @@ pub(crate) fn unbelieved(path: &Path, file: &StateFile) -> Result<Option<String>
     Ok((!believed).then(|| text.to_owned()))
 }
 
-/// What the file says of its run, believed or not; `None` where it cannot be read.
+/// Returns the run that the file claims, trusted or not; `None` if it cannot be read.
 pub(crate) fn claimed(file: &StateFile) -> Result<Option<Run>, Error> {
     let snapshot = file.load()?;
     let text = snapshot.text().ok().flatten();
@@ -64,16 +66,16 @@ pub(crate) fn claimed(file: &StateFile) -> Result<Option<Run>, Error> {
     Ok(read.and_then(|read| read.state))
 }
 
-/// How far a run came, by the evidence that is left of the newest one.
+/// Progress of a run, as proven by the evidence of the newest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Proven {
-    /// It was in this phase: something was tried there that can be tried nowhere else.
+    /// Latest phase with evidence that can be gathered nowhere else.
     reached: Phase,
-    /// It may have entered this one: the gate before it was opened.
+    /// Latest phase whose preceding gate was opened.
     entered: Phase,
 }
 
-/// What the evidence of the newest run whose journal is gone still shows.
+/// Returns the progress that the evidence of the newest run shows when its journal is gone.
 pub(crate) fn proven(path: &Path) -> Result<Proven, Error> {
     let entries = std::fs::read_dir(locate::runs_folder(path));
     let names = entries.into_iter().flatten().flatten();
@@ -111,8 +113,8 @@ fn proven_by(records: &[Evidence]) -> Proven {
     proven
 }
 
-/// The document with its phase where the evidence allows it to be: in an earlier one less would be guarded, and a later
-/// one nobody has shown.
+/// Limits the phase of the document to the range that the evidence allows: an earlier phase would
+/// guard less, and a later one is not proven.
 pub(crate) fn within(document: &JsonDocument, proven: &Proven) -> JsonDocument {
     let Ok(read) = DevelopFile::read(document) else {
         return document.clone();
@@ -126,7 +128,8 @@ pub(crate) fn within(document: &JsonDocument, proven: &Proven) -> JsonDocument {
     document.reconcile(&value)
 }
 
-/// What is left of a document of which nothing can be believed: every gate closed, no checkpoint passed.
+/// Returns the document with every gate closed and no checkpoint passed, for a text of which
+/// nothing can be trusted.
 pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     let document = JsonDocument::parse(text.as_bytes()).ok()?;
     let read = DevelopFile::read(&document).ok()?;
@@ -140,7 +143,7 @@ pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     });
     let mut value = read.fixed;
     DevelopFile::write(&run, &mut value, Timestamp(0));
-    // Never the very text that is not believed.
+    // The result must differ from the text that is not trusted.
     let document = document.reconcile(&value);
     if document.text() == text {
         return JsonDocument::from_text(format!("{text}\n")).ok();

@@ -1,4 +1,4 @@
-//! Where things are: the root of a kind, and the state files of a workspace.
+//! Finds the state files of a workspace, and the root of each kind.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -8,13 +8,14 @@ pub(crate) use bowline_gate::locate::{absolute, git_top};
 use bowline_gate::locate::{develop_file_of, main_worktree};
 use std::path::{Path, PathBuf};
 
-/// Folders below a root that are searched for state files.
+/// Depth of the search for state files below a root.
 const SEARCH_DEPTH_MAX: usize = 4;
-/// Folders looked into at the most; a home folder must not take minutes.
+/// Most folders searched: a search in a home folder must not take minutes.
 const SEARCH_FOLDERS_MAX: usize = 5_000;
 
-/// The path of a kind's file as seen from a folder: in the named workspace, the nearest ancestor that has one, the main
-/// worktree of the same repository, the top of the repository, or the folder itself.
+/// Returns the path of a kind's file as seen from a folder: in the named workspace, the nearest
+/// ancestor that has one, the main worktree of the same repository, the top of the repository, or
+/// the folder itself.
 pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
     let relative = kind.relative_path();
     if let Some(named) = context.variables.get(WORKSPACE_VARIABLE) {
@@ -41,7 +42,7 @@ pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
     top.unwrap_or(start).join(relative)
 }
 
-/// Every state file at, above and some way below a folder, nearest first.
+/// Returns every state file at, above and up to some depth below a folder, nearest first.
 pub fn discover(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
     let mut found = Vec::new();
     for kind in FileKind::ALL {
@@ -59,16 +60,16 @@ pub fn discover(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
     found
 }
 
-/// What a search below a folder found.
+/// Result of a search below a folder.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The files, the nearest folder first.
+    /// Files, the nearest folder first.
     pub files: Vec<(FileKind, PathBuf)>,
-    /// Whether every folder down to the wanted depth was looked into.
+    /// True if every folder down to the wanted depth was searched.
     pub complete: bool,
 }
 
-/// State files of some kinds in a folder and below it.
+/// Finds state files of some kinds in a folder and below it.
 pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
     let mut files = Vec::new();
     let mut folders = vec![(absolute(start), 0)];
@@ -99,7 +100,7 @@ pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
     }
 }
 
-/// The file a person means by a path, a kind's name, or nothing at all.
+/// Returns the file that a person means by a path, a kind's name, or nothing at all.
 pub fn resolve(
     context: &Context,
     start: &Path,
@@ -108,7 +109,7 @@ pub fn resolve(
     let Some(named) = named else {
         let mut here: Vec<(FileKind, PathBuf)> = Vec::new();
         for kind in FileKind::ALL {
-            // What only keeps things is asked for by name.
+            // Files that only store data are requested by name.
             if kind.has_moves() {
                 here.extend(
                     kind.files_at(&locate(context, kind, start))
@@ -117,7 +118,8 @@ pub fn resolve(
                 );
             }
         }
-        // The nearest is meant: a run in a folder of its own, not the memory of the project around it.
+        // The nearest is meant: a run in a folder of its own, not the memory of the project around
+        // it.
         let depth = |kind: FileKind, path: &Path| {
             let below = Path::new(kind.relative_path()).components().count();
             path.components().count() - below
@@ -153,7 +155,7 @@ pub fn resolve(
     }
 }
 
-/// What a person means by several names: every file of a folder, where one is named.
+/// Returns the files that a person means by a name: every file of a folder, if it is one.
 pub fn resolve_all(
     context: &Context,
     start: &Path,
@@ -164,7 +166,7 @@ pub fn resolve_all(
         return Ok(vec![resolve(context, start, Some(named))?]);
     }
     let mut found = below(&folder, &FileKind::ALL, SEARCH_DEPTH_MAX).files;
-    // The folder that a kind keeps its files in may be the one that is named.
+    // The named folder may be the one that a kind keeps its files in.
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     inside.sort();
@@ -178,7 +180,7 @@ pub fn resolve_all(
     }
 }
 
-/// The name of a folder, even when the path ends in `.` or `..`.
+/// Returns the name of a folder, even if the path ends in `.` or `..`.
 pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -195,7 +197,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     };
     let mut below: Vec<PathBuf> = entries
         .flatten()
-        // Not through links: they may lead in circles or out of the workspace.
+        // Not through links: they may form a cycle or lead out of the workspace.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .filter(|entry| {
             let name = entry.file_name();

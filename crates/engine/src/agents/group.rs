@@ -1,40 +1,40 @@
-//! A control group for an agent: what is asked for, held against what this machine permits.
+//! Control groups of agents: the requested limits, checked against the support of this machine.
 
 use crate::error::Error;
 use bowline_supervisor::{CgroupSpec, CgroupSupport, NoGroup};
 
-/// A control group for an agent, as it is asked for.
+/// Requested control group for an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupWish {
-    /// How strictly.
     pub mode: GroupMode,
-    /// Memory of all its processes together.
+    /// Memory of all processes of the agent together.
     pub memory_bytes: Option<u64>,
-    /// How many processes it may have.
+    /// Most processes of the agent.
     pub processes: Option<u64>,
-    /// Processor time of all together, in percent of one processor.
+    /// Processor time of all processes together, in percent of one processor.
     pub cpu_percent: Option<u32>,
 }
 
-/// Whether an agent gets a control group.
+/// Policy for the control group of an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GroupMode {
-    /// Where this user may make one. Limits that are asked for hold or nothing is started.
+    /// Make one where this user may. If limits are requested and cannot be enforced, nothing is
+    /// started.
     #[default]
     Auto,
-    /// Never.
+    /// Make none.
     Off,
-    /// Nothing is started without one.
+    /// Start nothing without one.
     Require,
 }
 
 impl GroupWish {
-    /// Whether anything is to be limited.
+    /// True if any limit is requested.
     pub fn limits(self) -> bool {
         self.memory_bytes.is_some() || self.processes.is_some() || self.cpu_percent.is_some()
     }
 
-    /// What is to be made, if anything; an error when what must be there cannot be.
+    /// Returns the control group to make, if any. Fails if a required one is not supported.
     pub(super) fn spec(self) -> Result<Option<CgroupSpec>, Error> {
         match self.mode {
             GroupMode::Off => Ok(None),

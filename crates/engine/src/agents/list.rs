@@ -1,4 +1,4 @@
-//! The attempts there are, what has become of each, and how long they are kept.
+//! Lists attempts with their condition, and removes old ones.
 
 use super::{Agents, Shown, settled};
 use crate::error::Error;
@@ -9,36 +9,34 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Attempts that have ended, and were shown to their end, that are still listed.
+/// Most ended attempts with fully shown output that are kept.
 pub const ENDED_MAX: usize = 50;
-/// Attempts that have ended with output that nobody was shown, and are still listed.
+/// Most ended attempts with output that was not shown yet that are kept.
 pub const UNSHOWN_MAX: usize = 500;
-/// How long the shims of all listed attempts may take to answer.
+/// Time limit for the answers of the shims of all listed attempts, in milliseconds.
 const LIST_MS: u64 = 1_000;
-/// The longest lock that is looked into for the process of a shim.
+/// Most bytes read from a lock file to find the process of a shim.
 const LOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// An attempt, and what has become of it.
+/// Attempt and its condition.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// The attempt.
     pub attempt: Attempt,
-    /// What has become of it.
     pub condition: Condition,
-    /// What its shim says, if it has one.
+    /// Last status from its shim; `None` without a live shim that answers.
     pub status: Option<Status>,
-    /// Its shim lives and does not answer.
+    /// Set if its shim is alive but does not answer.
     pub silent: Option<Silence>,
-    /// It has ended, and a part of its output was shown to nobody.
+    /// True if it has ended and part of its output was not shown to anyone.
     pub unshown: bool,
 }
 
-/// A shim that lives and does not answer.
+/// Details of a shim that is alive but does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silence {
-    /// Its process, where its lock still says so.
+    /// Process of the shim, if its lock names it.
     pub pid: Option<i32>,
-    /// Somebody has stopped it.
+    /// True if the process is stopped by a signal.
     pub stopped: bool,
 }
 
@@ -46,7 +44,7 @@ impl Silence {
     pub(super) fn of(attempt: &Attempt) -> Silence {
         let pid = shim_process(attempt);
         let stat = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());
-        // The state stands behind the name, which may have any letters.
+        // The state follows the name, which may contain any characters.
         let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
         Silence {
             pid,
@@ -55,7 +53,7 @@ impl Silence {
     }
 }
 
-/// The process of a shim, as it wrote it into its lock.
+/// Returns the process that a shim wrote into its lock.
 fn shim_process(attempt: &Attempt) -> Option<i32> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let lock = std::fs::OpenOptions::new()
@@ -69,16 +67,16 @@ fn shim_process(attempt: &Attempt) -> Option<i32> {
     i32::try_from(owner["pid"].as_i64()?).ok()
 }
 
-/// All attempts, and the folders of those that cannot be read.
+/// All attempts, and the folders that cannot be read as one.
 #[derive(Debug, Clone, Default)]
 pub struct List {
-    /// The newest last.
+    /// Attempts, the newest last.
     pub attempts: Vec<Listed>,
-    /// With the reason.
+    /// Folders with the reason.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
-/// An error with what is behind it.
+/// Renders an error with its sources.
 fn reasons(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", reasons(source)),
@@ -87,7 +85,7 @@ fn reasons(error: &dyn std::error::Error) -> String {
 }
 
 impl Listed {
-    /// One word for it.
+    /// Returns the one-word state in JSON.
     pub fn word(&self) -> &'static str {
         match (&self.condition, &self.status) {
             (Condition::Intended, _) => "intended",
@@ -109,7 +107,8 @@ impl Listed {
 }
 
 impl Agents {
-    /// Every attempt, the newest last. All shims are asked at once; one that takes too long counts as silent.
+    /// Lists every attempt, the newest last. All shims are asked at once; one that exceeds the time
+    /// limit counts as silent.
     pub fn list(&self) -> List {
         let (tell, told) = std::sync::mpsc::channel();
         let mut list = List::default();
@@ -123,14 +122,15 @@ impl Agents {
                     asked.insert(place, attempt.clone());
                     let (agents, tell) = (self.clone(), tell.clone());
                     let looking = move || drop(tell.send((place, agents.look(&attempt))));
-                    // It ends with this program at the latest. One that nobody asks counts as silent.
+                    // The thread ends with this program at the latest. A shim whose thread could
+                    // not be started counts as silent.
                     drop(std::thread::Builder::new().spawn(looking));
                 }
                 Ok((false, attempt)) => match self.look(&attempt) {
                     Ok(listed) => drop(found.insert(place, listed)),
                     Err(error) => list.unreadable.push((folder, reasons(&error))),
                 },
-                // Being removed.
+                // The folder is being removed.
                 Err(bowline_supervisor::Error::NoAttempt { .. }) => {}
                 Err(error) => list.unreadable.push((folder, reasons(&error))),
             }
@@ -166,7 +166,7 @@ impl Agents {
         list
     }
 
-    /// One attempt as it is now.
+    /// Returns the current state of one attempt.
     pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
         let (condition, reached) = settled(attempt)?;
         let silent = match (&condition, &reached) {
@@ -191,19 +191,19 @@ impl Agents {
         })
     }
 
-    /// Folders of attempts with their age, the oldest first.
+    /// Returns the folders of attempts with their creation time, the oldest first.
     pub(super) fn folders(&self) -> Vec<(std::time::SystemTime, PathBuf)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
         let mut folders: Vec<_> = entries
             .flatten()
-            // A link to somewhere else is no attempt.
+            // A link to another folder is not an attempt.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| {
                 let made = std::fs::metadata(entry.path().join("spec.json"))
                     .and_then(|spec| spec.modified());
                 match made {
                     Ok(made) => Some((made, entry.path())),
-                    // Being made, or being removed.
+                    // The folder is being made or removed.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
                     Err(_) => Some((std::time::SystemTime::UNIX_EPOCH, entry.path())),
                 }
@@ -213,8 +213,9 @@ impl Agents {
         folders
     }
 
-    /// Attempts that ended long ago go, those with output that nobody was shown much later; lost ones stay until somebody
-    /// has looked at them, and those that somebody still `needs` by their ids.
+    /// Removes attempts that ended long ago; those with output that was not shown are kept longer.
+    /// Lost attempts stay until a person has inspected them, and so do those for whose ids `needs`
+    /// is true.
     pub fn forget_old(&self, needs: &dyn Fn(&str) -> bool) {
         let (mut shown, mut unshown) = (Vec::new(), Vec::new());
         for (_, folder) in self.folders() {
@@ -235,7 +236,7 @@ impl Agents {
         }
         for (ended, max) in [(shown, ENDED_MAX), (unshown, UNSHOWN_MAX)] {
             for folder in &ended[..ended.len().saturating_sub(max)] {
-                // Somebody may be reading it; then the next run tries again.
+                // Another process may be reading it; the next run tries again.
                 let _ = std::fs::remove_dir_all(folder);
             }
         }

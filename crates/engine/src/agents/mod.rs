@@ -1,4 +1,4 @@
-//! Single agents, run and watched by hand: the smallest user of the supervisor.
+//! Single agents, started and watched by hand: the smallest user of the supervisor.
 
 mod group;
 mod list;
@@ -29,54 +29,57 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Letters of an id. Enough to be unique among the attempts that are kept, few enough to be read out.
+/// Length of an attempt id in characters. Enough to be unique among the attempts that are kept, few
+/// enough to be read out.
 const ID_LETTERS: usize = 10;
-/// How long a wait for news lasts before the shim is looked at again.
+/// Time limit of one wait for news before the shim is checked again, in milliseconds.
 const NEWS_MS: u64 = 5_000;
-/// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
+/// Time limit for an order, in milliseconds. Ending includes the grace period, and killed processes
+/// may take their time.
 const OBEYED_MS: u64 = 30_000;
-/// All names and values an agent is given, together: what goes to a shim at once is a little more.
+/// Most bytes of all variable names and values given to an agent. The message that carries them to
+/// the shim is slightly larger.
 const ENVIRONMENT_BYTES_MAX: usize = 1_000_000;
-/// How long a shim may take to leave once it answers no more.
+/// Time limit for a shim to exit once it no longer answers, in milliseconds.
 const LEAVING_MS: u64 = 2_000;
-/// How often an order is given again when somebody else gave one meanwhile. Each time somebody's went through, so that this
-/// many others would have to be quicker.
+/// Most retries of an order after another caller's order took precedence. Each retry means that
+/// another order went through, so this many callers would have to be faster.
 const TRIES_MAX: usize = 1_000;
 
-/// The attempts of this user.
+/// Attempts in one folder, by default those of this user.
 #[derive(Debug, Clone)]
 pub struct Agents {
     folder: PathBuf,
 }
 
-/// What is to be run.
+/// Agent to be started.
 #[derive(Debug, Clone)]
 pub struct NewAgent {
-    /// A name for people.
+    /// Display name.
     pub name: String,
-    /// Where it works.
+    /// Working folder.
     pub folder: PathBuf,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What it may touch; everything when left away.
+    /// Sandbox request; `None` grants everything.
     pub sandbox: Option<SandboxWish>,
-    /// Whether it gets a control group, and with what limits.
+    /// Control group request with its limits.
     pub group: GroupWish,
-    /// Keep its standard input open.
+    /// Keeps the standard input of the agent open.
     pub open_input: bool,
 }
 
-/// What an order has brought about.
+/// Result of an order.
 #[derive(Debug, Clone)]
 pub struct Ordered {
-    /// The attempt after it.
+    /// Attempt after the order.
     pub listed: Listed,
-    /// What was found of a lost attempt.
+    /// Cleanup result of a lost attempt.
     pub swept: Option<Swept>,
 }
 
 impl Agents {
-    /// Those of this user.
+    /// Returns the attempts of this user.
     pub fn here(context: &Context) -> Agents {
         let variable = |name| context.variables.get(name).map(OsStr::to_owned);
         Agents {
@@ -84,12 +87,12 @@ impl Agents {
         }
     }
 
-    /// Those of a run, in a folder of its own.
+    /// Returns the attempts of a run, in a folder of its own.
     pub fn in_folder(folder: PathBuf) -> Agents {
         Agents { folder }
     }
 
-    /// The attempt whose id begins so.
+    /// Finds the attempt whose id begins with `prefix`.
     pub fn find(&self, prefix: &str) -> Result<Attempt, Error> {
         let name = |folder: &Path| {
             folder
@@ -117,7 +120,8 @@ impl Agents {
         }
     }
 
-    /// Starts an agent with the environment of whoever asks. The attempt is on the disk before anything runs.
+    /// Starts an agent with the caller's environment. The attempt is on the disk before anything
+    /// runs.
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
         let group = new.group.spec()?;
         let grant = self.grant(context, &new)?;
@@ -148,11 +152,12 @@ impl Agents {
         let mut home = None;
         if let Some(grant) = grant {
             for folder in &grant.make {
-                // One that cannot be made is not granted, and who needs it says so.
+                // A folder that cannot be made is not granted; a program that needs it reports
+                // that.
                 let _ = std::fs::create_dir_all(folder);
             }
             home = grant.home;
-            // Most programs need a place for temporary files; theirs alone.
+            // Most programs need a folder for temporary files; this one is the agent's alone.
             let temporary = folder.join(TEMPORARY);
             environment.insert("TMPDIR".into(), temporary.into());
             spec.folder = grant.folder;
@@ -172,10 +177,10 @@ impl Agents {
         let mut handle = Handle::attach(&attempt, 0).map_err(silent(&attempt))?;
         handle.go_raw(&environment).map_err(silent(&attempt))?;
         if !new.open_input {
-            // An agent that reads finds the end at once instead of waiting for nobody.
+            // Standard input ends at once, so that an agent that reads it does not wait for ever.
             match handle.send(1, b"", true) {
                 Ok(_) => {}
-                // It was quicker than that.
+                // The agent ended before its input could be closed.
                 Err(error) if error.code() == "agent_not_running" => {}
                 Err(error) => return Err(error.into()),
             }
@@ -183,8 +188,9 @@ impl Agents {
         Ok((attempt, handle))
     }
 
-    /// What the sandbox of an agent comes to, if it has one. Without a folder to work in, nothing comes of it: one that was
-    /// removed has no path, and another that the shim finds in its place is not meant.
+    /// Resolves the sandbox of an agent, if one is requested. Fails without a working folder: a
+    /// removed folder has no path, and another that the shim finds in its place is not the one that
+    /// was meant.
     pub fn grant(&self, context: &Context, new: &NewAgent) -> Result<Option<Grant>, Error> {
         if !new.folder.is_absolute() || !new.folder.is_dir() {
             return Err(Error::NoFolder {
@@ -197,7 +203,8 @@ impl Agents {
             .transpose()
     }
 
-    /// Brings an agent to a level and waits until it is there. A lost attempt that shall end is swept.
+    /// Brings an agent to a level and waits until it has reached it. Ending a lost attempt sweeps
+    /// it.
     pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Ordered, Error> {
         let goal = match want {
             Want::Running => State::Running,
@@ -233,7 +240,7 @@ impl Agents {
             handle.set_fence(fence);
             match handle.want(want, generation) {
                 Ok(_) => break,
-                // Somebody else was quicker; the last one counts, and that shall be this one.
+                // Another caller was faster. The last order counts, and it shall be this one.
                 Err(error) if retry(&error) && tries < TRIES_MAX => {
                     tries += 1;
                     handle.status()?;
@@ -267,7 +274,7 @@ impl Agents {
         })
     }
 
-    /// Hands one message to the agent, or closes its standard input behind it.
+    /// Sends one message to the agent; with `last`, its standard input is closed after it.
     pub fn send(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
         let mut handle = self.alive(attempt)?;
         let mut tries = 0;
@@ -282,7 +289,7 @@ impl Agents {
             handle.set_fence(fence);
             match handle.send(seq, bytes, last) {
                 Ok(Sent::Accepted) => return Ok(()),
-                // The number was taken by somebody else's message.
+                // Another caller's message took this number.
                 Ok(Sent::Already) if tries < TRIES_MAX => {}
                 Ok(Sent::Already) => {
                     return Err(bowline_supervisor::Error::Refused {
@@ -308,7 +315,8 @@ impl Agents {
             let (fence, seq) = (status.fence, status.interrupts + 1);
             handle.set_fence(fence);
             match handle.interrupt(seq) {
-                // With the same number somebody else interrupted it in this very moment: once is enough.
+                // Another caller interrupted with the same number at the same moment: once is
+                // enough.
                 Ok(_) => return Ok(()),
                 Err(error) if retry(&error) && tries < TRIES_MAX => {}
                 Err(error) => return Err(error.into()),
@@ -318,7 +326,7 @@ impl Agents {
         }
     }
 
-    /// The shim of an attempt that lives.
+    /// Connects to the shim of a live attempt.
     fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
         let (condition, reached) = settled(attempt)?;
         match condition {
@@ -343,8 +351,9 @@ impl Agents {
     }
 }
 
-/// What has become of an attempt, and its shim where it lives. A shim that has written the end holds its lock for a moment
-/// longer and answers nobody; whoever asks then hears of the end.
+/// Returns the condition of an attempt and the result of connecting to its shim. A shim that has
+/// written its end holds its lock a moment longer without answering; this waits for that moment to
+/// pass.
 fn settled(
     attempt: &Attempt,
 ) -> Result<(Condition, Result<Handle, bowline_supervisor::Error>), Error> {
@@ -363,7 +372,7 @@ fn settled(
     }
 }
 
-/// A shim that lives and does not answer is told with its process, so that a person can do something about it.
+/// Maps an unreachable shim to an error that names its process, so that a person can act on it.
 fn silent(attempt: &Attempt) -> impl Fn(bowline_supervisor::Error) -> Error {
     |error| match error {
         bowline_supervisor::Error::Unreachable { .. } => silent_shim(attempt),
@@ -380,7 +389,8 @@ fn silent_shim(attempt: &Attempt) -> Error {
     }
 }
 
-/// Whether a shim did not answer because it is just leaving: its socket is closed. One that refuses, or is silent, stays so.
+/// True if a shim did not answer because it is exiting: its socket is closed. One that refuses, or
+/// times out, stays so.
 fn leaving(error: &bowline_supervisor::Error) -> bool {
     match error {
         bowline_supervisor::Error::Unreachable { source, .. } => {
@@ -390,22 +400,23 @@ fn leaving(error: &bowline_supervisor::Error) -> bool {
     }
 }
 
-/// Whether a refusal only says that somebody else was quicker.
+/// True if a refusal only says that another caller was faster.
 fn retry(error: &bowline_supervisor::Error) -> bool {
     ["stale_generation", "input_gap", "fenced_out"].contains(&error.code())
 }
 
-/// The program that becomes a shim: the small one beside this one, else this one.
+/// Returns the program that acts as shim: the small one beside this program, or this program
+/// itself.
 pub fn shim() -> Shim {
     let me = std::env::current_exe().unwrap_or_default();
     let small = me.with_file_name("bowline-shim");
     if small.is_file() {
         Shim::new(&small, &[])
     } else {
-        // Even when its file has been replaced since it was started.
+        // Works even if the file of this program was replaced since it was started.
         Shim::new(Path::new("/proc/self/exe"), &[SHIM_WORD])
     }
 }
 
-/// The first word by which the program `bowline` is a shim.
+/// First argument that makes the program `bowline` act as a shim.
 pub const SHIM_WORD: &str = "shim";

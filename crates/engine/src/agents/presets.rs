@@ -1,9 +1,11 @@
-//! What the known clients need besides the system and the folder they work in.
+//! Roots that the known clients need besides the system and their working folder.
 //!
-//! A client's own folder holds what it remembers, and also its settings: hooks, permissions, programs it starts. An agent that
-//! could change those would take its hooks out, and have programs run outside by the person's next session. Landlock cannot
-//! take a file out of a folder that may be written, so that only those parts are writable where a client keeps what it
-//! remembers. A client that insists on writing beside its settings gets a folder of its own in which they are links.
+//! A client's own folder holds what it remembers, and also its settings: hooks, permissions,
+//! programs it starts. An agent that could change those would take its hooks out, and have programs
+//! run outside by the person's next session. Landlock cannot take a file out of a folder that may
+//! be written, so that only those parts are writable where a client keeps what it remembers. A
+//! client that insists on writing beside its settings gets a folder of its own in which they are
+//! links.
 
 use crate::context::Variables;
 use std::ffi::OsStr;
@@ -11,29 +13,29 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The roots of one client.
+/// Read and write roots of one client.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Preset {
     pub(super) client: Option<&'static str>,
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
-    /// Those of them that are folders, and made if they are not there.
+    /// Those of `write` that are folders and are made if they are missing.
     pub(super) make: Vec<PathBuf>,
     pub(super) home: Option<Home>,
 }
 
-/// A folder of its own for a client that writes beside its settings.
+/// Private settings folder for a client that insists on writing beside its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Home {
     variable: &'static str,
-    /// The client's folder below what the variable names.
+    /// Folder of the client below the one that the variable names.
     below: &'static str,
-    /// What is linked from there: each name, and where it leads.
+    /// Links in that folder: name and target.
     links: Vec<(&'static str, PathBuf)>,
 }
 
 impl Home {
-    /// Makes it in a folder; gives the variable that leads the client there.
+    /// Makes the folder inside `folder`; returns the variable that points the client to it.
     pub(super) fn make(&self, folder: &Path) -> io::Result<(String, String)> {
         let home = folder.join("home");
         let own = home.join(self.below);
@@ -48,28 +50,29 @@ impl Home {
     }
 }
 
-/// Where a client keeps its own things.
+/// Known client and its folders.
 struct Client {
     name: &'static str,
     folders: &'static [Folder],
 }
 
-/// One of its folders.
+/// One folder of a client.
 struct Folder {
-    /// Names it, or with `below` the folder above it; else it is in the home folder.
+    /// Variable that names the folder, or with `below` the folder above it. If it is not set, the
+    /// folder is in the home folder.
     variable: &'static str,
     below: &'static str,
-    /// Its path in the home folder.
+    /// Path in the home folder.
     home: &'static str,
-    /// Folders in it that the client writes, made if they are not there; `.` is all of it.
+    /// Folders inside that the client writes, made if they are missing; `.` is the whole folder.
     write: &'static [&'static str],
-    /// Files in it that the client writes, if they are there: what it has to prove who it is, which it renews.
+    /// Files inside that the client writes if they exist: credentials, which it renews.
     files: &'static [&'static str],
-    /// What else is in it that a client needs which gets a folder of its own; for others, nothing.
+    /// Further entries needed by a client that gets a private settings folder; empty for others.
     settings: &'static [&'static str],
 }
 
-/// The rest of a folder: no variable leads to it, and nothing in it is written or needed.
+/// Defaults of a folder: no variable, nothing written, nothing needed.
 const UNTOUCHED: Folder = Folder {
     variable: "",
     below: "",
@@ -182,7 +185,7 @@ impl Folder {
     }
 }
 
-/// The roots for a command, when its program is a client that is known.
+/// Returns the roots for a command whose program is a known client; empty for others.
 pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
     let Some(program) = command
         .first()
@@ -230,7 +233,7 @@ pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
     preset
 }
 
-/// The program by its name, as a shell finds it.
+/// Finds a program by its name, as a shell does.
 pub(super) fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
@@ -245,7 +248,7 @@ pub(super) fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
         })
 }
 
-/// The program itself, and the packages it is one of.
+/// Returns the program itself and the `node_modules` folder that contains it.
 fn installed(program: &Path) -> Vec<PathBuf> {
     let Ok(real) = program.canonicalize() else {
         return Vec::new();

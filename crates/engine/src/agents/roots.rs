@@ -1,5 +1,5 @@
-//! What a sandboxed agent may touch: the roots a person names, those its client needs, and what Bowline needs of it. Each is
-//! followed to where it leads before it is granted.
+//! Resolves the roots of a sandboxed agent: those a person names, those its client needs, and those
+//! Bowline needs. Links are followed before anything is granted.
 
 use super::presets;
 use super::run::Run;
@@ -14,50 +14,50 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Links followed on the way to one root.
+/// Most links followed for one root.
 const LINKS_MAX: usize = 40;
 
-/// The first word by which `bowline` carries out what a sandboxed agent asks for.
+/// First argument by which `bowline` executes the requests of a sandboxed agent.
 pub const RELAY_WORD: &str = "relay";
 
-/// A sandbox as a person asks for it.
+/// Sandbox requested by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxWish {
-    /// Where the person stands.
+    /// Working folder of the person.
     pub here: PathBuf,
-    /// Further roots to be read.
+    /// Further roots to read.
     pub read: Vec<PathBuf>,
-    /// Further roots to be written.
+    /// Further roots to write.
     pub write: Vec<PathBuf>,
-    /// TCP ports to connect to; any when left away.
+    /// TCP ports to connect to; `None` allows all.
     pub connect: Option<Vec<u16>>,
-    /// TCP ports to listen on; any when left away.
+    /// TCP ports to listen on; `None` allows all.
     pub listen: Option<Vec<u16>>,
-    /// Start the agent even where the kernel cannot enforce all of it.
+    /// Starts the agent even where the kernel cannot enforce all of it.
     pub best_effort: bool,
 }
 
-/// What a wish comes to.
+/// Resolved sandbox of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The folder the agent works in, without links.
+    /// Working folder of the agent, without links.
     pub folder: PathBuf,
-    /// What it may touch.
     pub sandbox: Sandbox,
-    /// The client whose roots are among them.
+    /// Client whose roots are included.
     pub client: Option<&'static str>,
-    /// Folders of programs that its `PATH` leads to and that are not granted.
+    /// Folders of programs that its `PATH` names and that are not granted.
     pub missing: Vec<PathBuf>,
-    /// Folders that have to be there to be granted, and are made when the agent is started.
+    /// Folders that must exist to be granted; made when the agent is started.
     pub(super) make: Vec<PathBuf>,
-    /// A folder of its own for the client's things, where it needs one.
+    /// Private settings folder, if its client needs one.
     pub(super) home: Option<presets::Home>,
-    /// The channel by which it reaches Bowline.
+    /// Channel by which the agent reaches Bowline; `None` if its verbs are not relayed.
     pub(super) relay: Option<Relay>,
 }
 
 impl Grant {
-    /// The sandbox around a folder. `state` is where Bowline keeps its own things.
+    /// Resolves the sandbox around a working folder. `state` is the folder of Bowline's own
+    /// records.
     pub(super) fn decide(
         context: &Context,
         wish: &SandboxWish,
@@ -66,7 +66,7 @@ impl Grant {
         state: &Path,
     ) -> Result<Grant, Error> {
         let mut places = Vec::new();
-        // A folder that was removed has no path, and nothing is found by way of it.
+        // A removed folder has no path, and nothing is resolved against it.
         if wish.here.is_absolute() {
             places.push(resolved(&wish.here, &[])?);
         }
@@ -84,7 +84,7 @@ impl Grant {
                     write.push(root);
                 }
                 Err(Error::BadInput { .. }) if wish.best_effort => {}
-                // What is not there yet may be where Bowline's own things will be.
+                // A missing root may be where Bowline's own files will be.
                 Err(error @ Error::BadInput { .. }) => {
                     keeps_ours(&[known(root)], &[state, &program])?;
                     return Err(error);
@@ -97,7 +97,7 @@ impl Grant {
         write.extend(real(preset.write, &make));
         let kept =
             keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(context, &write));
-        // Without a sandbox around what is ours, nothing is carried out for the agent outside.
+        // Unless the sandbox protects Bowline's files, nothing is executed for the agent outside.
         let relayed = kept.is_ok();
         if !wish.best_effort {
             kept?;
@@ -118,7 +118,7 @@ impl Grant {
             words: vec![RELAY_WORD.into()],
             ..Relay::default()
         };
-        // The agent and its client's hooks run these, wherever they are installed.
+        // The agent and its client's hooks run these programs, wherever they are installed.
         read.extend([program.with_file_name("bowline-shim"), program]);
         read.extend(run.side.iter().chain(&run.read).cloned());
         relay.write = run.side.into_iter().chain(run.write).collect();
@@ -145,7 +145,8 @@ impl Grant {
     }
 }
 
-/// The folder that has the prompt of a task of the server, where that is not in the workspace: `tasks/ID` of its data folder.
+/// Returns the folder with the prompt of a server task, if it is outside the workspace: `tasks/ID`
+/// of the server's data folder.
 fn task_records(context: &Context) -> Option<PathBuf> {
     let prompt = Path::new(context.variables.get("BOWLINE_PROMPT_FILE")?);
     let task = context.variables.get("BOWLINE_TASK_ID")?;
@@ -154,7 +155,8 @@ fn task_records(context: &Context) -> Option<PathBuf> {
     (is_tasks && records.file_name()? == task && prompt.is_absolute()).then(|| records.to_owned())
 }
 
-/// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.
+/// Resolves roots and removes duplicates. Roots that neither exist nor will be made are dropped:
+/// they cannot be granted.
 fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = Vec::new();
     for root in roots.iter().map(|root| known(root)) {
@@ -165,8 +167,8 @@ fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
     real
 }
 
-/// An agent that could write where Bowline keeps its records could say of itself that it has ended well; one that could
-/// write the program could have another run in its place.
+/// Refuses roots that hold Bowline's records or programs. An agent that could write the records
+/// could claim a good end; one that could write the program could replace it.
 fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
     for own in ours {
         let own = known(own);
@@ -181,7 +183,7 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nobody means to hand over all that a person has, or the whole machine.
+/// Refuses roots that hold the whole home or the whole machine.
 fn holds_no_home(context: &Context, roots: &[PathBuf]) -> Result<(), Error> {
     let home = context.variables.get("HOME");
     let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(it)));
@@ -194,7 +196,8 @@ fn holds_no_home(context: &Context, roots: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Whether more comes with the run than its tree and its records: a run may lie in a folder that holds everything.
+/// True if a run would grant more than its tree and its records: a run may lie in a folder that
+/// holds everything.
 fn run_is_too_wide(context: &Context, run: &Run, state: &Path, program: &Path) -> bool {
     let real = |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| known(it)).collect() };
     let (read, write) = (real(&run.read), real(&run.write));
@@ -204,7 +207,7 @@ fn run_is_too_wide(context: &Context, run: &Run, state: &Path, program: &Path) -
         || holds_no_home(context, &write).is_err()
 }
 
-/// A path with its links followed as far as it is there.
+/// Follows the links of a path as far as it exists.
 fn known(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
@@ -215,8 +218,8 @@ fn known(path: &Path) -> PathBuf {
     }
 }
 
-/// Where a named root leads. A link that lies in a place which agents write, and leads out of it, may be an earlier agent's:
-/// nobody means to grant what it chose.
+/// Resolves a named root. Refuses a link that lies in a folder that agents write and leads out of
+/// it: an earlier agent may have made it, and its choice must not be granted.
 fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
     let missing = |error: io::Error| Error::BadInput {
         message: match error.kind() {
@@ -267,7 +270,7 @@ fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
     }
 }
 
-/// The names in a path, and the steps up.
+/// Returns the names in a path, and the steps up.
 fn words(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

@@ -1,28 +1,30 @@
-//! What a sandboxed agent is granted of the develop run its folder belongs to.
+//! Access that a sandboxed agent gets to the develop run of its folder.
 //!
-//! Where that run is, is said by files that an earlier agent may have written. They are believed only where somebody else
-//! confirms it: the repository, in a folder that no agent writes.
+//! Files that say where the run is may have been written by an earlier agent. They are trusted only
+//! where the repository, in a folder that no agent writes, confirms them.
 
 use crate::context::Context;
 use bowline_gate::locate;
 use std::path::{Path, PathBuf};
 
-/// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
+/// Paths of the develop run of a folder, granted so that its gates are decided inside the sandbox
+/// as they are outside.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
-    /// the one who begins the run.
+    /// Folder of journal, seal and evidence. The agent reads it; the relay process writes it. The
+    /// agent may be the one that begins the run.
     pub(super) side: Option<PathBuf>,
-    /// Further for the agent: the tree the run is about.
+    /// Further roots for the agent to read: the tree of the run.
     pub(super) read: Vec<PathBuf>,
-    /// Further for whoever carries out its verbs.
+    /// Further roots for the relay process to write.
     pub(super) write: Vec<PathBuf>,
-    /// Those of them that are folders of ours, and made if they are not there.
+    /// Those that are Bowline's own folders, made if they are missing.
     pub(super) make: Vec<PathBuf>,
 }
 
 impl Run {
-    /// The run of a folder whose agent may write these roots; nothing of it where it is not believed.
+    /// Returns the run of a folder whose agent may write the roots `agents`; empty where it is not
+    /// trusted.
     pub(super) fn of(context: &Context, folder: &Path, agents: &[PathBuf]) -> Run {
         Run::believed(context, folder, agents).unwrap_or_default()
     }
@@ -39,7 +41,7 @@ impl Run {
                 None => None,
             });
         }
-        // A repository may note any folder as a worktree of its own; that folder has to say so too.
+        // A repository can list any folder as its worktree; the folder has to confirm it.
         let named = context.variables.get(locate::WORKSPACE_VARIABLE).is_some();
         let same = shared[0].is_some() && shared[0] == shared[1];
         if !folder.starts_with(root) && !same && !named {
@@ -53,7 +55,8 @@ impl Run {
         if locate::is_develop_file(&file) {
             let witness = locate::witness(&file);
             let witness = witness.as_deref().and_then(Path::parent);
-            // What the agent may write itself needs no more; elsewhere a link may be one that an earlier agent put there.
+            // What the agent may write itself needs no grant; elsewhere a link may have been made
+            // by an earlier agent.
             let more = |path: &&Path| {
                 !path.is_symlink() && !agents.iter().any(|root| path.starts_with(root))
             };
@@ -61,7 +64,7 @@ impl Run {
                 run.write.push(folder.to_owned());
             }
             run.make.extend(witness.filter(more).map(Path::to_owned));
-            // What the worktrees of a repository share may be elsewhere.
+            // The shared git folder of the worktrees may be elsewhere.
             run.read.extend(shared.into_iter().flatten());
             run.read.push(root.to_owned());
             run.read.extend(tops.into_iter().flatten());
@@ -70,11 +73,12 @@ impl Run {
     }
 }
 
-/// The folder that all worktrees of a repository share, as far as it is believed.
+/// Returns the shared git folder of a repository's worktrees, if it is trusted.
 ///
-/// A `.git` that leads elsewhere is believed where git itself put it: it names `<shared>/worktrees/<name>` of a repository, in a
-/// folder that this agent cannot write, and that folder names it. What else stands in there, a `commondir` for one, says
-/// nothing more. A person who grants the shared folder itself means this very repository.
+/// A `.git` that leads elsewhere is trusted where git itself put it: it names
+/// `<shared>/worktrees/<name>` of a repository, in a folder that this agent cannot write, and that
+/// folder names it. Further files there, such as `commondir`, prove nothing more. A person who
+/// grants the shared folder itself means this very repository.
 fn common(top: &Path, agents: &[PathBuf]) -> Option<PathBuf> {
     let git = top.join(".git");
     let kind = git.symlink_metadata().ok()?.file_type();
@@ -83,7 +87,7 @@ fn common(top: &Path, agents: &[PathBuf]) -> Option<PathBuf> {
         false if kind.is_dir() => git.canonicalize().ok()?,
         false => return None,
     };
-    // Everybody else goes by what is written there.
+    // Every other reader uses the path that is written there.
     (locate::git_common_dir(top)? == common).then_some(common)
 }
 

@@ -1,4 +1,4 @@
-//! How much of an attempt's output has been shown, also after its shim is gone.
+//! Record of how much output of an attempt has been shown, also after its shim is gone.
 
 use crate::error::Error;
 use bowline_statefiles::{Disk as _, RealDisk};
@@ -7,23 +7,22 @@ use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// The file in the folder of an attempt.
+/// Name of the record in the folder of an attempt.
 const FILE: &str = "shown";
-/// The longest such file. An agent without a sandbox can write it, and must not fill our memory so.
+/// Most bytes of the record. An agent without a sandbox can write it and must not exhaust our
+/// memory.
 const FILE_BYTES_MAX: u64 = 4 << 10;
 
-/// Bytes of both streams, from the start.
+/// Bytes shown of both streams, counted from the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Standard output.
     pub out: u64,
-    /// Standard error.
     pub err: u64,
 }
 
 impl Shown {
-    /// What was shown of an attempt without a shim: what its shim had heard of, and what was shown since. Of a lost attempt
-    /// nobody knows what its shim had heard of.
+    /// Returns the bytes shown of an attempt without a shim: those its shim acknowledged, and those
+    /// shown since. For a lost attempt, the former are unknown.
     pub(super) fn of(attempt: &Attempt) -> Result<Shown, Error> {
         let heard = attempt.exit()?.map(|exit| Shown {
             out: exit.out_acked,
@@ -34,7 +33,7 @@ impl Shown {
             .and(heard.unwrap_or_default()))
     }
 
-    /// Both together.
+    /// Returns the larger count of each stream.
     pub(super) fn and(self, other: Shown) -> Shown {
         Shown {
             out: self.out.max(other.out),
@@ -42,13 +41,13 @@ impl Shown {
         }
     }
 
-    /// Whether that is all an attempt had to say.
+    /// True if all output of an ended attempt was shown.
     pub(super) fn all_of(self, exit: &Exit) -> bool {
         self.out >= exit.out && self.err >= exit.err
     }
 
-    /// Keeps it for whoever looks at an attempt without a shim. On a disk that is full it is not kept: what was shown is shown
-    /// again then.
+    /// Stores the counts for later readers of an attempt without a shim. On a full disk they are
+    /// not stored, and the output is shown again later.
     pub(super) fn record(self, attempt: &Attempt) -> Result<(), Error> {
         let before = Shown::of(attempt)?;
         let now = self.and(before);
@@ -56,7 +55,8 @@ impl Shown {
             return Ok(());
         }
         let text = format!("{{\"out\":{},\"err\":{}}}\n", now.out, now.err);
-        // Others may do the same at this moment. A cut off file is none, and then output is rather shown twice than never.
+        // Others may do the same at this moment. A truncated file counts as none: output is rather
+        // shown twice than never.
         let beside = attempt
             .folder()
             .join(format!("{FILE}.{}", std::process::id()));
@@ -74,7 +74,7 @@ impl Shown {
     }
 }
 
-/// What was recorded; nothing when that cannot be read, so that output is rather shown twice than never.
+/// Reads the record; `None` if it cannot be read, so that output is rather shown twice than never.
 fn recorded(attempt: &Attempt) -> Option<Shown> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
     let file = std::fs::OpenOptions::new()

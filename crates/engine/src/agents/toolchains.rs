@@ -1,4 +1,4 @@
-//! Git's settings and the toolchains of a user's home, as far as a sandboxed agent needs them.
+//! Git settings and toolchains in the user's home, as far as a sandboxed agent needs them.
 
 use super::presets;
 use crate::context::Variables;
@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The user's settings of git that name a further file which git reads.
+/// User settings of git that name a further file for git to read.
 const FILE_SETTINGS: [&[u8]; 4] = [
     b"core.excludesfile",
     b"core.attributesfile",
@@ -16,10 +16,11 @@ const FILE_SETTINGS: [&[u8]; 4] = [
     b"include.path",
 ];
 
-/// Returns the files with the user's settings of git: git ends with 128 where one is there and cannot be read.
+/// Returns the files with the user's settings of git: git exits with 128 if one exists and cannot
+/// be read.
 ///
-/// Only files are returned, one by one: logins are kept beside them. What a file names that an agent may write is an agent's
-/// choice, so then none of the named ones counts.
+/// Only files are returned, one by one: logins are kept beside them. What a file names that an
+/// agent may write is an agent's choice, so then none of the named ones counts.
 pub(super) fn git_settings(
     variables: &Variables,
     folder: &Path,
@@ -59,7 +60,8 @@ pub(super) fn git_settings(
     files
 }
 
-/// Splits `git config --show-origin -z --list` into the files with settings and the files that settings name.
+/// Splits `git config --show-origin -z --list` into the files with settings and the files that
+/// settings name.
 fn files_of(listed: &[u8], home: Option<&Path>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut sources, mut named) = (Vec::new(), Vec::new());
     let mut parts = listed.split(|&byte| byte == 0);
@@ -89,8 +91,9 @@ fn files_of(listed: &[u8], home: Option<&Path>) -> (Vec<PathBuf>, Vec<PathBuf>) 
     (sources, named)
 }
 
-/// Returns the folders that `PATH`, or the agent's program itself, leads to and that the sandbox does not grant: toolchains in
-/// the home, mostly. Each is as wide as its programs need, and never holds the home.
+/// Returns the folders that `PATH`, or the agent's program, leads to and that the sandbox does not
+/// grant: mostly toolchains in the home. Each is as wide as its programs need and never holds the
+/// home.
 pub(super) fn missing_tools(
     variables: &Variables,
     sandbox: &Sandbox,
@@ -106,7 +109,7 @@ pub(super) fn missing_tools(
     let program = command.first().map(OsStr::new);
     let program = program.and_then(|program| presets::found(variables, program));
     let program = program.and_then(|it| Some(it.canonicalize().ok()?.parent()?.to_owned()));
-    // Ours are granted one by one.
+    // Our programs are granted one by one.
     let ours = std::env::current_exe().ok();
     let ours = ours.as_deref().and_then(Path::parent);
     let mut missing: Vec<PathBuf> = Vec::new();
@@ -128,7 +131,8 @@ pub(super) fn missing_tools(
     missing
 }
 
-/// Returns what the programs of a folder need: the folder above `bin` or `shims`, unless that is shared by everything.
+/// Returns the root of the programs in a folder: the folder above `bin` or `shims`, unless
+/// everything shares it.
 fn toolchain(variables: &Variables, home: &Path, folder: &Path) -> Vec<PathBuf> {
     let own = match (folder.file_name().and_then(OsStr::to_str), folder.parent()) {
         (Some("bin" | "sbin" | "shims"), Some(parent))
@@ -138,7 +142,8 @@ fn toolchain(variables: &Variables, home: &Path, folder: &Path) -> Vec<PathBuf> 
         }
         _ => folder.to_owned(),
     };
-    // What rustup puts into cargo's folder are links to itself; it keeps the compilers elsewhere.
+    // The entries that rustup puts into cargo's folder are links to itself; it keeps the compilers
+    // elsewhere.
     let rustup = folder.join("rustup").exists().then(|| {
         let named = variables.get("RUSTUP_HOME").map(PathBuf::from);
         named.unwrap_or_else(|| home.join(".rustup"))

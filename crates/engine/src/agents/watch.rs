@@ -1,4 +1,5 @@
-//! Watching one attempt: its output from where it was last shown, until it ends or the watcher leaves.
+//! Watches one attempt: shows its output from the last shown byte until it ends or the watcher
+//! leaves.
 
 use super::{Agents, Shown, leaving, settled, silent, silent_shim};
 use crate::error::Error;
@@ -8,47 +9,48 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Output handed on at once.
+/// Most bytes of output passed on at once.
 const SHOWN_BYTES: usize = 256 << 10;
-/// How long a wait for news lasts before the shim is looked at again.
+/// Time limit of one wait for news before the shim is checked again, in seconds.
 const NEWS_SECONDS: i64 = 5;
-/// So many waits in a row without a word, and the shim does not answer: each new wait has the one before it answered.
+/// Consecutive waits without an answer after which the shim counts as silent: each new wait makes
+/// it answer the one before.
 const SILENT_WAITS: u32 = 2;
-/// Between two looks at a shim that does not answer, and is not gone either.
+/// Pause between two checks of a shim that does not answer and is not gone, in milliseconds.
 const LOOK_MS: u64 = 1;
 
-/// How watching came to its end.
+/// Outcome of watching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watched {
-    /// The agent ended.
     Ended(Box<Exit>),
-    /// Its shim was lost, and what it left behind was killed.
+    /// Its shim was lost, and the processes it left behind were killed.
     Lost(Swept),
-    /// The watcher left, and the agent goes on.
+    /// The watcher left; the agent continues.
     Left,
 }
 
-/// Who is shown the output of an agent.
+/// Receiver of an agent's output.
 pub trait Watcher {
-    /// Shows bytes of a stream, the first of them at `offset`. Answers how many were shown; the rest is handed over again with
-    /// what follows, or with `last` when nothing does. Only what was shown is acknowledged.
+    /// Shows bytes of a stream, the first of them at `offset`, and returns how many were shown. The
+    /// rest is passed again with the bytes that follow, or with `last` if none follow. Only shown
+    /// bytes are acknowledged.
     fn show(&mut self, stream: Stream, offset: u64, bytes: &[u8], last: bool) -> io::Result<usize>;
 
-    /// Bytes that were asked for are gone: they had been shown, and were given back to the disk.
+    /// Reports requested bytes that are gone: they had been shown, and their disk space was freed.
     fn gone(&mut self, stream: Stream, from: u64, to: u64) -> io::Result<()>;
 
-    /// The agent cannot write, and showing its output does not help.
+    /// Reports that the agent cannot write, and that showing its output does not help.
     fn blocked(&mut self, why: Blocked) -> io::Result<()>;
 }
 
-/// Where one stream stands.
+/// Read position in one stream.
 struct Place {
     stream: Stream,
-    /// The next byte to be shown.
+    /// Offset of the next byte to show.
     at: u64,
-    /// Bytes behind it that were read and are not shown yet.
+    /// Bytes after `at` that were read and are not shown yet.
     held: usize,
-    /// Up to where it was shown, now or before.
+    /// End of the shown bytes, now or earlier.
     shown: u64,
 }
 
@@ -62,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Shows what is new; whether anything was.
+    /// Shows new bytes; true if there were any.
     fn step(
         &mut self,
         attempt: &Attempt,
@@ -70,7 +72,7 @@ impl Place {
         last: bool,
     ) -> Result<bool, Error> {
         let (first, bytes) = attempt.read(self.stream, self.at, SHOWN_BYTES)?;
-        // Behind a full block there may be another.
+        // Another block may follow a full one.
         let last = last && bytes.len() < SHOWN_BYTES;
         if bytes.is_empty() || !last && bytes.len() <= self.held {
             return Ok(false);
@@ -95,15 +97,16 @@ impl Place {
         Ok(true)
     }
 
-    /// The end of what has been read.
+    /// Returns the end of the bytes read.
     fn read(&self) -> u64 {
         self.at + self.held as u64
     }
 }
 
 impl Agents {
-    /// Hands output on from where it was last shown, or from `from` on, until the end or until `leave` is readable. Nothing is
-    /// acknowledged before the watcher has shown it, so that it may be killed at any time and the next one misses nothing.
+    /// Passes output on, from the last shown byte or from `from`, until the end or until `leave` is
+    /// readable. Nothing is acknowledged before the watcher has shown it, so a watcher may be
+    /// killed at any time and the next one misses nothing.
     pub fn watch(
         &self,
         attempt: &Attempt,
@@ -132,7 +135,7 @@ impl Agents {
             out: out.shown,
             err: err.shown,
         };
-        // A shim that lives has heard of it; whoever comes after it finds it here.
+        // A live shim has the acknowledgement; later watchers read the record.
         if now != before && !matches!(attempt.condition(), Ok(Condition::Alive)) {
             now.record(attempt)?;
         }
@@ -155,7 +158,7 @@ fn follow(
         let moved = out.step(attempt, watcher, over)? | err.step(attempt, watcher, over)?;
         if moved && let Some(connected) = handle {
             connected.set_fence(connected.last_status().fence);
-            // A shim that is gone is looked at below.
+            // A shim that is gone is handled below.
             let _ = connected.acknowledge(out.shown, err.shown);
         }
         if readable(leave, None, Duration::ZERO)? {
@@ -165,7 +168,7 @@ fn follow(
             continue;
         }
         match attempt.condition()? {
-            // What was written between the last look and the end is read in one more round.
+            // Output written between the last read and the end is read in one more round.
             Condition::Ended(_) | Condition::Lost if !over => {
                 over = true;
                 continue;
@@ -182,7 +185,7 @@ fn follow(
         let Some(connected) = handle else {
             match Handle::attach(attempt, 0) {
                 Ok(connected) => *handle = Some(connected),
-                // Ended or lost in between: the next round looks.
+                // It ended or was lost in between: the next round finds out.
                 Err(error) if leaving(&error) => {
                     readable(leave, None, Duration::from_millis(LOOK_MS))?;
                 }
@@ -204,7 +207,7 @@ fn follow(
         let asked = connected.listen(out.read(), err.read());
         let news = asked.and_then(|()| {
             let wait = Duration::from_secs(NEWS_SECONDS.unsigned_abs());
-            // Whether it is news or the wish to leave is seen in the next round.
+            // The next round tells news from a request to leave.
             let _ = readable(leave, Some(&*connected), wait);
             connected.heard().map(|status| status.is_some())
         });
@@ -219,7 +222,7 @@ fn follow(
     }
 }
 
-/// Waits until the watcher shall leave or the shim has something to say; whether the former.
+/// Waits until the watcher wants to leave or the shim has news; true for the former.
 fn readable(leave: BorrowedFd<'_>, handle: Option<&Handle>, wait: Duration) -> Result<bool, Error> {
     let mut fds = vec![PollFd::new(&leave, PollFlags::IN)];
     if let Some(handle) = handle {

@@ -1,4 +1,4 @@
-//! Gathering evidence: the command is run, and what came of it is on the disk before anybody relies on it.
+//! Gathers evidence: runs the command and stores its result before any rule relies on it.
 
 use super::run_lock::RunLock;
 use super::{RunFolder, seal};
@@ -21,49 +21,52 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the key is for: another use of the same file must not give the same signatures.
+/// Context of key derivation: another use of the same file must not produce the same signatures.
 const KEY_CONTEXT: &str = "bowline develop evidence v1";
 
-/// Variables a command gets as they are; the sealed ones come first, and the policy may name more.
+/// Variables passed to a command unchanged. Sealed ones take precedence, and the policy may name
+/// more.
 const PASSED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR",
 ];
 
-/// How often a caller is told that a command still runs.
+/// Interval of progress reports while a command runs, in milliseconds.
 const TICK_MS: u64 = 1_000;
 
-/// A key of fewer bytes is guessed sooner than it is stolen.
+/// Shortest key accepted: a shorter one is guessed sooner than it is stolen.
 const KEY_BYTES_MIN: usize = 16;
 
-/// Told while a command runs.
+/// Observer of a running command.
 pub trait Watch {
-    /// It begins.
+    /// Reports that the command starts.
     fn started(&self, command: &str);
-    /// It still runs.
+    /// Reports that the command still runs.
     fn tick(&self, command: &str, elapsed: Duration);
-    /// It has ended. Its evidence is kept, unless the tree changed meanwhile.
+    /// Reports that the command has ended. Its evidence is stored, unless the tree changed
+    /// meanwhile.
     fn ended(&self, evidence: &Evidence);
-    /// Whether the caller has taken its call back: the command is ended then, and nothing is kept or changed.
+    /// True if the caller has cancelled: then the command is ended, and nothing is stored or
+    /// changed.
     fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// An observer that ignores all reports.
 impl Watch for () {
     fn started(&self, _command: &str) {}
     fn tick(&self, _command: &str, _elapsed: Duration) {}
     fn ended(&self, _evidence: &Evidence) {}
 }
 
-/// What evidence is for.
+/// Subject of evidence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum For<'n> {
     Gate(&'n str),
     Checkpoint(&'n str),
 }
 
-/// What a command runs on.
+/// Tree that a command runs on.
 enum TestedTree {
     InPlace(TreeInPlace),
     Checkout(Checkout),
@@ -78,16 +81,17 @@ impl TestedTree {
     }
 }
 
-/// Evidence, and the lock of its run: held until the gate has moved, so that whoever waits finds it open.
+/// Evidence with the lock of its run. The lock is held until the gate has moved, so that a waiting
+/// caller finds the gate open.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     pub(crate) evidence: Evidence,
-    /// Whether it is that of a run which another caller had started.
+    /// True if the evidence is that of a run which another caller had started.
     pub(crate) shared: bool,
     _lock: Option<RunLock>,
 }
 
-/// Where and under which rules evidence is gathered.
+/// Circumstances under which evidence is gathered: run, seal and limits.
 pub(crate) struct Scene<'s> {
     context: &'s Context,
     run: &'s RunFolder,
@@ -105,7 +109,7 @@ impl<'s> Scene<'s> {
         seal: Option<&'s Seal>,
         watch: &'s dyn Watch,
     ) -> Self {
-        // The sealed limit; where nothing is sealed, the project's, if it can be read.
+        // The sealed limit; without a seal, that of the project's policy if it can be read.
         let limit_seconds = match seal {
             Some(seal) => seal.rules.timeout_seconds,
             None => {
@@ -123,8 +127,8 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// Runs a command and keeps what came of it. Where another caller has just run it for the same gate on the same tree,
-    /// that evidence is the result.
+    /// Runs a command and stores its evidence. If another caller has just run it for the same gate
+    /// on the same tree, returns that evidence instead.
     pub(crate) fn gather(
         &self,
         what: For<'_>,
@@ -213,7 +217,7 @@ impl<'s> Scene<'s> {
             ..blank
         };
         if !changes.is_empty() {
-            // No evidence of anything, but what a red command said helps to mend it.
+            // It is evidence of nothing, but the output of a red command helps to fix it.
             self.watch.ended(&evidence);
             return Err(Error::ChangedWhileRunning {
                 command: command.to_owned(),
@@ -230,7 +234,8 @@ impl<'s> Scene<'s> {
         })
     }
 
-    /// Looks after a wait: a tick about once a second, and the end where the call was taken back.
+    /// Returns the callback of a wait: it reports progress about once a second and fails once the
+    /// call is cancelled.
     fn poll(&self, command: &str) -> impl FnMut(Duration) -> Result<(), Error> {
         let mut told = Duration::ZERO;
         move |elapsed| {
@@ -242,14 +247,14 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// Evidence of the run behind so many pieces, and how many there are.
+    /// Returns the evidence of the run after the first `known` pieces, and the count of all pieces.
     fn kept_since(&self, known: usize) -> Result<(Vec<Evidence>, usize), Error> {
         let mut kept = all(self.run)?;
         let count = kept.len();
         Ok((kept.split_off(known.min(count)), count))
     }
 
-    /// Keeps a person's word.
+    /// Stores a person's statement as evidence.
     pub(crate) fn word(&self, what: For<'_>, reason: &str) -> Result<Gathered, Error> {
         let root = locate::root_of(self.file);
         let tree = tree::hash_listed(self.context, root, &locate::side_folder(self.file))?;
@@ -266,7 +271,8 @@ impl<'s> Scene<'s> {
         })
     }
 
-    /// The tree in place, observed while the command runs; a checkout of it for evidence that is signed.
+    /// Returns the tree in place, observed while the command runs; for signed evidence, a checkout
+    /// of it.
     fn tested_tree(&self, root: &Path) -> Result<TestedTree, Error> {
         if let Some(checkout) = self.checkout()? {
             return Ok(TestedTree::Checkout(checkout));
@@ -278,8 +284,8 @@ impl<'s> Scene<'s> {
         Ok(TestedTree::InPlace(observed))
     }
 
-    /// Decides how a command is kept from the key, where its evidence is signed. It writes its checkout, and what is shared
-    /// with that.
+    /// Decides how a command with signed evidence is kept from the key; `None` for unsigned
+    /// evidence. The command may write its checkout and the paths shared with it.
     fn confinement(&self, root: &Path, tested: &TestedTree) -> Result<Option<Confinement>, Error> {
         let (Some(key), TestedTree::Checkout(checkout)) = (&self.context.evidence_key, tested)
         else {
@@ -291,7 +297,8 @@ impl<'s> Scene<'s> {
         Confinement::decide(self.context, key, write).map(Some)
     }
 
-    /// A copy of the tree, for evidence that is signed: a signature says that this very tree was tested, and nothing beside it.
+    /// Makes a copy of the tree for signed evidence: a signature says that exactly this tree was
+    /// tested.
     fn checkout(&self) -> Result<Option<Checkout>, Error> {
         if self.context.evidence_key.is_none() {
             return Ok(None);
@@ -301,7 +308,7 @@ impl<'s> Scene<'s> {
         let side = locate::side_folder(self.file);
         let checkout = tree::checkout(self.context, root, &side, share)?;
         if let Some(seal) = self.seal {
-            // What is ignored is not in it.
+            // Ignored files are not in the checkout.
             let now = seal::sealed_files(&checkout.root, &seal.rules)?;
             let other = now
                 .iter()
@@ -318,8 +325,9 @@ impl<'s> Scene<'s> {
         Ok(Some(checkout))
     }
 
-    /// The variables of a command that decides something: what is sealed, what every program expects, and what the policy
-    /// names. Neither keys nor whatever else the caller has set. Temporary files go to `temporary` where it is given.
+    /// Returns the variables of a command that decides a gate: sealed ones, those that every
+    /// program expects, and those the policy names. Neither keys nor other variables of the caller
+    /// are passed. Temporary files go to `temporary` if it is given.
     fn environment(&self, temporary: Option<&PathBuf>) -> Vec<(OsString, OsString)> {
         let named = self.seal.map_or(&[][..], |seal| &seal.rules.environment);
         let passed = |name: &OsStr| {
@@ -341,7 +349,8 @@ impl<'s> Scene<'s> {
         all.into_iter().collect()
     }
 
-    /// Keeps what is in the tree that a gate is passed on, so that files can be named which differ from it.
+    /// Stores the file list of the tree that a gate is passed on, so that files which differ from
+    /// it can be named.
     fn keep_tree(&self, what: For<'_>, tree: &HashedTree) -> Result<(), Error> {
         let For::Gate(gate) = what else {
             return Ok(());
@@ -389,7 +398,7 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// One command may gather several pieces, for the same thing from two sources.
+    /// One command may gather several pieces of evidence, for the same subject from two sources.
     fn id(&self, what: For<'_>, source: Source) -> String {
         let seed = format!("{} {what:?} {source:?}", self.context.request().id);
         ContentHash::of(seed.as_bytes()).to_string()
@@ -405,7 +414,7 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Fails once the caller has taken its call back.
+/// Fails if the caller has cancelled.
 pub(crate) fn check_not_cancelled(watch: &dyn Watch, command: &str) -> Result<(), Error> {
     match watch.is_cancelled() {
         true => Err(Error::CallCancelled {
@@ -415,13 +424,13 @@ pub(crate) fn check_not_cancelled(watch: &dyn Watch, command: &str) -> Result<()
     }
 }
 
-/// The name of a run's lock.
+/// Returns the lock name of a run.
 fn run_name(gate: &str, source: Source, command: &str, tree: &str) -> String {
     let seed = format!("{gate} {} {tree} {command}", source.name());
     ContentHash::of(seed.as_bytes()).to_string()
 }
 
-/// All evidence of a run that can be read.
+/// Returns all readable evidence of a run.
 pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
     let path = run.path(FILE_NAME);
     match std::fs::read(&path) {
@@ -435,7 +444,7 @@ pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
     }
 }
 
-/// The key in a file. Space around it is an editor's, not the key's.
+/// Reads the key in a file. Whitespace around it is ignored: editors add it.
 pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
     let bad = |why: Why| Error::BadInput {
         message: Wrong::Key {
@@ -455,25 +464,25 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
     Ok(blake3::derive_key(KEY_CONTEXT, key))
 }
 
-/// The keyed hash of a line.
+/// Returns the signature of a piece of evidence.
 pub(crate) fn sign(key: &[u8; 32], evidence: &Evidence) -> String {
     sign_text(key, &evidence.signed_text())
 }
 
-/// The keyed hash of a text.
+/// Returns the keyed hash of a text in hexadecimal digits.
 pub(crate) fn sign_text(key: &[u8; 32], text: &str) -> String {
     blake3::keyed_hash(key, text.as_bytes())
         .to_hex()
         .to_string()
 }
 
-/// Whether the signature is that of the key.
+/// True if the evidence carries a signature made with the key.
 pub(crate) fn is_signed(key: &[u8; 32], evidence: &Evidence) -> bool {
     let found = evidence.signature.as_deref().unwrap_or_default();
     is_signature(key, &evidence.signed_text(), found)
 }
 
-/// Whether a signature is that of the key under a text. Compared in constant time.
+/// True if a signature was made with the key for a text. Compared in constant time.
 pub(crate) fn is_signature(key: &[u8; 32], text: &str, found: &str) -> bool {
     let wanted = blake3::keyed_hash(key, text.as_bytes());
     blake3::Hash::from_hex(found).is_ok_and(|found| found == wanted)

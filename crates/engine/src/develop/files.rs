@@ -1,4 +1,4 @@
-//! Small JSON files of a run, each written whole or not at all.
+//! Small JSON files of a run, each replaced atomically.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub(super) fn write<T: Serialize>(
     }
 }
 
-/// The file and its text; `None` where it is missing or is not what it should be.
+/// Reads a file; `None` if it is missing or has another shape. Returns its content and its text.
 pub(super) fn read<T: DeserializeOwned>(
     context: &Context,
     path: &Path,

@@ -1,4 +1,4 @@
-//! What a develop run keeps beside its file: which run it is, its seal, its evidence and its contract.
+//! Data of a develop run beside its file: its id, seal, evidence and contract.
 //!
 //! ```text
 //! $XDG_STATE_HOME/bowline/develop/<repository>/          lock, journal and backups of state.json
@@ -37,15 +37,13 @@ pub(crate) const BACK: &str = "BACK";
 /// The trigger of the transition that takes a run over.
 pub(crate) const ADOPT: &str = "ADOPT";
 
-/// Digits that tell two runs of one second apart.
+/// Digits at the end of a run's id, which distinguish two runs of one second.
 const RUN_DIGITS: usize = 4;
 
-/// The folder of one run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
-    /// The run's id.
     pub id: String,
-    /// Where its seal, evidence and contract are.
+    /// Folder of its seal, evidence and contract.
     pub folder: PathBuf,
 }
 
@@ -62,18 +60,19 @@ impl RunFolder {
     }
 }
 
-/// What the journal says of the run there is now. Every transition of a run names it; what others write does not.
+/// Facts of the present run from the journal. Every transition of a run names it; other writers do
+/// not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
-    /// The run's id; `None` for a run that Bowline has not written yet.
+    /// Id of the run; `None` for a run that Bowline has not written yet.
     pub(crate) run: Option<String>,
-    /// The hash of its seal, as it was when it was sealed.
+    /// Hash of its seal, as it was when sealed.
     pub(crate) seal: Option<String>,
-    /// Bowline began it, or took it over.
+    /// True if Bowline began it or took it over.
     pub(crate) adopted: bool,
-    /// The tree that was there when the run was done.
+    /// Tree at the time when the run was done.
     pub(crate) done_tree: Option<String>,
-    /// For each gate that was ever passed, the evidence of the last time.
+    /// Name and latest evidence id of each gate that was ever passed.
     pub(crate) passed: Vec<(String, String)>,
 }
 
@@ -97,7 +96,7 @@ impl Ledger {
                 && !line.gone
             {
                 ledger = match thrown.run.as_deref() == Some(run) {
-                    // A person took it back out of the bin.
+                    // A person restored it after it was reset.
                     true => std::mem::take(&mut thrown),
                     false => Ledger {
                         run: Some(run.to_owned()),
@@ -123,7 +122,7 @@ impl Ledger {
     }
 }
 
-/// What the journal knows of the run there is now, and where the rest of it is kept.
+/// Facts of the present run from the journal, and the folder of its other data.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) ledger: Ledger,
@@ -132,7 +131,8 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// By the history that a look at the run's file brought along, or by the one there is now.
+    /// Reads the facts from the history that a view of the run's file already loaded, or from the
+    /// present one.
     pub(crate) fn at(
         context: &Context,
         file: &KnownFile,
@@ -148,12 +148,12 @@ impl Known {
         })
     }
 
-    /// The seal that the journal knows of, if that is the one there.
+    /// Returns the seal that the journal knows, if its file is unchanged.
     pub(crate) fn seal(&self, context: &Context) -> Result<Option<Seal>, Error> {
         seal::read(context, &self.folder, self.ledger.seal.as_deref())
     }
 
-    /// How that seal stands now: every sealed file is hashed.
+    /// Compares that seal with the present files: every sealed file is hashed.
     pub(crate) fn seal_state(&self, context: &Context) -> Result<SealState, Error> {
         if self.ledger.seal.is_none() {
             return Ok(SealState::None);
@@ -164,14 +164,15 @@ impl Known {
         })
     }
 
-    /// The piece of evidence that a gate rests on.
+    /// Returns the evidence that a gate rests on.
     pub(crate) fn evidence_of<'e>(&self, gate: Gate, all: &'e [Evidence]) -> Option<&'e Evidence> {
         let mut passed = self.ledger.passed.iter();
         let (_, id) = passed.find(|(name, _)| name == gate.name())?;
         all.iter().rfind(|one| one.id == *id)
     }
 
-    /// Commands that make sense for the run. `looked` is how its seal stands, where somebody has just looked.
+    /// Returns the commands that make sense for the run. `looked` is the state of its seal, if the
+    /// caller has just checked it.
     pub(crate) fn next(
         &self,
         context: &Context,
@@ -196,13 +197,13 @@ impl Known {
     }
 }
 
-/// The contract of a run; empty where none was given.
+/// Returns the contract of a run; empty if none was given.
 pub(crate) fn contract_of(context: &Context, run: &RunFolder) -> Result<Vec<Planned>, Error> {
     let found = files::read::<Vec<Planned>>(context, &run.path(contract::FILE_NAME))?;
     Ok(found.map(|(planned, _)| planned).unwrap_or_default())
 }
 
-/// Keeps the contract of a run.
+/// Stores the contract of a run.
 pub(crate) fn keep_contract(
     context: &Context,
     run: &RunFolder,
@@ -211,7 +212,7 @@ pub(crate) fn keep_contract(
     files::write(context, &run.path(contract::FILE_NAME), &planned).map(|_| ())
 }
 
-/// An id for a run that begins now: its time, and a little more.
+/// Returns an id for a run that begins now: its time and a few digits of a hash.
 pub(crate) fn new_id(context: &Context, file: &Path) -> String {
     let at: String = time::civil(context.clock.local_civil())
         .chars()

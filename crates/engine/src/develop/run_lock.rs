@@ -1,4 +1,5 @@
-//! The lock of one gate's command on one tree: whoever asks for the same run waits for its result instead of starting it again.
+//! Lock of one gate's command on one tree: a second caller of the same run waits for its result
+//! instead of starting it again.
 
 use crate::error::Error;
 use crate::words::system;
@@ -9,22 +10,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How the file of a lock is called behind its name. It is there while the command runs.
+/// Extension of a lock file. The file exists while the command runs.
 const SUFFIX: &str = "running";
-/// Between two tries.
+/// Pause between two tries, in milliseconds.
 const RETRY_MS: u64 = 50;
 
-/// A held lock; the kernel frees it when its process dies.
+/// Held lock; the kernel frees it when its process dies.
 #[derive(Debug)]
 pub(crate) struct RunLock {
     path: PathBuf,
     _file: File,
-    /// Whether another run had to end first.
+    /// True if another run had to end first.
     pub(crate) waited: bool,
 }
 
 impl RunLock {
-    /// Takes the lock of a run in a folder. `poll` is called while another holds it; its error ends the wait.
+    /// Takes the lock of a run in a folder. `poll` is called while another process holds it; its
+    /// error ends the wait.
     pub(crate) fn acquire(
         folder: &Path,
         name: &str,
@@ -42,7 +44,7 @@ impl RunLock {
             let file = options.create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(failed)?;
             match file.try_lock() {
-                // The holder before us removes the file: then it is no lock that others find.
+                // The previous holder removes the file: then later callers do not find this lock.
                 Ok(()) if is_at(&file, &path).map_err(failed)? => {
                     return Ok(RunLock {
                         path,
@@ -64,12 +66,12 @@ impl RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Before the lock is free, so that nobody's new file is removed.
+        // Removed before the lock is free, so that the new file of a later caller is not.
         fs::remove_file(&self.path).ok();
     }
 }
 
-/// Whether an open file is the one that a path leads to.
+/// True if an open file is the one at a path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let id = |it: fs::Metadata| (it.dev(), it.ino());
     match fs::symlink_metadata(path) {

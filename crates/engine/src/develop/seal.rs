@@ -1,4 +1,4 @@
-//! Sealing the policy and the protected files of a run, and telling what changed since.
+//! Seals the policy and the protected files of a run, and reports later changes.
 
 use super::{RunFolder, files};
 use crate::context::Context;
@@ -14,27 +14,26 @@ use bowline_words::message::{Advice, Change, Why, Wrong};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Sealed files at the most; more are not a list anybody looked at.
+/// Most sealed files; a longer list has not been reviewed by a person.
 const FILES_MAX: usize = 20_000;
 
-/// How the seal of a run stands.
+/// State of a run's seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SealState {
-    /// Nobody sealed anything.
+    /// Nothing is sealed.
     None,
-    /// It is as the journal knows it; with what changed of the sealed files.
+    /// The seal is the one the journal knows.
     Sealed {
-        /// The seal.
         seal: Box<Seal>,
-        /// One line for each sealed file that is another now.
+        /// One change for each sealed file that differs now.
         changes: Vec<Change>,
     },
-    /// The journal knows of a seal, and the file is not that one.
+    /// The journal knows a seal, and the file is not that one.
     Broken,
 }
 
 impl SealState {
-    /// How a seal stands against the files below a root.
+    /// Compares a seal with the files below a root.
     pub(crate) fn of(seal: Seal, root: &Path) -> Result<Self, Error> {
         let changes = seal.changes(&sealed_files(root, &seal.rules)?);
         Ok(SealState::Sealed {
@@ -43,7 +42,7 @@ impl SealState {
         })
     }
 
-    /// Fails where what was sealed is another now.
+    /// Fails if a sealed file has changed.
     pub(crate) fn holds(&self) -> Result<(), Error> {
         match self.changes() {
             changes if changes.is_empty() => Ok(()),
@@ -54,7 +53,7 @@ impl SealState {
         }
     }
 
-    /// The seal, whether or not it still holds.
+    /// Returns the seal, whether or not its files have changed.
     pub fn seal(&self) -> Option<&Seal> {
         match self {
             SealState::Sealed { seal, .. } => Some(seal),
@@ -62,7 +61,7 @@ impl SealState {
         }
     }
 
-    /// Why evidence does not count any more.
+    /// Returns the changes by which evidence no longer counts.
     pub fn changes(&self) -> Vec<Change> {
         match self {
             SealState::None => Vec::new(),
@@ -74,7 +73,7 @@ impl SealState {
     }
 }
 
-/// Seals what is there now. Returns the seal and the hash by which the journal will know it.
+/// Seals the present files. Returns the seal and the hash by which the journal will know it.
 pub(crate) fn write(
     context: &Context,
     run: &RunFolder,
@@ -100,7 +99,8 @@ pub(crate) fn write(
     Ok((seal, ContentHash::of(text.as_bytes()).to_string()))
 }
 
-/// The variables that decide which programs a command finds, as the person who seals has them.
+/// Returns the variables that decide which programs a command finds, as the sealing person has
+/// them.
 fn sealed_environment(context: &Context) -> BTreeMap<String, String> {
     let value = |name: &str| Some(context.variables.get(name)?.to_str()?.to_owned());
     let names = ["PATH", "HOME"].into_iter();
@@ -109,7 +109,7 @@ fn sealed_environment(context: &Context) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The seal that the journal knows by this hash, if that is the one there.
+/// Returns the seal with the hash that the journal knows, if the file still has it.
 pub(crate) fn read(
     context: &Context,
     run: &RunFolder,
@@ -123,7 +123,7 @@ pub(crate) fn read(
     Ok(found.filter(|(_, text)| ours(text)).map(|(seal, _)| seal))
 }
 
-/// The policy in the root; everything may be left out.
+/// Reads the policy in the root; a missing file or entry means the default.
 pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
     let path = root.join(policy::FILE_NAME);
     let bad = |why: Why| Error::bad_file(&path, why, Advice::MendPolicy);
@@ -134,7 +134,7 @@ pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
     }
 }
 
-/// Hash of every file that matches a pattern, and of the files that hold the rules themselves.
+/// Hashes every file that matches a protected pattern, and the files with the rules themselves.
 pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<String, String>, Error> {
     let own = [policy::FILE_NAME, settings::FILE_NAME];
     let patterns: Vec<&str> = rules

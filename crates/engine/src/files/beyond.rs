@@ -1,5 +1,5 @@
-//! What a kind of file knows beyond its document: whether a missing one is missed, what of it is believed, how it comes back,
-//! and what its reader is told besides.
+//! Behaviour of each kind of file beyond its document: when a missing file counts as lost, which
+//! contents are trusted, how it is restored, and which notices a reader gets.
 
 use super::{KnownFile, Notice, View};
 use crate::context::Context;
@@ -23,27 +23,27 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A document as far as it is believed, and the names of what is not.
+/// Document limited to trusted contents, and the names of the others.
 pub(super) type Believed = (JsonDocument, Vec<String>);
 
-/// The kind's own answers. What is not said otherwise holds for a file that is all there is of it.
+/// Behaviour of a kind. The defaults hold for a file without related data elsewhere.
 pub(crate) trait Beyond: Sync {
-    /// The file with what only this kind can do with its journal.
+    /// Adds what only this kind can do with its journal.
     fn journalled(&self, file: StateFile) -> StateFile {
         file
     }
 
-    /// Whether a file that is not there should be.
+    /// True if a file that does not exist should.
     fn is_missing(&self, _: &KnownFile, snapshot: &Snapshot) -> bool {
         matches!(snapshot.situation, Situation::Missing { .. })
     }
 
-    /// Why nothing may be decided on a file as it is.
+    /// Fails if no decision may be based on the file as it is.
     fn stops(&self, _: &Snapshot) -> Result<(), Vec<Finding>> {
         Ok(())
     }
 
-    /// How much of a document is believed.
+    /// Limits a document to its trusted contents.
     fn believed(
         &self,
         _: &KnownFile,
@@ -53,47 +53,48 @@ pub(crate) trait Beyond: Sync {
         Ok((document, Vec::new()))
     }
 
-    /// The text of a file that can be read, but of which nothing can be believed.
+    /// Returns the text of a file that can be read but of which nothing is trusted.
     fn unbelieved(&self, _: &KnownFile) -> Option<String> {
         None
     }
 
-    /// What a file that is not believed says of its run all the same.
+    /// Returns the run that a file claims, trusted or not.
     fn claimed(&self, _: &KnownFile) -> Result<Option<Run>, Error> {
         Ok(None)
     }
 
-    /// Whether a change brings a damaged file back by itself, or only a doctor who is asked does.
+    /// True if a change restores a damaged file by itself; otherwise only an explicit `doctor`
+    /// does.
     fn comes_back_unasked(&self) -> bool {
         true
     }
 
-    /// A document as it may come back from somewhere else than where it was.
+    /// Returns a document as it may be restored from another source.
     fn brought_back(&self, _: &KnownFile, _: &Source, document: JsonDocument) -> JsonDocument {
         document
     }
 
-    /// Whether a file that cannot be used as it is can be read all the same.
+    /// True if a file that is not usable as it is can still be read.
     fn can_be_read(&self, _: &JsonDocument) -> bool {
         false
     }
 
-    /// What was found in a document, held against what else is known.
+    /// Corrects the findings of a document by other sources.
     fn examined(&self, _: &KnownFile, _: &JsonDocument, found: Examined) -> Examined {
         found
     }
 
-    /// A document rebuilt from what else is known.
+    /// Rebuilds a document from other sources.
     fn rebuilt(&self, _: &KnownFile, _: Timestamp) -> Option<JsonDocument> {
         None
     }
 
-    /// Adds advice to a view that needs more than its document.
+    /// Adds advice that needs more than the document to a view.
     fn advise(&self, _: &Context, _: &KnownFile, _: &mut View) -> Result<(), Error> {
         Ok(())
     }
 
-    /// What a reader is told that needs more than the document.
+    /// Returns notices that need more than the document.
     fn told(&self, _: &Context, _: &KnownFile, _: &View) -> Vec<Notice> {
         Vec::new()
     }
@@ -115,14 +116,14 @@ struct Alone;
 
 impl Beyond for Alone {}
 
-/// Files of the memory have copies, which say that they should be there.
+/// A file of the memory has copies, which show that it should exist.
 struct OfMemory;
 
 impl Beyond for OfMemory {
     fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
         match snapshot.situation {
             Situation::Missing { .. } => true,
-            // Without a journal nobody removed it in our name: a copy says that it should be here.
+            // Without a journal, Bowline did not remove it: a copy shows that it should exist.
             Situation::Absent => snapshot.seq == 0 && file.kind.has_copies(&file.path),
             Situation::Unmanaged
             | Situation::Clean
@@ -153,12 +154,12 @@ impl Beyond for GuardedRun {
         file.with_history()
     }
 
-    /// A run that is over may be removed by anyone.
+    /// A run that is over may be removed without Bowline.
     fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
         trust::is_missing(&file.path, &file.file, snapshot)
     }
 
-    /// A change would set a journal aside that cannot be read, and nothing would be known of the gates.
+    /// A change would set an unreadable journal aside, and the state of the gates would be lost.
     fn stops(&self, snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
         trust::check(snapshot)
     }
@@ -169,7 +170,7 @@ impl Beyond for GuardedRun {
         snapshot: &Snapshot,
         document: JsonDocument,
     ) -> Result<Believed, Vec<Finding>> {
-        // What cannot be read at all is told in its own words.
+        // A document that cannot be parsed is reported by its own findings.
         kinds::examine(file.kind, &document)?;
         trust::believed(&file.path, &file.file, snapshot, document)
     }
@@ -182,12 +183,12 @@ impl Beyond for GuardedRun {
         trust::claimed(&file.file)
     }
 
-    /// A doctor closes its gates.
+    /// Only `doctor` restores it: that closes its gates.
     fn comes_back_unasked(&self) -> bool {
         false
     }
 
-    /// Nothing is further than the evidence shows where the journal is gone.
+    /// If the journal is gone, the phase goes no further than the evidence shows.
     fn brought_back(&self, file: &KnownFile, source: &Source, text: JsonDocument) -> JsonDocument {
         let known = matches!(source, Source::Journal | Source::Version { .. });
         match trust::proven(&file.path) {
@@ -219,7 +220,7 @@ impl Beyond for GuardedRun {
     }
 }
 
-/// A run of a plan, which says much of it again.
+/// A run of a plan; the plan repeats much of it.
 struct Planned;
 
 impl Beyond for Planned {

@@ -1,4 +1,5 @@
-//! One command on a state file: read, decide, make durable; a damaged file is repaired first.
+//! Executes one command on a state file: read, decide, make durable; a damaged file is repaired
+//! first.
 
 use super::{Changed, KnownFile, Moved, Notice, View, missing};
 use crate::context::Context;
@@ -18,10 +19,10 @@ use bowline_words::message::PathTrouble;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// How often a file that is being written in place is looked at again before it is called damaged.
+/// Most rereads of a file that is being written in place before it counts as damaged.
 const REREADS_MAX: usize = 10;
 
-/// Why a decision over a snapshot changed nothing.
+/// Reason for which a decision on a snapshot changed nothing.
 #[derive(Debug)]
 enum Stop {
     Engine(Box<Error>),
@@ -34,18 +35,18 @@ impl From<Error> for Stop {
     }
 }
 
-/// What is to become of a document.
+/// Decided change of a document.
 struct Decided {
-    /// The next one, or none any more.
+    /// Next document; `None` removes the file.
     next: Option<JsonDocument>,
     moved: Moved,
-    /// What was found in the document as it was.
+    /// Findings in the document before the change.
     found: Vec<Finding>,
-    /// What the next document says, where whoever decided knows it already.
+    /// Examination of the next document, if the decision produced it already.
     examined: Option<Examined>,
 }
 
-/// A change that somebody else's write took back before it was acknowledged.
+/// Change that another program's write overwrote before it was acknowledged.
 struct TakenBack {
     before: JsonDocument,
     next: JsonDocument,
@@ -53,13 +54,15 @@ struct TakenBack {
 }
 
 impl TakenBack {
-    /// Decides to leave a document as it is if the value that was appended is in it: its editor read the file while the
-    /// change was in place. Other changes may be made twice; a value may not be appended twice.
+    /// Decides to leave a document as it is if it contains the appended value: its editor read the
+    /// file while the change was in place. Other changes may be made twice; a value must not be
+    /// appended twice.
     fn decide_again(&self, document: &JsonDocument) -> Option<Decided> {
         let (before, next) = (self.before.value(), self.next.value());
         let now = document.value();
         let lacks_nothing = distance(&merge(before, next, now), now) == 0;
-        // An edit that removed the list lacks nothing that could be joined into it, and has no value either.
+        // An edit that removed the list lacks nothing that could be merged into it, and does not
+        // have the value either.
         let has_value = distance(&merge(next, before, now), now) > 0;
         (self.moved.trigger == "APPEND" && lacks_nothing && has_value).then(|| Decided {
             next: Some(document.clone()),
@@ -70,7 +73,8 @@ impl TakenBack {
     }
 }
 
-/// Holds the tasks of a memory to the size of its other files. One that is too large already may become smaller.
+/// Limits the tasks of a memory to the size of its other files. A document that is too large
+/// already may shrink.
 fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), Stop> {
     let (was, bytes) = (before.map_or(0, |it| it.text().len()), next.text().len());
     match bytes > DOCUMENT_BYTES_MAX && bytes > was {
@@ -98,7 +102,7 @@ impl KnownFile {
         }
     }
 
-    /// Makes the file. Refused when it is there.
+    /// Creates the file. Fails if it exists.
     pub fn create(
         &self,
         context: &Context,
@@ -145,7 +149,7 @@ impl KnownFile {
         })
     }
 
-    /// Carries out one command of a machine, repairing a damaged file first.
+    /// Executes one command of a machine, repairing a damaged file first.
     pub fn transact<K: MachineFile>(
         &self,
         context: &Context,
@@ -159,8 +163,8 @@ impl KnownFile {
         self.transact_on::<K>(context, |_, state| state, command, describe)
     }
 
-    /// The same on the state that `complete` makes of what the file alone tells, by a command that also looks at how the file
-    /// stands to its journal.
+    /// Executes one command on the state that `complete` derives from that of the file alone. The
+    /// command also sees how the file compares with its journal.
     pub(crate) fn transact_on<K: MachineFile>(
         &self,
         context: &Context,
@@ -191,7 +195,7 @@ impl KnownFile {
             moved.important |= K::important(&step.effects);
             moved.effects = moved.effects.or_else(|| K::outward(&step.effects));
             let next = document.reconcile(&value);
-            // What was repaired on the way is not in the file any more.
+            // Repaired findings are no longer in the file.
             let left = read.findings.iter().filter(|one| one.repair.is_none());
             let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
             led_to = Some(step.next);
@@ -206,7 +210,7 @@ impl KnownFile {
         Ok(changed.telling(state))
     }
 
-    /// Puts another document in the place of the one there, makes the first, or takes the last away.
+    /// Replaces the document, creates the first one, or removes the file.
     pub(crate) fn replace(
         &self,
         context: &Context,
@@ -215,7 +219,7 @@ impl KnownFile {
         self.replace_seen(context, |document, _| decide(document))
     }
 
-    /// The same, by a decision that also looks at how the file stands to its journal.
+    /// Replaces the document by a decision that also sees how the file compares with its journal.
     pub(crate) fn replace_seen(
         &self,
         context: &Context,
@@ -230,8 +234,8 @@ impl KnownFile {
         changed.ok_or_else(|| self.no_file())
     }
 
-    /// Changes what a file without a machine keeps, repairing a damaged one first. `None` when `change` says that nothing
-    /// is to be changed.
+    /// Changes the state of a file without a machine, repairing a damaged one first. Returns `None`
+    /// if `change` returns false.
     pub(crate) fn edit<F: StateFormat>(
         &self,
         context: &Context,
@@ -256,9 +260,9 @@ impl KnownFile {
         })
     }
 
-    /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
+    /// Creates the initial file unless one exists. Returns true if it was created.
     pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
-        // One of which a copy is left is brought back instead.
+        // A file of which a copy is left is restored instead.
         if self.kind.is_there(&self.path) {
             return Ok(false);
         }
@@ -268,20 +272,20 @@ impl KnownFile {
         let moved = Moved::new("file", "INIT", None, "new");
         match self.create(context, &document, moved) {
             Ok(_) => Ok(true),
-            // Somebody else was quicker, which is just as well.
+            // Another process created it first, which is just as good.
             Err(Error::AlreadyExists { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Brings a file into place of which only the journal is here: whoever made it was stopped half-way, or somebody removed
-    /// it. Tells whether there is something new.
+    /// Restores a file of which only the journal is left, after an interrupted creation or a
+    /// removal. Returns true if the file was missing.
     pub(crate) fn bring_back(&self, context: &Context) -> Result<bool, Error> {
         if self.path.symlink_metadata().is_ok() {
             return Ok(false);
         }
         if !context.dry_run {
-            // Taking the lock completes what was committed.
+            // Taking the lock completes the committed changes.
             drop(self.file.hold(&context.request())?);
             if self.path.symlink_metadata().is_err() {
                 self.recover(context, &[missing(&self.file.load()?)])?;
@@ -290,7 +294,7 @@ impl KnownFile {
         Ok(true)
     }
 
-    /// One decided change; a damaged file is restored once before it.
+    /// Makes one decided change, after restoring a damaged file at most once.
     fn repairing(
         &self,
         context: &Context,
@@ -309,7 +313,7 @@ impl KnownFile {
                     }));
                 }
                 Err(Stop::Engine(error)) if restored.is_empty() => return Err(*error),
-                // Refused all the same; but what was repaired must not go unsaid.
+                // Refused all the same; but the repair must be reported.
                 Err(Stop::Engine(error)) => {
                     return Err(Error::AfterRepair {
                         notices: restored,
@@ -320,7 +324,7 @@ impl KnownFile {
                 Err(Stop::Damaged(_)) if rereads > 0 && self.is_being_written(context)? => {
                     rereads -= 1;
                 }
-                // Once: what a repair leaves behind is readable, or there is no point in going on.
+                // Once: a repaired file is readable, or continuing is pointless.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
                     restored.extend(self.recover(context, &findings)?.map(|it| it.notice));
                 }
@@ -329,7 +333,7 @@ impl KnownFile {
         }
     }
 
-    /// Whether a file that cannot be read has just changed, or does so within a moment.
+    /// True if an unreadable file has just changed, or changes within a moment.
     fn is_being_written(&self, context: &Context) -> Result<bool, Error> {
         let snapshot = self.file.load()?;
         let again = self
@@ -338,7 +342,7 @@ impl KnownFile {
         Ok(again.is_some())
     }
 
-    /// One decided change: lock, read, decide, persist.
+    /// Makes one decided change: lock, read, decide, persist.
     fn change(
         &self,
         context: &Context,
@@ -383,7 +387,7 @@ impl KnownFile {
                 Some(next) => Change::to(next.text()),
                 None => Change::removal(),
             };
-            // What goes is shown once more.
+            // A removed document is shown once more.
             let Some(shown) = decided.next.as_ref().or(document.as_ref()) else {
                 return Ok(None);
             };
@@ -439,8 +443,8 @@ impl KnownFile {
         }))
     }
 
-    /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and
-    /// needs no right to write.
+    /// Makes a decision on the file durable. A dry run decides on what can be read, takes no lock
+    /// and needs no right to write.
     fn decided<E: From<Error>>(
         &self,
         context: &Context,
@@ -464,7 +468,8 @@ impl KnownFile {
         })
     }
 
-    /// The document a dry run goes on with where the real run would have made the file first.
+    /// Returns the document that a dry run continues with where a real run would have created the
+    /// file first.
     fn begun_for_a_dry_run(&self, context: &Context, snapshot: &Snapshot) -> Option<Vec<u8>> {
         let begins = context.dry_run
             && self.kind.begins_by_itself()
@@ -473,7 +478,7 @@ impl KnownFile {
         Some(document??.text().as_bytes().to_vec())
     }
 
-    /// A decision that needs a document.
+    /// Adapts a decision that needs a document.
     fn of_present(
         &self,
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
@@ -484,7 +489,7 @@ impl KnownFile {
         }
     }
 
-    /// A decision over the document as a whole, once it can be read and may be written.
+    /// Makes a decision on the whole document once it can be read and may be written.
     fn decide_on(
         &self,
         document: Option<&JsonDocument>,
@@ -517,8 +522,8 @@ impl KnownFile {
         self.replace(context, self.of_present(decide))
     }
 
-    /// Mends the document, where `decide` finds something to mend in it. What it is shown is how the file stands under the
-    /// lock.
+    /// Fixes the document if `decide` finds something to fix. The snapshot passed to it is taken
+    /// under the lock.
     pub(crate) fn mend(
         &self,
         context: &Context,
@@ -563,7 +568,8 @@ impl KnownFile {
             metadata: moved.metadata.clone(),
             sequence: 0,
         };
-        // A struct of texts and values always serialises; a transition must not be able to stop a change.
+        // A struct of texts and values always serialises; a transition must not be able to stop a
+        // change.
         serde_json::value::to_raw_value(&line).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
 }

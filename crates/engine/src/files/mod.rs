@@ -1,4 +1,4 @@
-//! State files of any kind: looked at, and changed by one command.
+//! State files of all kinds: views, changes and recovery.
 
 mod beyond;
 mod change;
@@ -25,42 +25,37 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
 pub struct KnownFile {
-    /// Its kind.
     pub kind: FileKind,
-    /// Its place.
     pub path: PathBuf,
     pub(crate) file: StateFile,
 }
 
-/// A look at a state file.
+/// Snapshot of a state file, examined.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Its kind.
     pub kind: FileKind,
-    /// Its place.
     pub path: PathBuf,
-    /// The document, committed changes included.
+    /// Document, committed changes included.
     pub document: JsonDocument,
-    /// What it says.
+    /// Its state and findings.
     pub examined: Examined,
-    /// What happened to the file that its reader should know.
+    /// Notices for its reader.
     pub notices: Vec<Notice>,
-    /// The last journal line.
+    /// Number of the last journal line.
     pub sequence: u64,
-    /// Which version of the document it is, for whoever decides on what they saw: the last journal line, or one more where
-    /// somebody else's edit is not noted yet.
+    /// Version of the document, on which callers base decisions: the number of the last journal
+    /// line, or one more for an outside edit that is not recorded yet.
     pub version: u64,
-    /// The hash of the document where it is an outside edit that the journal does not know yet.
+    /// Hash of the document if it is an outside edit that the journal does not know yet.
     pub(crate) edited: Option<ContentHash>,
-    /// What the journal knew up to that line, for a kind that is not believed without it.
+    /// History up to that line, for a kind that is not trusted without it.
     pub(crate) history: Option<Arc<History>>,
 }
 
 impl View {
-    /// The document as it is shown: the file keeps its secrets.
+    /// Returns the document for display, with secrets masked.
     pub fn shown(&self) -> Value {
         match self.kind {
             FileKind::Orchestrate => masked(self.document.value()),
@@ -73,7 +68,6 @@ impl View {
         }
     }
 
-    /// The thinking run it is about.
     pub fn sheet(&self) -> Option<&Sheet> {
         match &self.examined.state {
             State::Thinking(sheet) => Some(sheet),
@@ -81,7 +75,6 @@ impl View {
         }
     }
 
-    /// The tasks it is about.
     pub fn memory(&self) -> Option<&Memory> {
         match &self.examined.state {
             State::TaskState(memory) => Some(memory),
@@ -89,7 +82,6 @@ impl View {
         }
     }
 
-    /// The develop run it is about.
     pub fn run(&self) -> Option<&Run> {
         match &self.examined.state {
             State::Develop(run) => run.as_deref(),
@@ -98,27 +90,28 @@ impl View {
     }
 }
 
-/// What a command moved, for the transition line.
+/// Change made by a command, as its transition line describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
-    /// What moved: the kind's word.
+    /// Kind of thing that changed, such as `task` or `gate`.
     pub entity: &'static str,
-    /// Where it stood; `None` when it is new.
+    /// Status before; `None` if it is new.
     pub from: Option<String>,
-    /// Where it stands now.
+    /// Status after.
     pub to: String,
-    /// The command, upper case.
+    /// Name of the command in upper case.
     pub trigger: &'static str,
-    /// Facts of the move.
+    /// Further facts in JSON.
     pub metadata: Value,
-    /// Whether a dated copy of the version before is kept.
+    /// True if a dated copy of the previous version is kept.
     pub important: bool,
-    /// What has to happen outside the file once it is durable; kept in the journal until it is done.
+    /// Side effects outside the file, once the change is durable; kept in the journal until they
+    /// are done.
     pub effects: Option<Owed>,
 }
 
 impl Moved {
-    /// A move of something from a status to another.
+    /// Creates a change without facts and side effects.
     pub fn new(
         entity: &'static str,
         trigger: &'static str,
@@ -136,33 +129,31 @@ impl Moved {
         }
     }
 
-    /// The same with facts.
+    /// Returns the change with facts.
     #[must_use]
     pub fn with(self, metadata: Value) -> Self {
         Moved { metadata, ..self }
     }
 }
 
-/// What became of a damaged file.
+/// Result of restoring a damaged file.
 pub(crate) struct Recovery {
     pub(crate) notice: Notice,
-    /// The document that was found for it, before its gates were closed.
+    /// Document that was found for it, before its gates were closed.
     pub(crate) found: String,
 }
 
-/// The outcome of a change.
 #[derive(Debug, Clone)]
 pub struct Changed<S = ()> {
-    /// The file afterwards.
+    /// File after the change.
     pub view: View,
-    /// What moved.
     pub moved: Moved,
-    /// What the file says now, or what else the verb has to tell.
+    /// State of the file after the change, or another result of the verb.
     pub state: S,
 }
 
 impl<S> Changed<S> {
-    /// The same with something else to tell.
+    /// Returns the change with another result.
     pub fn telling<T>(self, state: T) -> Changed<T> {
         Changed {
             view: self.view,
@@ -173,7 +164,7 @@ impl<S> Changed<S> {
 }
 
 impl KnownFile {
-    /// A file of a kind at a place.
+    /// Returns the file of a kind at a path.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
         let layout = match relayed::is_held() {
             true => kind.layout(path).without_links(),
@@ -189,7 +180,7 @@ impl KnownFile {
         }
     }
 
-    /// Looks at the file. Takes no lock and changes nothing.
+    /// Reads and examines the file. Takes no lock and changes nothing.
     pub fn view(&self, context: &Context) -> Result<View, Error> {
         let beyond = self.kind.beyond();
         let mut view = self.look(context)?;
@@ -199,7 +190,7 @@ impl KnownFile {
         Ok(view)
     }
 
-    /// The same, for whoever needs what the document says and no advice.
+    /// Reads and examines the file without advice and further notices.
     pub(crate) fn look(&self, context: &Context) -> Result<View, Error> {
         let snapshot = self.file.load()?;
         match self.view_of(&snapshot) {
@@ -214,7 +205,7 @@ impl KnownFile {
         }
     }
 
-    /// Looks at the file; where there is none, at what it would be at the very beginning.
+    /// Reads and examines the file; if there is none, its initial content.
     pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
         match self.view(context) {
             Err(error @ Error::NoFile { .. }) => {
@@ -268,7 +259,7 @@ impl KnownFile {
         })
     }
 
-    /// What is found in a document of this file.
+    /// Examines a document of this file.
     pub(crate) fn examine(&self, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
         let found = kinds::examine(self.kind, document)?;
         Ok(self.kind.beyond().examined(self, document, found))
@@ -278,7 +269,7 @@ impl KnownFile {
         JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error)])
     }
 
-    /// The document as far as it is believed.
+    /// Limits a document to its trusted contents.
     fn believed(
         &self,
         snapshot: &Snapshot,
@@ -301,26 +292,26 @@ impl KnownFile {
         }
     }
 
-    /// The code that says that another program wrote the file, if it did.
+    /// Returns the error code for a file of another program, if it is one.
     fn foreign_code(&self, findings: &[Finding]) -> Option<&'static str> {
         let codes = || findings.iter().map(|finding| finding.code);
         let is_no_object = || findings.iter().any(|it| it.message == Found::NotAnObject);
         match codes().find(|code| [FOREIGN, OTHER_PROGRAM].contains(code)) {
-            // What is written over a run of ours must not end its gates.
+            // Foreign content written over a develop run of ours must not end its gates.
             Some(_) if self.kind == FileKind::Develop && self.has_past() => None,
             None if is_no_object() && !self.has_past() => Some(OTHER_PROGRAM),
             code => code,
         }
     }
 
-    /// Whether Bowline ever wrote the file.
+    /// True if Bowline ever wrote the file.
     fn has_past(&self) -> bool {
         let snapshot = self.file.load();
         !snapshot.is_ok_and(|it| it.situation == Situation::Unmanaged && !it.journal_damaged)
             || self.kind == FileKind::Develop && bowline_gate::locate::has_begun(&self.path)
     }
 
-    /// What a snapshot tells beside its document; `held` when it was taken under the lock.
+    /// Returns the notices of a snapshot; `held` is true if it was taken under the lock.
     fn notices(snapshot: &Snapshot, held: bool) -> Vec<Notice> {
         let mut notices: Vec<Notice> = snapshot
             .findings
@@ -344,15 +335,16 @@ impl KnownFile {
         notices
     }
 
-    /// Says what an outside edit did. Takes its time over the journal: never called while the lock is held.
+    /// Completes notices about an outside edit. Reads much of the journal: never called while the
+    /// lock is held.
     fn tell_lost(&self, notices: &mut [Notice], edit: &Snapshot, edited: &Value) {
         for notice in notices {
             let (Notice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
                 continue;
             };
-            // Where the edit is in the journal already, it is the last line there.
+            // An edit that the journal already has is its last line.
             let last = edit.seq - u64::from(!edit.unnoted);
-            // A journal that cannot be read is told elsewhere; the edit is told in any case.
+            // An unreadable journal is reported elsewhere; the edit is reported in any case.
             let Ok(history) = self.file.history_of(edit.history.as_ref()) else {
                 continue;
             };
@@ -365,12 +357,13 @@ impl KnownFile {
         }
     }
 
-    /// Whether a text can be read as this kind.
+    /// True if a text can be read as this kind.
     pub(crate) fn is_good(&self, text: &str) -> bool {
         kinds::is_document(self.kind, text)
     }
 
-    /// Keeps a dated copy. Only of a document that can be read: one that cannot is restored first, as by every change.
+    /// Stores a dated copy. Only a readable document is copied: a damaged one is restored first, as
+    /// by every change.
     pub(crate) fn archive(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
         let copy = || {
             let request = context.request();
@@ -387,7 +380,7 @@ impl KnownFile {
         Ok(copy()?)
     }
 
-    /// Refuses a decision about a version that is not the one in place any more. Asked under the lock.
+    /// Refuses a decision based on a version that is no longer current. Called under the lock.
     pub(crate) fn still(&self, seen: Option<u64>, now: &Snapshot) -> Result<(), Error> {
         match seen.is_none_or(|seen| seen == version_of(now)) {
             true => Ok(()),
@@ -404,14 +397,14 @@ impl KnownFile {
         }
     }
 
-    /// Whether a file that cannot be used as it is can be read all the same.
+    /// True if a file that is not usable as it is can still be read.
     fn knows_something(&self) -> bool {
         let bytes = self.file.load().ok().and_then(|snapshot| snapshot.bytes);
         let document = bytes.and_then(|bytes| Self::parse(&bytes).ok());
         document.is_some_and(|document| self.kind.beyond().can_be_read(&document))
     }
 
-    /// Sets a damaged file aside and puts the best there is in its place.
+    /// Sets a damaged file aside and restores the best available version.
     pub(crate) fn recover(
         &self,
         context: &Context,
@@ -424,15 +417,15 @@ impl KnownFile {
             || "unreadable".to_owned(),
             |finding| finding.message.to_string(),
         );
-        // A file that can be read and not believed is as good as damaged: of itself only its words are left. Asked under the
-        // lock, as everything here.
+        // A readable file that is not trusted counts as damaged: only its texts are kept. Evaluated
+        // under the lock, as everything here.
         let beyond = self.kind.beyond();
         let unbelievable = || beyond.unbelieved(self);
         let found = RefCell::new(String::new());
         let rescue = Rescue {
             validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
             rebuild: &|| {
-                // What a readable file knows is more than the boxes of its plan tell.
+                // A readable file knows more than the boxes of its plan.
                 if self.knows_something() {
                     return None;
                 }
@@ -470,7 +463,7 @@ impl KnownFile {
 }
 
 impl KnownFile {
-    /// A document as it may come back after damage: no gate is open.
+    /// Returns a document as it may be restored after damage: no gate is open.
     fn brought_back(&self, context: &Context, source: &Source, text: &str) -> String {
         let Ok(document) = Self::parse(text.as_bytes()) else {
             return text.to_owned();
@@ -491,7 +484,7 @@ fn is_unnoted_edit(snapshot: &Snapshot) -> bool {
     matches!(snapshot.situation, Situation::Outside { .. }) && snapshot.unnoted
 }
 
-/// The hash of a document that is an outside edit which the journal does not know yet.
+/// Returns the hash of a document that is an outside edit which the journal does not know yet.
 pub(crate) fn unnoted_edit(snapshot: &Snapshot) -> Option<ContentHash> {
     let bytes = snapshot.bytes.as_ref();
     bytes

@@ -1,4 +1,4 @@
-//! Git's hooks: a small script for each that asks the gate, then runs the hook that was there before.
+//! Git hooks: a small script for each that asks the gate, then runs the previous hook.
 
 use super::{Edit, is_executable, read};
 use crate::error::Error;
@@ -8,19 +8,19 @@ use bowline_gate::git_hook::GitHook;
 use bowline_words::message::{Advice, Notice as Told, Wrong};
 use std::path::{Path, PathBuf};
 
-/// The first line after the interpreter: by it our scripts are known.
+/// First line after the interpreter, by which our scripts are recognised.
 const MARK: &str =
     "# bowline: asks the gate of a develop run, then runs the hook that was here before.";
-/// What the hook that was there before is called.
+/// Extension of the previous hook.
 const BEFORE: &str = "before-bowline";
 
-/// Our scripts in a folder of hooks; what was there steps aside.
+/// Plans our scripts for a folder of hooks; existing hooks are renamed.
 pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
     for hook in GitHook::ALL {
         let (path, aside) = places(folder, hook);
         if let Some(theirs) = read(&path)?.filter(|bytes| !is_ours(bytes)) {
-            // Two hooks that were there before cannot both be run later, and none is thrown away.
+            // Two previous hooks cannot both be run, and none is discarded.
             if read(&aside)?.is_some_and(|known| known != theirs) {
                 return Err(Error::BadInput {
                     message: Wrong::TwoForeignHooks {
@@ -30,7 +30,7 @@ pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
                     hint: Advice::MakeOne,
                 });
             }
-            // One that git would not have run is not run by us.
+            // A hook that git would not have run is not run by us.
             let runs = is_executable(&path);
             edits.push(Edit::of(aside, Some(theirs), Some(runs))?);
         }
@@ -40,7 +40,7 @@ pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
     Ok(edits)
 }
 
-/// The hooks as they were.
+/// Plans to restore the previous hooks.
 pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
     for hook in GitHook::ALL {
@@ -58,7 +58,7 @@ pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
     Ok(edits)
 }
 
-/// The first of our scripts in a folder that git would not run.
+/// Returns a notice about the first of our scripts in a folder that git would not run.
 pub(super) fn first_off(folder: &Path) -> Option<Told> {
     GitHook::ALL.into_iter().find_map(|hook| {
         let (path, _) = places(folder, hook);

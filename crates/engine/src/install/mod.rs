@@ -1,5 +1,5 @@
-//! `bowline init`: hooks for agent clients and for git, the entry of our tools, and what git ignores. Everything is planned first, so that it can
-//! be shown; what is there already stays.
+//! Implements `bowline init`: hooks for agent clients and git, tool entries, and paths that git
+//! ignores. All changes are planned first so that they can be shown; existing content stays.
 
 mod git_hooks;
 mod tools;
@@ -18,7 +18,8 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What git is told to ignore: a run's own folder, a person's own settings, and what lies beside state files.
+/// Paths that git is told to ignore: a run's own folder, a person's own settings, and files beside
+/// state files.
 const IGNORED: [&str; 7] = [
     ".develop-workflow/",
     client_hooks::PERSONAL,
@@ -31,21 +32,16 @@ const IGNORED: [&str; 7] = [
 const IGNORED_BEGIN: &str = "# bowline";
 const IGNORED_END: &str = "# end of bowline";
 
-/// An agent client whose settings we know.
+/// Agent client whose settings we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
-    /// Gemini.
     Gemini,
-    /// OpenCode.
     Opencode,
 }
 
 impl Client {
-    /// All clients.
     pub const ALL: [Client; 4] = [
         Client::Claude,
         Client::Codex,
@@ -53,7 +49,7 @@ impl Client {
         Client::Opencode,
     ];
 
-    /// The client's name on our command line and in its hooks.
+    /// Returns the client's name on our command line and in its hooks.
     pub const fn name(self) -> &'static str {
         match self {
             Client::Claude => "claude",
@@ -63,7 +59,7 @@ impl Client {
         }
     }
 
-    /// The file of the project that names our hooks, below the root of a workspace.
+    /// Returns the project file that names our hooks, below the root of a workspace.
     pub const fn settings(self) -> &'static str {
         match self {
             Client::Claude => ".claude/settings.json",
@@ -73,7 +69,7 @@ impl Client {
         }
     }
 
-    /// The file in which it keeps what is one person's, where it has one in a project.
+    /// Returns the project file for one person's settings, if the client has one.
     const fn personal(self) -> Option<&'static str> {
         match self {
             Client::Claude => Some(client_hooks::PERSONAL),
@@ -81,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Those files with our hooks in or out; none where there is nothing to take out.
+    /// Plans the changes of those files; empty if there is nothing to remove.
     fn edits(self, root: &Path, program: Option<&str>) -> Result<Vec<Edit>, Error> {
         let path = root.join(self.settings());
         let anywhere = program.map(|_| Reach::Anywhere(self.name()));
@@ -100,7 +96,7 @@ impl Client {
         Ok(shared.into_iter().chain(personal).collect())
     }
 
-    /// Whether a workspace has something of this client.
+    /// True if a workspace has files of this client.
     fn is_used(self, root: &Path) -> bool {
         Path::new(self.settings())
             .iter()
@@ -109,16 +105,15 @@ impl Client {
     }
 }
 
-/// One file that is to be another.
+/// Planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// Which.
     pub path: PathBuf,
-    /// What is in it; `None` where it is missing.
+    /// Present content; `None` if the file is missing.
     pub before: Option<Vec<u8>>,
-    /// What will be in it; `None` when it goes.
+    /// Planned content; `None` removes the file.
     pub after: Option<Vec<u8>>,
-    /// Whether it is to be run; `None` leaves that as it is.
+    /// Planned executable bit; `None` leaves it as it is.
     pub executable: Option<bool>,
 }
 
@@ -138,25 +133,25 @@ impl Edit {
     }
 }
 
-/// What is to be done, all of it.
+/// All planned changes.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The root of the workspace.
+    /// Root of the workspace.
     pub root: PathBuf,
-    /// The clients served.
     pub clients: Vec<Client>,
-    /// Whether the root is in a git repository.
+    /// True if the root is in a git repository.
     pub git: bool,
-    /// The hooks are files of the work tree, so a linked worktree has them only when they are committed.
+    /// True if the hooks are files of the work tree: then a linked worktree has them only once they
+    /// are committed.
     pub hooks_in_tree: bool,
-    /// Files that change, in the order in which they are written.
+    /// Changed files, in the order in which they are written.
     pub edits: Vec<Edit>,
-    /// Files whose entry for our tools is somebody's own, and stays.
+    /// Files whose tool entry is not ours, and stays.
     pub kept: Vec<PathBuf>,
 }
 
-/// Plans to put everything in. Without clients those that are used here are taken, and Claude Code when none is. A person's
-/// move while a gate is closed: it changes which hooks ask the gate.
+/// Plans an installation. Without clients, those used here are chosen, or Claude Code if none is.
+/// Needs a person while a gate is closed: it changes which hooks ask the gate.
 pub fn plan(
     context: &Context,
     start: &Path,
@@ -201,11 +196,12 @@ pub fn plan(
     })
 }
 
-/// Why git does not ask the gates of the run whose file is at a path, though `bowline init` was run there. Reads only.
+/// Returns the reason for which git does not ask the gates of a run, though `bowline init` was run
+/// there. Reads only.
 pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
     let top = locate::git_top(locate::root_of(run_file))?;
     let common = locate::git_common_dir(&top)?;
-    // Where nobody ran it nothing is missed.
+    // Without `bowline init` no hooks are expected.
     if !common.join(LAUNCHER).exists() {
         return None;
     }
@@ -220,7 +216,7 @@ pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
     git_hooks::first_off(&folder)
 }
 
-/// Plans to take everything out again. A person's move: these are the gates.
+/// Plans to remove everything. Needs a person: these hooks are the gates.
 pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     history::person(context, "init --uninstall")?;
     let root = root_of(start);
@@ -246,7 +242,8 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     })
 }
 
-/// Carries a plan out, file by file. Each is whole before and after; a second run finishes what a first one did not.
+/// Executes a plan file by file. Each file is replaced atomically; a second run completes an
+/// interrupted one.
 pub fn carry_out(context: &Context, plan: &Plan) -> Result<(), Error> {
     if context.dry_run {
         return Ok(());
@@ -263,7 +260,7 @@ pub fn carry_out(context: &Context, plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
-/// The shim that belongs to this program: beside it.
+/// Returns the shim beside this program.
 pub fn shim() -> Result<PathBuf, Error> {
     let beside = std::env::current_exe()
         .ok()
@@ -277,7 +274,7 @@ pub fn shim() -> Result<PathBuf, Error> {
     })
 }
 
-/// The settings of a client with our hooks in or out; `None` where there is nothing to take out.
+/// Plans a change of a client's settings; `None` if there is nothing to remove.
 fn settings(
     path: &Path,
     reach: Option<Reach<'_>>,
@@ -314,7 +311,7 @@ fn document_in(path: &Path, bytes: &[u8]) -> Result<JsonDocument, Error> {
     })
 }
 
-/// Settings of a client that cannot be edited as they are.
+/// Returns the error for client settings that cannot be edited as they are.
 fn to_be_mended(path: &Path, why: Why) -> Error {
     Error::BadInput {
         message: Wrong::InFile {
@@ -325,7 +322,8 @@ fn to_be_mended(path: &Path, why: Why) -> Error {
     }
 }
 
-/// A plugin of ours, the whole file; one of that name that somebody else wrote is left alone.
+/// Plans a change of our plugin, which is the whole file; a file of that name that is not ours is
+/// left alone.
 fn plugin(path: PathBuf, put_in: bool) -> Result<Option<Edit>, Error> {
     let after = put_in.then(|| client_hooks::plugin().into_bytes());
     let edit = Edit::of(path, after, None)?;
@@ -341,7 +339,8 @@ fn plugin(path: PathBuf, put_in: bool) -> Result<Option<Edit>, Error> {
     }
 }
 
-/// Where hooks of committed files find the program of this machine: in the clone, and in nothing that is sent on.
+/// Plans a change of the launcher, by which hooks of committed files find this machine's program:
+/// it is in the clone and is never committed.
 fn launcher(root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
     let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
     let Some(common) = common else {
@@ -351,7 +350,7 @@ fn launcher(root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
     Ok(Some(Edit::of(common.join(LAUNCHER), after, Some(true))?))
 }
 
-/// The repository's own list of what is ignored, which is not part of the work.
+/// Plans a change of the repository's exclude list, which is not committed.
 fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
     let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
     let path = common.unwrap_or_default().join("info/exclude");
@@ -359,7 +358,8 @@ fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
     let mut after = String::new();
     if put_in {
-        // In front, so that what is there keeps its bytes, a missing line end too, and has the last word.
+        // At the beginning, so that existing lines keep their bytes, even a missing line end, and
+        // take precedence.
         let block = [IGNORED_BEGIN]
             .into_iter()
             .chain(IGNORED)
@@ -384,9 +384,10 @@ fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
     })
 }
 
-/// Where git looks for the hooks of a repository.
+/// Returns the folder in which git looks for the hooks of a repository.
 fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
-    // Our own git is told to have no hooks; what it was told before that is the user's.
+    // Our own git is run without hooks, as its last setting says; the settings before it are the
+    // user's.
     let known = process::git(
         root,
         &["config", "--type=path", "--get-all", "core.hooksPath"],

@@ -1,4 +1,4 @@
-//! The entry by which a client starts our tools, in the file where it looks for such.
+//! Entry by which a client starts our tools, in the client's file for such entries.
 
 use super::{Client, Edit, document_in, read};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 impl Client {
-    /// The file that names the servers of a project, below its root.
+    /// Returns the file that names the tool servers of a project, below its root.
     pub const fn tools(self) -> &'static str {
         match self {
             Client::Claude => ".mcp.json",
@@ -19,8 +19,8 @@ impl Client {
     }
 }
 
-/// Plans to put our entry in or take it out, on top of what is planned for those files already. Files in which it cannot be done,
-/// since something of that name is somebody's own.
+/// Plans to add or remove our entry, on top of the changes planned for those files. Returns the
+/// files in which this is not possible, since another entry has our name.
 pub(super) fn plan(
     root: &Path,
     clients: &[Client],
@@ -65,7 +65,7 @@ fn edit(
     Ok(kept)
 }
 
-/// What the file is to be, and whether nothing under our name is somebody's own.
+/// Planned content of the file, and true if no other entry has our name.
 type Planned = (Option<Vec<u8>>, bool);
 
 fn codex(edit: &Edit, put_in: bool) -> Planned {
@@ -81,8 +81,8 @@ fn codex(edit: &Edit, put_in: bool) -> Planned {
     ((!ours_alone).then(|| after.into_bytes()), true)
 }
 
-/// Its settings may have comments, which we could not keep: then they are left alone, and so they are where it reads another
-/// file of that name.
+/// Leaves settings with comments alone, which we could not preserve, and those of a project with
+/// another file of that name.
 fn opencode(edit: &Edit, put_in: bool) -> Result<Planned, Error> {
     let other = edit.path.with_extension("jsonc");
     let strict = edit

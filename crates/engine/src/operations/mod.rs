@@ -1,4 +1,4 @@
-//! One function per verb.
+//! Operations, one function per verb.
 
 pub mod develop;
 pub mod memory;

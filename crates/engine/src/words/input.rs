@@ -1,4 +1,4 @@
-//! Faults of files that were handed in, as messages.
+//! Faults of input files, as messages.
 
 use super::system;
 use bowline_formats::develop::contract::{CHECKPOINTS_MAX, ContractError};
@@ -7,7 +7,7 @@ use bowline_formats::engagement::EngagementError;
 use bowline_formats::thinking_settings::SettingsError;
 use bowline_words::message::Why;
 
-/// What the system said to reading a file.
+/// Returns the reason for which a file could not be read.
 pub fn cannot_be_read(error: &std::io::Error) -> Why {
     Why::CannotBeRead {
         cause: system(error),

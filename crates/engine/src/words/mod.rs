@@ -1,4 +1,4 @@
-//! What the engine has to say, handed to `words`: every error and notice as a message with plain parameters.
+//! Converts every error and notice of the engine to a message of `words`, with plain parameters.
 
 mod input;
 mod refusals;
@@ -24,8 +24,8 @@ use bowline_words::message::{
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a program was not started, from what a shim leaves in a line: what could not be done, to what, and the system's answer with its
-/// number, as every error of the standard library ends.
+/// Parses the line that a shim leaves about a program that was not started: the failed action, its
+/// object, and the system's error with its number, as every error of the standard library ends.
 pub fn not_run(said: &str) -> NotRun {
     let answered = |text: &str| {
         let number = text.rsplit_once("(os error ");
@@ -56,7 +56,7 @@ pub fn not_run(said: &str) -> NotRun {
     }
 }
 
-/// Why control groups cannot do something here.
+/// Converts the reason for which a control group is not supported.
 pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
     use supervisor::NoGroup as Why;
     match why {
@@ -88,18 +88,18 @@ pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
     }
 }
 
-/// A path in a sentence.
+/// Returns a path as text for a sentence.
 pub fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
 impl Error {
-    /// Message and hint in a language.
+    /// Returns message and hint in a language.
     pub fn told(&self, lang: Lang) -> (String, String) {
         self.message().say(lang)
     }
 
-    /// What there is to say of it, in no language yet.
+    /// Returns the message, in no language yet.
     pub fn message(&self) -> No {
         No::Trouble(match self {
             Error::Refused(refusal) => {
@@ -197,7 +197,7 @@ impl Error {
                 what: (*what).into(),
             },
             Error::PersonNotShown { refused, missing } => {
-                // Without a word about who asked.
+                // Without naming the actor.
                 let refused = Box::new(match &**refused {
                     Error::NeedsPerson { what } => No::Trouble(Trouble::NeedsPersonAtAll {
                         what: (*what).into(),
@@ -333,7 +333,7 @@ impl Error {
         })
     }
 
-    /// The reasons behind the error in a language, the nearest first.
+    /// Returns the causes of the error in a language, the nearest first.
     pub fn causes(&self, lang: Lang) -> Vec<String> {
         let mut causes = Vec::new();
         let mut source = std::error::Error::source(self);
@@ -348,7 +348,7 @@ impl Error {
     }
 }
 
-/// Why something underneath failed.
+/// Converts the cause of an error.
 fn cause(error: &(dyn std::error::Error + 'static)) -> Cause {
     let text = error.to_string();
     match error.downcast_ref::<io::Error>() {
@@ -357,7 +357,7 @@ fn cause(error: &(dyn std::error::Error + 'static)) -> Cause {
     }
 }
 
-/// What the system said.
+/// Converts an error of the operating system.
 pub fn system(error: &io::Error) -> Cause {
     Cause::System {
         kind: error.kind(),
@@ -456,7 +456,7 @@ fn file_trouble(error: &statefiles::Error) -> FileTrouble {
                 _ => FileTrouble::Io { path, action },
             }
         }
-        // The enum may grow; what is new is told by its debug text.
+        // The enum may grow; a new variant is reported by its debug text.
         other => FileTrouble::Unknown {
             text: other.to_string(),
         },
@@ -504,7 +504,7 @@ fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
 }
 
 impl Notice {
-    /// The notice in a language.
+    /// Returns the notice in a language.
     pub fn say(&self, lang: Lang) -> String {
         self.words().say(lang)
     }
@@ -571,7 +571,7 @@ fn listed(transitions: &[Lost]) -> Vec<Passage> {
     passages(transitions).collect()
 }
 
-/// Transitions that were lost or taken back.
+/// Converts lost transitions.
 pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
     transitions.iter().map(|one| Passage::Passage {
         sequence: one.sequence,
@@ -580,7 +580,7 @@ pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
     })
 }
 
-/// What the keeper of a file noticed.
+/// Converts a notice of the storage layer.
 pub(crate) fn keeper(incident: &statefiles::Incident) -> NoticeWords {
     use statefiles::Incident as F;
     match incident {
@@ -593,7 +593,7 @@ pub(crate) fn keeper(incident: &statefiles::Incident) -> NoticeWords {
         },
         F::LockRemoved => NoticeWords::LockRemoved,
         F::KeptAside { path } => NoticeWords::KeptAside { path: shown(path) },
-        // The enum may grow; what is new is told by its debug text.
+        // The enum may grow; a new variant is reported by its debug text.
         other => NoticeWords::Odd {
             text: other.to_string(),
         },

@@ -1,4 +1,4 @@
-//! Refusals of the machines as messages.
+//! Converts refusals of the machines to messages.
 
 use bowline_machines::plan::{StepStatus, TaskStatus};
 use bowline_machines::thinking::{Check, Criterion};

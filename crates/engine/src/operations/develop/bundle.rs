@@ -1,4 +1,5 @@
-//! Evidence that leaves its machine: written to one signed file, and checked in a checkout that knows nothing of the run.
+//! Exports evidence to one signed file, and verifies such a file in a checkout that has nothing of
+//! the run.
 
 use super::{DevelopRun, Verified};
 use crate::context::Context;
@@ -17,10 +18,10 @@ use bowline_statefiles::ContentHash;
 use bowline_words::message::{Advice, Change, Doubt, EvidenceTrouble, Signed, Wrong};
 use std::path::Path;
 
-/// A file of evidence may be this long.
+/// Longest accepted file of evidence, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Why a file of evidence does not count here: stable, `snake_case`.
+/// Returns the stable `snake_case` code of a refused file of evidence.
 pub(crate) fn code(trouble: &EvidenceTrouble) -> &'static str {
     match trouble {
         EvidenceTrouble::Damaged { .. } => "evidence_damaged",
@@ -32,20 +33,18 @@ pub(crate) fn code(trouble: &EvidenceTrouble) -> &'static str {
     }
 }
 
-/// What a file of evidence shows about a checkout.
+/// Verified content of an evidence file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// The run.
     pub run: String,
-    /// What it built.
     pub feature: String,
-    /// How each gate was passed.
+    /// Gates with the evidence that opened them.
     pub gates: Vec<Verified>,
 }
 
 impl DevelopRun {
-    /// The evidence of the run as a file to be kept at `target`, once it has been verified as it stands. With a key every
-    /// piece must carry its signature already: signing what somebody else wrote would make it true.
+    /// Returns the evidence of the run, to be saved as `target`, after verifying it. With a key
+    /// every piece must be signed already: signing another author's evidence would make it true.
     pub fn export(
         &self,
         context: &Context,
@@ -79,7 +78,7 @@ impl DevelopRun {
         Ok(bundle)
     }
 
-    /// A file that git would see makes the tree another one than it speaks of.
+    /// Refuses a file that git would see: it would change the tree it describes.
     fn stays_out_of_the_tree(&self, target: &Path) -> Result<(), Error> {
         let target = locate::absolute(target);
         let folder = target.parent().unwrap_or(&target);
@@ -106,7 +105,8 @@ impl DevelopRun {
     }
 }
 
-/// Checks a file of evidence against the checkout a folder is in. Nothing of the run has to be on this machine.
+/// Verifies a file of evidence against the checkout of a folder. Nothing of the run has to be on
+/// this machine.
 pub fn verify_file(
     context: &Context,
     folder: &Path,
@@ -160,7 +160,7 @@ fn read(path: &Path) -> Result<Bundle, Error> {
     }
 }
 
-/// The file as a whole, and each piece when it was gathered.
+/// Verifies the signatures of the file and of each piece.
 fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
     let what = || Signed::File { path: shown(path) };
     let Some(signature) = &bundle.signature else {
@@ -182,7 +182,7 @@ fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every gate, with green evidence of this very run.
+/// Returns every gate with its green evidence of this run.
 fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
     let mut reasons = Vec::new();
     let mut verified = Vec::new();
@@ -219,7 +219,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
     }
 }
 
-/// What was sealed is what this checkout asks for, and the last gate was passed under it.
+/// Fails unless the sealed policy is that of this checkout, and the last gate was passed under it.
 fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result<(), Error> {
     let here = seal::policy_of(root)?;
     let other = |changes: Vec<Change>| Err(Error::from(EvidenceTrouble::OtherPolicy { changes }));

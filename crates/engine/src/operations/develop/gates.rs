@@ -1,4 +1,4 @@
-//! Verbs that need evidence: gates and checkpoints.
+//! Verbs that need evidence: those of gates and checkpoints.
 
 use super::{DevelopRun, refused};
 use crate::context::Context;
@@ -13,31 +13,30 @@ use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, 
 use bowline_words::message::{Advice, Change, Wrong};
 use serde_json::{Value, json};
 
-/// How an open gate is told.
+/// Status word of an open gate.
 const OPEN: &str = "open";
 
-/// Why a gate should open.
+/// Proof offered for opening a gate.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Proof<'p> {
-    /// A command the caller names.
+    /// Command that the caller names.
     pub run: Option<&'p str>,
-    /// A person's reason.
+    /// Reason given by a person.
     pub by_hand: Option<&'p str>,
 }
 
-/// What came of an attempt to pass something.
+/// Result of trying to pass a gate or checkpoint.
 #[derive(Debug, Clone)]
 pub struct Passed {
-    /// The change.
     pub changed: Changed<Option<Run>>,
-    /// What was gathered for it.
+    /// Evidence that was gathered.
     pub evidence: Vec<Record>,
-    /// In a dry run, the command that would be run.
+    /// Command that would run, in a dry run.
     pub would_run: Option<String>,
 }
 
 impl DevelopRun {
-    /// Opens a gate, if its evidence is green.
+    /// Opens a gate if its evidence is green.
     pub fn gate_pass(
         &self,
         context: &Context,
@@ -64,10 +63,10 @@ impl DevelopRun {
         };
         let by_hand = proof.by_hand.is_some();
         if seal == SealState::Broken && !by_hand {
-            // Otherwise it would look as if nothing had ever been sealed.
+            // Otherwise it would look as if nothing had been sealed.
             seal.holds()?;
         }
-        // An hour of tests for a gate that would not open anyway helps nobody.
+        // Checked first: an hour of tests for a gate that would not open anyway is wasted.
         self.check(context, &view, pass(good.clone()))?;
         if !by_hand {
             seal.holds()?;
@@ -92,7 +91,7 @@ impl DevelopRun {
                 Evidence::ByHand { .. } | Evidence::None => {}
             }
             gathered.push(decisive);
-            // Where a command is sealed another one decides nothing, but is worth knowing.
+            // With a sealed command, another one decides nothing, but its result is recorded.
             if let (false, Some(_), Some(command)) = (by_hand, sealed, proof.run) {
                 gathered.push(scene.gather(what, Source::Given, command)?);
             }
@@ -107,7 +106,7 @@ impl DevelopRun {
         let looked = match (by_hand, context.dry_run) {
             (true, _) => None,
             (false, true) => Some(seal),
-            // Files may have changed while the command ran. They belong to nobody's lock.
+            // Files may have changed while the command ran: they are under no lock.
             (false, false) => Some(known.seal_state(context)?),
         };
         if let Some(seal) = &looked {
@@ -141,7 +140,8 @@ impl DevelopRun {
         })
     }
 
-    /// The gate as the caller that ran the shared evidence has opened it; nothing where it has not.
+    /// Returns the gate as the caller that ran the shared evidence has opened it; `None` if it has
+    /// not.
     fn opened_by(
         &self,
         context: &Context,
@@ -197,8 +197,8 @@ impl DevelopRun {
         self.on_checkpoint(context, &known, id, "CHECKPOINT_START", facts, command)
     }
 
-    /// Ends an attempt: well, unless the command that is named is red. For an agent the command of the contract decides,
-    /// where it has one; another one only adds to it.
+    /// Ends an attempt: well, unless the named command is red. For an agent the contract's command
+    /// decides, if there is one; another command only adds evidence.
     pub fn checkpoint_pass(
         &self,
         context: &Context,
@@ -295,7 +295,7 @@ impl DevelopRun {
     }
 }
 
-/// A variable that was never set would pass everything.
+/// Refuses an empty command: a variable that was never set would pass everything.
 fn not_empty(command: Option<&str>) -> Result<(), Error> {
     match command {
         Some(text) if text.trim().is_empty() => Err(Error::BadInput {

@@ -1,4 +1,4 @@
-//! The verbs of `bowline develop`.
+//! Verbs of `bowline develop`.
 
 mod bundle;
 mod gates;
@@ -36,26 +36,25 @@ use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Says that the client can run teams of agents.
+/// Variable that declares that the client can run teams of agents.
 const AGENT_TEAMS_VARIABLE: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 
-/// The develop run of a project.
 #[derive(Debug, Clone)]
 pub struct DevelopRun {
     file: KnownFile,
 }
 
-/// A run that begins.
+/// Result of beginning a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// The one before it was done.
+    /// True if the previous run was done.
     pub after_done: bool,
-    /// What was sealed.
+    /// Seal of the run; `None` if nothing was sealed.
     pub seal: Option<Seal>,
 }
 
 impl DevelopRun {
-    /// The run seen from a folder.
+    /// Returns the run seen from a folder.
     pub fn at(context: &Context, folder: &Path) -> Self {
         let path = workspace::locate(context, FileKind::Develop, folder);
         DevelopRun {
@@ -63,17 +62,16 @@ impl DevelopRun {
         }
     }
 
-    /// The state file.
     pub fn file(&self) -> &KnownFile {
         &self.file
     }
 
-    /// The folder whose work it is: commands run here.
+    /// Returns the root of the work: commands run there.
     pub fn root(&self) -> &Path {
         locate::root_of(&self.file.path)
     }
 
-    /// The run as it stands, believed as far as it may be; `None` where there is none.
+    /// Returns the run, limited to trusted contents; `None` if there is none.
     pub fn run(&self, context: &Context) -> Result<Option<Run>, Error> {
         match self.file.look(context) {
             Ok(view) => Ok(view.run().cloned()),
@@ -82,19 +80,19 @@ impl DevelopRun {
         }
     }
 
-    /// The run and what is known of it, from one look.
+    /// Reads the run and its facts in one view.
     fn look(&self, context: &Context) -> Result<(View, Known), Error> {
         let view = self.file.look(context)?;
         let known = Known::at(context, &self.file, view.history.as_ref())?;
         Ok((view, known))
     }
 
-    /// What the journal alone knows: the file may be gone, or not be believed.
+    /// Returns the facts from the journal alone: the file may be gone or not trusted.
     fn known(&self, context: &Context) -> Result<Known, Error> {
         Known::at(context, &self.file, None)
     }
 
-    /// What tells this run from every other one in the same place.
+    /// Returns a key that distinguishes this run from every other one in the same place.
     pub fn identity(&self, context: &Context) -> Result<String, Error> {
         match self.known(context)?.ledger.run {
             Some(id) => Ok(id),
@@ -104,12 +102,12 @@ impl DevelopRun {
         }
     }
 
-    /// The contract that was handed in with the design; empty where none was.
+    /// Returns the contract that was submitted with the design; empty if there is none.
     pub fn contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
         contract_of(context, &self.known(context)?.folder)
     }
 
-    /// Begins a run; the policy is sealed when a person does.
+    /// Begins a run. If a person does, the policy is sealed.
     pub fn start(
         &self,
         context: &Context,
@@ -130,7 +128,7 @@ impl DevelopRun {
         let mut metadata = json!({ "run": run.id, "feature": feature });
         let mut seal = None;
         if effects.contains(&Effect::Seal) {
-            // Before the run: one that a crash leaves without its seal would open for nothing.
+            // Before the run: a run that a crash left without its seal would open for nothing.
             let (sealed, hash) = seal::write(context, &run, self.root())?;
             metadata["seal"] = hash.into();
             metadata["policy"] = sealed.policy.clone().into();
@@ -176,7 +174,7 @@ impl DevelopRun {
         self.to_phase(context, &known, "REVIEW", facts, command, None)
     }
 
-    /// Enters IMPLEMENT with a strategy: the one named, the project's, or whichever fits.
+    /// Enters IMPLEMENT with the named strategy, the project's, or an automatic choice.
     pub fn implement(
         &self,
         context: &Context,
@@ -209,17 +207,15 @@ impl DevelopRun {
         )
     }
 
-    /// Enters PR.
     pub fn pr(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         self.goes_on(context, Gate::ArchitectVerified, "PR", Command::Pr)
     }
 
-    /// Enters DONE.
     pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         self.goes_on(context, Gate::ReReviewClean, DONE, Command::Done)
     }
 
-    /// Enters a phase, once nothing has changed that the gate before it rests on.
+    /// Enters a phase if nothing has changed that the gate before it rests on.
     fn goes_on(
         &self,
         context: &Context,
@@ -251,7 +247,7 @@ impl DevelopRun {
         self.to_phase(context, &known, BACK, json!({}), command, None)
     }
 
-    /// Throws the run away. Its file is removed; the journal and the backup keep it.
+    /// Discards the run. Its file is removed; the journal and the backup keep it.
     pub fn reset(&self, context: &Context) -> Result<Changed, Error> {
         let at = context.now_for(FileKind::Develop);
         let by = context.actor();
@@ -269,8 +265,8 @@ impl DevelopRun {
         self.advised(context, changed, None)
     }
 
-    /// Leaves marks that there is a journal, and in the repository while a run is open: see [`locate::opened`] and
-    /// [`locate::witness`].
+    /// Updates the marker files: one for the journal's existence, and one in the repository while a
+    /// run is open. See [`locate::opened`] and [`locate::witness`].
     fn bear_witness<S>(&self, context: &Context, changed: &Changed<S>) -> Result<(), Error> {
         if context.dry_run {
             return Ok(());
@@ -286,7 +282,7 @@ impl DevelopRun {
     fn mark(&self, context: &Context, path: &Path, there: bool) -> Result<(), Error> {
         let (disk, folder) = (&context.disk, path.parent().unwrap_or(path));
         let (done, already) = match there {
-            // Not by opening what is there: it may be a link.
+            // Never by opening an existing path: it may be a link.
             true => (
                 disk.create_folders(folder)
                     .and_then(|()| disk.create_new(path).map(drop)),
@@ -306,7 +302,8 @@ impl DevelopRun {
         }
     }
 
-    /// Takes over a run that another program began: from here on only Bowline moves its gates, and all are closed.
+    /// Takes over a run that another program began: from then on only Bowline moves its gates, and
+    /// all are closed.
     pub fn adopt(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let command = |ledger: &Ledger| {
@@ -317,7 +314,7 @@ impl DevelopRun {
         self.to_phase(context, &known, ADOPT, json!({}), command, None)
     }
 
-    /// What the machine would say, before anything costly is done.
+    /// Tries a command on the machine before anything costly is done.
     fn check(&self, context: &Context, view: &View, command: Command) -> Result<(), Error> {
         let at = context.now_for(FileKind::Develop);
         DevelopMachine::step(&view.run().cloned(), command, at)
@@ -325,7 +322,8 @@ impl DevelopRun {
             .map_err(refused)
     }
 
-    /// A change with the commands that make sense after it. `looked` is how the seal stands, where the verb has just looked.
+    /// Adds the commands that make sense after a change. `looked` is the state of the seal, if the
+    /// verb has just checked it.
     fn advised<S>(
         &self,
         context: &Context,
@@ -366,7 +364,7 @@ impl DevelopRun {
             context,
             |_, run| run,
             |_, _, snapshot| {
-                // What was found out before the lock was about that run.
+                // Facts read before the lock was taken belong to that run.
                 let now = Known::at(context, &self.file, snapshot.history.as_ref())?;
                 if now.ledger.run != known.ledger.run {
                     return Err(Error::RunChanged);
@@ -379,7 +377,8 @@ impl DevelopRun {
         )
     }
 
-    /// Attempts at a checkpoint: fewer than usual, where the project says so.
+    /// Returns the limit of attempts at a checkpoint: lower than the default if the project says
+    /// so.
     fn attempts_max(&self) -> Result<u32, Error> {
         Ok(self.settings()?.max_retries.unwrap_or(ATTEMPTS_MAX))
     }
@@ -397,7 +396,7 @@ impl DevelopRun {
 
 fn facts(context: &Context, run: Option<&Run>, known: &Known) -> Result<StrategyFacts, Error> {
     let mut planned = contract_of(context, &known.folder)?;
-    // A contract of an earlier review may know others.
+    // A contract of an earlier review may have other checkpoints.
     planned.retain(|one| run.is_some_and(|run| run.checkpoint(&one.id).is_some()));
     Ok(StrategyFacts {
         independent: contract::independent(&planned),
@@ -416,7 +415,7 @@ fn read_contract(path: &Path) -> Result<Vec<Planned>, Error> {
     contract::read(&text).map_err(|error| bad(contract_fault(error)))
 }
 
-/// The run a readable document tells of.
+/// Returns the run in a readable document.
 pub(crate) fn run_in(document: &JsonDocument) -> Option<Run> {
     DevelopFile::read(document).ok().and_then(|read| read.state)
 }

@@ -1,4 +1,4 @@
-//! Sealing, and whether what was sealed and verified still holds.
+//! Seals, and verifies that sealed files and evidence are still valid.
 
 use super::{DevelopRun, phase_word, run_in};
 use crate::context::Context;
@@ -21,19 +21,17 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
 
-/// How one gate was passed.
+/// Gate with the evidence that opened it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The gate.
     pub gate: Gate,
-    /// The evidence it rests on.
     pub evidence: Record,
 }
 
 impl DevelopRun {
-    /// Seals the policy and the protected files as they are now. Only a person may.
+    /// Seals the policy and the protected files as they are now. Needs a person.
     pub fn seal(&self, context: &Context) -> Result<Changed<Seal>, Error> {
-        // Whether there is a run is told before who may seal it.
+        // A missing run is reported before a missing right.
         self.file.look(context)?;
         person(context, "seal")?;
         let sealed = RefCell::new(None);
@@ -56,20 +54,20 @@ impl DevelopRun {
         Ok(self.advised(context, changed, None)?.telling(seal))
     }
 
-    /// What was run for the gates and checkpoints of the present run, the oldest first.
+    /// Returns the evidence of the present run's gates and checkpoints, the oldest first.
     pub fn evidence(&self, context: &Context) -> Result<Vec<Record>, Error> {
         evidence::all(&self.known(context)?.folder)
     }
 
-    /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
-    /// and seal.
+    /// Verifies the evidence of every open gate, the sealed files, and that the newest evidence is
+    /// about this tree and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
         let (view, known) = self.look(context)?;
         let run = view.run().ok_or_else(|| self.file.no_file())?;
         self.verified(context, run, &known, &known.seal_state(context)?, key)
     }
 
-    /// The same for a run that was looked at.
+    /// Verifies a run that was already read.
     pub(super) fn verified(
         &self,
         context: &Context,
@@ -106,7 +104,7 @@ impl DevelopRun {
                 evidence: record.clone(),
             });
         }
-        // Work may be committed only behind these; a tree that got past them is not a good one.
+        // Work may be committed only after these gates; a tree that got past them is not verified.
         for gate in run.gates.missing(needed(run.phase, Act::Finish)) {
             reasons.push(Doubt::GateClosed {
                 gate: gate.name().into(),
@@ -119,7 +117,8 @@ impl DevelopRun {
         let mut changes = seal.changes();
         let tree_only = changes.is_empty();
         if let Some(last) = verified.last() {
-            // Earlier gates were passed on earlier trees, and a person who seals anew has looked at them.
+            // Earlier gates were passed on earlier trees, and a person who seals again has reviewed
+            // the changes.
             if last.evidence.source == Source::Sealed && last.evidence.policy.as_deref() != policy {
                 let gate = last.gate.name().into();
                 reasons.push(Doubt::Is {
@@ -145,8 +144,8 @@ impl DevelopRun {
         }
     }
 
-    /// Fails when the tree is not the one that a gate was passed on, where that matters; gives the tree. What is to land has
-    /// to be committed as well.
+    /// Fails if the tree differs from the one that a gate was passed on and the policy compares
+    /// trees; returns the tree. Before the last phase it must be committed as well.
     pub(super) fn is_fresh(
         &self,
         context: &Context,
@@ -177,7 +176,7 @@ impl DevelopRun {
         Ok(now)
     }
 
-    /// Names how the last commit differs from a tree that was tested.
+    /// Lists the differences between the last commit and a tested tree.
     fn not_committed(&self, tree: HashedTree) -> Vec<Change> {
         let file = tested::write(&tree.id, &tree.listing);
         let tested = TestedTree {

@@ -1,6 +1,6 @@
-//! The current task and the history as two files that must agree: what one owes the other, and which ids are taken.
+//! Keeps the current task and the history consistent: pending history entries, and ids in use.
 //!
-//! Who needs both locks takes that of the current task first.
+//! Code that needs both locks takes that of the current task first.
 
 use super::MemoryFolder;
 use crate::context::Context;
@@ -17,13 +17,15 @@ use bowline_words::message as words;
 use serde_json::{Value, json};
 
 impl MemoryFolder {
-    /// Carries out what a committed change still owes the history. Safe to repeat. Tells what happened to the history.
+    /// Executes the pending side effects of committed changes on the history. Safe to repeat.
+    /// Returns notices about the history.
     pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         if context.dry_run || self.state.file.pending_effects()?.is_empty() {
             return Ok(notices);
         }
-        // What is owed is looked at again under the lock: somebody else may have paid, and more may have happened since.
+        // Read again under the lock: another process may have executed them, and more may have been
+        // added.
         let request = context.request();
         let mut held = self.state.file.hold(&request)?;
         for pending in self.state.file.pending_effects()? {
@@ -48,9 +50,10 @@ impl MemoryFolder {
         Ok(notices)
     }
 
-    /// A current task that the history already has was finished by somebody who did not get to clear it. Tells what it did.
+    /// Clears a current task that the history already has: an earlier command finished it without
+    /// clearing it. Returns notices.
     pub(crate) fn clear_finished(&self, context: &Context) -> Result<Vec<Notice>, Error> {
-        // A history that cannot be read stops the command before anything is committed that would be owed to it.
+        // An unreadable history stops the command before it commits anything for the history.
         let past = self.past(context)?;
         let Ok(view) = self.state.view(context) else {
             return Ok(Vec::new());
@@ -79,14 +82,14 @@ impl MemoryFolder {
         Ok(notices)
     }
 
-    /// The tasks that are over; none where there is no history yet.
+    /// Returns the tasks that are over; empty if there is no history yet.
     pub fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
         entries(context, &self.history)
     }
 
-    /// Every id that was given to a task which need not be in the state any more: those that are over, those on their way
-    /// into the history, and those the journal remembers. To be called with the lock of the current task held, or what is
-    /// on its way may be missed.
+    /// Returns every id of a task that may no longer be in the state: tasks that are over, tasks on
+    /// their way into the history, and those in the journal. To be called with the lock of the
+    /// current task held; otherwise entries on their way may be missed.
     pub(super) fn given_ids(&self, context: &Context) -> Result<Vec<String>, Error> {
         let pending = self.state.file.pending_effects()?;
         let mut ids: Vec<String> = pending
@@ -105,7 +108,7 @@ impl MemoryFolder {
     }
 }
 
-/// The entry that a committed change owes the history.
+/// Returns the history entry that a committed change still has to add.
 fn owed(pending: &Pending) -> Option<HistoryEntry> {
     match Owed::of_raw(&pending.effects)? {
         Owed::PushHistory(entry) => Some(*entry),

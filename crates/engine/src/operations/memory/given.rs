@@ -1,4 +1,4 @@
-//! A value as people write it.
+//! Parses a value as people write it.
 
 use crate::error::Error;
 use bowline_formats::json::{JsonDocument, NESTING_MAX, ParseError};
@@ -6,12 +6,13 @@ use bowline_formats::memory::path::{VALUE_BYTES_MAX, value_of};
 use bowline_words::message::{Advice, PathTrouble, Wrong};
 use serde_json::Value;
 
-/// Letters of a number shown in a refusal.
+/// Most characters of a number shown in a refusal.
 const NUMBER_CHARS_MAX: usize = 40;
 
-/// JSON if it is JSON, else text. A whole number that would be kept as another one is refused.
+/// Parses JSON, or takes the text as a string. Refuses an integer that would be stored as another
+/// number.
 pub fn exact(text: &str) -> Result<Value, Error> {
-    // Both are JSON, and must not become a text because nobody can keep them.
+    // Both are JSON and must not become strings because they cannot be stored.
     let wrong = match JsonDocument::from_text(text.to_owned()) {
         Err(ParseError::NumberTooLarge { .. }) => Some(Wrong::TooLargeNumber {
             number: text.chars().take(NUMBER_CHARS_MAX).collect(),
@@ -35,7 +36,7 @@ pub fn exact(text: &str) -> Result<Value, Error> {
     }
 }
 
-/// Refuses a text that belongs into a file of its own.
+/// Refuses a text that is too long for a value and belongs into a file.
 pub(super) fn small(what: &str, text: &str) -> Result<(), Error> {
     match text.len() {
         bytes if bytes > VALUE_BYTES_MAX => Err(Error::Path(PathTrouble::TooLarge {
@@ -47,7 +48,7 @@ pub(super) fn small(what: &str, text: &str) -> Result<(), Error> {
     }
 }
 
-/// The numbers of a JSON text, as they are written.
+/// Returns the numbers of a JSON text as they are written.
 fn numbers(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = json;
     std::iter::from_fn(move || {
@@ -71,7 +72,7 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The length of the quoted text that a JSON text begins with, quotes included.
+/// Returns the length of the quoted string at the beginning of a JSON text, quotes included.
 fn text_length(json: &str) -> usize {
     let mut escaped = false;
     for (at, letter) in json.char_indices().skip(1) {
@@ -83,7 +84,7 @@ fn text_length(json: &str) -> usize {
     json.len()
 }
 
-/// Whether a number is a fraction, or a whole one that an integer can hold.
+/// True if a number is a fraction or fits into a 64-bit integer.
 fn fits(number: &str) -> bool {
     number.contains(['.', 'e', 'E'])
         || number.parse::<i64>().is_ok()

@@ -1,4 +1,4 @@
-//! The verbs of `bowline memory`.
+//! Verbs of `bowline memory`.
 
 mod consistency;
 mod given;
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// The memory folder: one current task, its history, the shared context and the agents' memories.
+/// Memory folder: the current task, its history, the shared context and the agents' memories.
 #[derive(Debug, Clone)]
 pub struct MemoryFolder {
     folder: PathBuf,
@@ -40,19 +40,19 @@ pub struct MemoryFolder {
     shared: KnownFile,
 }
 
-/// What pruning did.
+/// Result of pruning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneReport {
-    /// Tasks taken out of the history.
+    /// Ids of tasks removed from the history.
     pub removed: Vec<String>,
-    /// Tasks of which only the summary is left.
+    /// Ids of tasks reduced to their summary.
     pub summarised: Vec<String>,
     /// Agents whose caches were cut.
     pub agents: Vec<String>,
 }
 
 impl MemoryFolder {
-    /// The memory in a folder.
+    /// Returns the memory in a folder.
     pub fn at(context: &Context, folder: &Path) -> Self {
         let file = |kind, name: &str| KnownFile::new(context, kind, &folder.join(name));
         MemoryFolder {
@@ -63,33 +63,32 @@ impl MemoryFolder {
         }
     }
 
-    /// Where it is.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The current task and those behind it.
+    /// Returns the current task and the queue behind it.
     pub fn memory(&self, context: &Context) -> Result<Memory, Error> {
         let view = self.state.view_or_empty(context)?;
         Ok(view.memory().cloned().unwrap_or_default())
     }
 
-    /// The file of the current task.
+    /// Returns the file of the current task.
     pub fn state(&self) -> &KnownFile {
         &self.state
     }
 
-    /// The file of the tasks that are over.
+    /// Returns the file of the tasks that are over.
     pub fn history(&self) -> &KnownFile {
         &self.history
     }
 
-    /// The shared context.
+    /// Returns the file of the shared context.
     pub fn shared(&self) -> &KnownFile {
         &self.shared
     }
 
-    /// The memory of an agent.
+    /// Returns the memory file of an agent.
     pub fn agent(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
         if !agent_memory::is_name(name) {
             return Err(Error::BadInput {
@@ -115,7 +114,8 @@ impl MemoryFolder {
         Ok(KnownFile::new(context, FileKind::AgentMemory, &path))
     }
 
-    /// Makes the files that are missing, and brings back those of which only the journal is here. Tells which.
+    /// Creates missing files, and restores those of which only the journal is left. Returns their
+    /// kinds.
     pub fn init(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
         let mut made = Vec::new();
         for file in [&self.state, &self.history, &self.shared] {
@@ -126,7 +126,8 @@ impl MemoryFolder {
         Ok(made)
     }
 
-    /// Makes the files that were never there. One that is gone is restored by the change itself, which then tells.
+    /// Creates files that never existed. A lost file is restored by the change itself, which then
+    /// reports it.
     fn make_missing(&self, context: &Context) -> Result<(), Error> {
         for file in [&self.state, &self.history, &self.shared] {
             file.begin(context)?;
@@ -134,7 +135,7 @@ impl MemoryFolder {
         Ok(())
     }
 
-    /// One command on the current task.
+    /// Executes one command on the current task.
     fn command(
         &self,
         context: &Context,
@@ -143,7 +144,7 @@ impl MemoryFolder {
         command: &Command,
     ) -> Result<Changed<Memory>, Error> {
         if !self.state.kind.is_there(&self.state.path) {
-            // A refusal makes no files.
+            // A refused command creates no files.
             PlanMachine::step(&Memory::default(), command.clone(), context.now())
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
         }
@@ -164,7 +165,7 @@ impl MemoryFolder {
         let describe = |before: &Memory, after: &Memory| {
             let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
             let id = |memory: &Memory| memory.current.as_ref().map(|task| task.id.clone());
-            // A task that is over is told by how it ended, not by the one that took its place.
+            // The status of a finished task is its end, not the status of the task that follows it.
             let to = match trigger {
                 "FINISH" if id(before) != id(after) => Some("completed".into()),
                 "CANCEL" if id(before) != id(after) => Some("cancelled".into()),
@@ -173,7 +174,7 @@ impl MemoryFolder {
             let to = to.unwrap_or_else(|| "none".into());
             let mut metadata = metadata.clone();
             if trigger == "NEW" {
-                // The line is under the id of the current task, which need not be the new one.
+                // The line has the id of the current task, which need not be the new one.
                 let queued = after.queue.last().map(|queued| queued.id.clone());
                 metadata["id"] = json!(queued.or_else(|| id(after)));
             }
@@ -182,13 +183,13 @@ impl MemoryFolder {
         let outcome = self.state.transact::<TaskState>(context, command, describe);
         let mut changed = match outcome {
             Ok(changed) => changed,
-            // Refused all the same; but what was repaired must not go unsaid.
+            // Refused all the same; but the repair must be reported.
             Err(error) if context.dry_run => return Err(error),
             Err(error) => return Err(error.after(repaired)),
         };
         changed.view.notices.splice(0..0, repaired);
         let settled = self.settle(context).and_then(|notices| {
-            // With the task goes what its agents no longer need.
+            // The caches of its agents are no longer needed.
             if matches!(trigger, "FINISH" | "CANCEL") && !context.dry_run {
                 self.prune_caches(context)?;
             }
@@ -196,7 +197,8 @@ impl MemoryFolder {
         });
         match settled {
             Ok(notices) => changed.view.notices.extend(notices),
-            // The change is committed and says so; what it owes the history is kept, and done by the next command.
+            // The change is committed, and the result says so; its history entry stays pending for
+            // the next command.
             Err(error) => changed.view.notices.push(Notice::Keeper {
                 code: "history_owed",
                 words: words::Notice::HistoryNotWritten {
@@ -207,7 +209,7 @@ impl MemoryFolder {
         Ok(changed)
     }
 
-    /// Begins another session, and tells its id. What is shared stays: who wants it gone sets it.
+    /// Begins another session and returns its id. Shared values stay until they are set.
     pub fn session_new(&self, context: &Context) -> Result<Changed<String>, Error> {
         self.make_missing(context)?;
         let today = time::utc(context.now());
@@ -231,7 +233,8 @@ impl MemoryFolder {
         Ok(changed.telling(id))
     }
 
-    /// Keeps a dated copy of every file of the memory. Tells where; a dry run tells of which files.
+    /// Stores a dated copy of every file of the memory. Returns the copies; a dry run returns the
+    /// files.
     pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
         let mut copies = Vec::new();
         for file in self.files(context) {
@@ -247,8 +250,8 @@ impl MemoryFolder {
         Ok(copies)
     }
 
-    /// Brings a dated copy back: the one named, or the newest of the current task. Tells which, where it was a dated copy. A
-    /// person's move.
+    /// Restores a dated copy: the named one, or the newest of the current task. Returns its name,
+    /// or an empty text if another source was better. Needs a person.
     pub fn restore(
         &self,
         context: &Context,
@@ -263,7 +266,7 @@ impl MemoryFolder {
                 .into_owned()
         };
         if which.is_none() && self.state.path.symlink_metadata().is_err() {
-            // Whatever is left of it is better than the newest dated copy, or is that copy.
+            // Any other source is better than the newest dated copy, or is that copy.
             return self.bring_back_state(context);
         }
         let wanted = which.unwrap_or("task-state-");
@@ -276,7 +279,7 @@ impl MemoryFolder {
             let fitting: Vec<PathBuf> = copies
                 .filter(|path| name(path).starts_with(wanted))
                 .collect();
-            // The newest that can be read; where none can, the newest says why.
+            // The newest readable copy; if there is none, the newest one, whose error is reported.
             let whole = |path: &&PathBuf| {
                 let text = std::fs::read_to_string(path).unwrap_or_default();
                 file.is_good(&text)
@@ -294,7 +297,7 @@ impl MemoryFolder {
         let taken = RefCell::new(String::new());
         let changed = file.replace_seen(context, |_, now| {
             file.still(seen, now)?;
-            // The newest one as it is under the lock: another command may have made one since.
+            // Chosen again under the lock: another command may have made a copy since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
             let bad = |why: words::Why| Error::bad_file(&copy, why, words::Advice::ChooseCopy);
             let bytes =
@@ -321,7 +324,7 @@ impl MemoryFolder {
         Ok(changed.telling(taken.into_inner()))
     }
 
-    /// Brings the file of the current task back after it was removed.
+    /// Restores the file of the current task after it was removed.
     fn bring_back_state(&self, context: &Context) -> Result<Changed<String>, Error> {
         let state = &self.state;
         if !state.kind.is_there(&state.path) {
@@ -335,7 +338,7 @@ impl MemoryFolder {
                 state.recover(context, &findings)?.map(|it| it.notice)
             }
             Err(error) => return Err(error),
-            // Committed, and not in place yet.
+            // Committed, but not in place yet.
             Ok(_) => {
                 state.bring_back(context)?;
                 None
@@ -351,7 +354,7 @@ impl MemoryFolder {
         })
     }
 
-    /// Every file of the memory, the agents' last.
+    /// Returns every file of the memory, the agents' last.
     fn files(&self, context: &Context) -> Vec<KnownFile> {
         let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
         let agents = agents
@@ -367,7 +370,7 @@ impl MemoryFolder {
         .collect()
     }
 
-    /// Cuts history and caches to what is kept.
+    /// Reduces history and caches to what is kept.
     pub fn prune(&self, context: &Context) -> Result<PruneReport, Error> {
         let mut report = PruneReport::default();
         self.settle(context)?;
@@ -389,7 +392,7 @@ impl MemoryFolder {
         Ok(report)
     }
 
-    /// Cuts the agents' caches to what is kept. Tells whose.
+    /// Reduces the agents' caches to what is kept. Returns the agents.
     fn prune_caches(&self, context: &Context) -> Result<Vec<String>, Error> {
         let mut agents = Vec::new();
         for path in FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME)) {

@@ -1,4 +1,4 @@
-//! The verbs of the current task and its steps.
+//! Verbs of the current task and its steps.
 
 use super::MemoryFolder;
 use super::given::small;
@@ -13,34 +13,32 @@ use bowline_words::message as words;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
-/// A task that was asked for.
+/// Result of requesting a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewlyBegun {
-    /// The id it was given.
     pub id: String,
-    /// It waits behind the current one.
+    /// True if it waits behind the current task.
     pub queued: bool,
 }
 
-/// How a task ended.
+/// End of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Finish {
-    /// What it came to; told from the steps when not given.
+    /// Result; derived from the steps if not given.
     pub result: Option<TaskResult>,
-    /// What was done, in a sentence or two.
+    /// Work that was done, in a sentence or two.
     pub summary: Option<String>,
-    /// What to do better next time.
+    /// Improvements for next time.
     pub lessons: Vec<String>,
-    /// Tokens spent.
     pub tokens: Option<u64>,
 }
 
-/// What came of a try that failed.
+/// Result of a failed try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepFailed {
     /// Failed tries of the step so far.
     pub tries: u32,
-    /// A person has to decide.
+    /// True if a person has to decide.
     pub escalated: bool,
 }
 
@@ -64,36 +62,33 @@ impl MemoryFolder {
             |memory| {
                 let known = memory.current.iter().map(|task| task.id.as_str());
                 let known = known.chain(memory.queue.iter().map(|queued| queued.id.as_str()));
-                // Looked at here, under the lock: a task may have ended since this command began.
+                // Read under the lock: a task may have ended since this command began.
                 let past = self.given_ids(context)?;
                 let id = next_id("task", &day, known.chain(past.iter().map(String::as_str)));
                 given.replace(id.clone());
                 Ok(Command::NewTask(NewTask { id, ..new.clone() }))
             },
         )?;
-        // The task is new; that another one is current says nothing of it.
+        // The status of the current task is not that of the new one.
         changed.moved.from = None;
         let id = given.into_inner();
         let queued = changed.state.queue.iter().any(|task| task.id == id);
         Ok(changed.telling(NewlyBegun { id, queued }))
     }
 
-    /// Sets the task aside.
     pub fn task_pause(&self, context: &Context) -> Result<Changed<Memory>, Error> {
         self.on_current(context, "PAUSE", json!({}), &Command::TaskPause)
     }
 
-    /// Takes the task up again.
     pub fn task_resume(&self, context: &Context) -> Result<Changed<Memory>, Error> {
         self.on_current(context, "RESUME", json!({}), &Command::TaskResume)
     }
 
-    /// Gives the task up.
+    /// Cancels the task.
     pub fn task_cancel(&self, context: &Context) -> Result<Changed<Memory>, Error> {
         self.on_current(context, "CANCEL", json!({}), &Command::TaskCancel)
     }
 
-    /// Ends the task.
     pub fn task_finish(&self, context: &Context, finish: Finish) -> Result<Changed<Memory>, Error> {
         small("summary", finish.summary.as_deref().unwrap_or_default())?;
         let command = Command::TaskFinish {
@@ -105,7 +100,7 @@ impl MemoryFolder {
         self.on_current(context, "FINISH", json!({}), &command)
     }
 
-    /// Takes up a task that failed: a person's move.
+    /// Resumes a task that failed. Needs a person.
     pub fn task_recover(
         &self,
         context: &Context,
@@ -118,7 +113,7 @@ impl MemoryFolder {
         self.on_current(context, "RECOVER", json!({ "reason": reason }), &command)
     }
 
-    /// Takes a waiting task out of the queue, named by the beginning of its id. Tells the id.
+    /// Removes a waiting task from the queue, named by the beginning of its id. Returns the id.
     pub fn task_drop(&self, context: &Context, given: &str) -> Result<Changed<String>, Error> {
         let id = self.waiting(context, given)?;
         let command = Command::TaskDrop { id: id.clone() };
@@ -127,7 +122,8 @@ impl MemoryFolder {
         Ok(changed.telling(id))
     }
 
-    /// The id of the one waiting task whose id begins so. What no task has is left for the rules to refuse.
+    /// Returns the id of the only waiting task whose id begins with `given`. A name without a match
+    /// is left for the rules to refuse.
     fn waiting(&self, context: &Context, given: &str) -> Result<String, Error> {
         let view = self.state.view_or_empty(context)?;
         let queue = view.memory().map(|memory| memory.queue.as_slice());

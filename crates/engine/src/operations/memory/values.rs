@@ -1,4 +1,4 @@
-//! Values of the open files by path: the shared context, and what each agent remembers.
+//! Values of the shared context and of the agents' memories, by path.
 
 use super::MemoryFolder;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use bowline_formats::memory::{agent_memory, shared_context};
 use serde_json::{Value, json};
 
 impl MemoryFolder {
-    /// A value of the shared context.
+    /// Returns a value of the shared context.
     pub fn context_get(&self, context: &Context, path: &str) -> Result<Value, Error> {
         get(&self.shared, context, path)
     }
@@ -25,7 +25,7 @@ impl MemoryFolder {
         self.context_write(context, Write::Set, path, value)
     }
 
-    /// Appends a value to a list of the shared context; a list that is not there yet begins with it.
+    /// Appends a value to a list of the shared context; a missing list is created.
     pub fn context_append(
         &self,
         context: &Context,
@@ -35,7 +35,7 @@ impl MemoryFolder {
         self.context_write(context, Write::Append, path, value)
     }
 
-    /// A value of an agent's memory.
+    /// Returns a value of an agent's memory.
     pub fn agent_get(&self, context: &Context, name: &str, path: &str) -> Result<Value, Error> {
         get(&self.agent(context, name)?, context, path)
     }
@@ -51,7 +51,7 @@ impl MemoryFolder {
         self.agent_write(context, name, Write::Set, path, value)
     }
 
-    /// Appends a value to a list of an agent's memory; a list that is not there yet begins with it.
+    /// Appends a value to a list of an agent's memory; a missing list is created.
     pub fn agent_append(
         &self,
         context: &Context,
@@ -97,12 +97,12 @@ fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> 
         .map_err(Error::Path)
 }
 
-/// A way to write a value at a path.
+/// Way of writing a value at a path.
 #[derive(Debug, Clone, Copy)]
 enum Write {
-    /// In place of what is there.
+    /// Replaces the present value.
     Set,
-    /// At the end of the list that is there. Several agents may do so at once: none loses a line.
+    /// Appends to the present list. Several agents may do so at once: no value is lost.
     Append,
 }
 
@@ -122,7 +122,7 @@ impl Write {
         write(skeleton, document, path, value.clone(), context.now()).map_err(Error::Path)
     }
 
-    /// Refuses what is going to be refused before any file is made for it.
+    /// Refuses invalid input before any file is created for it.
     fn check(
         self,
         file: &KnownFile,
@@ -136,7 +136,7 @@ impl Write {
                 let mut now = view.document.value().clone();
                 self.apply(skeleton, &mut now, path, value, context)
             }
-            // Repaired in a moment.
+            // The change repairs it.
             Err(Error::Damaged { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -1,31 +1,30 @@
-//! What people elsewhere are told of a run. It is kept in the journal with the move that caused it until it is delivered or
-//! given up, so that a crash loses no news; a double is possible.
+//! Notifications about a run. They are stored in the journal with the change that caused them until
+//! they are delivered or given up: a crash loses none, but one may be sent twice.
 
 use bowline_machines::orchestrate::{Effect, Event, Run, Status};
 use serde::{Deserialize, Serialize};
 
-/// What happened.
+/// Kind of notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum News {
-    /// A run was begun or gone on with.
+    /// A run was begun or resumed.
     Started,
-    /// A task is done.
     TaskDone,
-    /// A task failed for good.
+    /// A task failed and is not retried by itself.
     TaskFailed,
-    /// A phase is done and on the main line.
+    /// A phase is done and merged.
     PhaseDone,
-    /// A phase is complete but did not land.
+    /// A phase is complete but was not merged.
     PhaseNotLanded,
     /// Everything is done.
     AllDone,
-    /// Nothing can go on without somebody.
+    /// Nothing can continue without a person.
     Stalled,
 }
 
 impl News {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             News::Started => "started",
@@ -39,33 +38,32 @@ impl News {
     }
 }
 
-/// One piece of news, with what there was to tell at that moment.
+/// Notification, with the state of the run at that moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announced {
-    /// What happened.
     pub news: News,
-    /// The tasks it is about.
+    /// Tasks it is about.
     #[serde(default)]
     pub tasks: Vec<String>,
-    /// The phase it is about.
+    /// Phase it is about.
     #[serde(default)]
     pub phase: Option<u32>,
-    /// Why, where something failed.
+    /// Reason of a failure.
     #[serde(default)]
     pub error: Option<String>,
-    /// Tasks that are done.
+    /// Number of tasks that are done.
     pub done: usize,
-    /// All tasks.
+    /// Number of all tasks.
     pub total: usize,
 }
 
 impl Announced {
-    /// That a run begins.
+    /// Returns the notification that a run begins.
     pub fn started(run: &Run) -> Announced {
         of(run, News::Started)
     }
 
-    /// What the effects of a move have to tell.
+    /// Returns the notifications for the effects of a change.
     pub(super) fn all(effects: &[Effect], run: &Run) -> Vec<Announced> {
         let events = effects.iter().filter_map(|effect| match effect {
             Effect::Notify(event) => Some(event),

@@ -1,4 +1,4 @@
-//! The one line that says what can be done now.
+//! Answers which tasks can be started now.
 
 use super::Glance;
 use super::merge::{Ticks, merged};
@@ -11,7 +11,7 @@ use bowline_formats::tasks_md::TaskId;
 use bowline_formats::tasks_md::wire::{ErrorCode, Ready, ResolveReply};
 use bowline_machines::orchestrate::{Id, Next, Run, next};
 
-/// What can be done now, in the words of the wire; what cannot be answered is the error behind it.
+/// Returns the reply in the one-line protocol; a failure comes with the error behind it.
 pub fn answer(
     context: &Context,
     run: &Orchestration,
@@ -66,7 +66,7 @@ fn asked(
                     path: view.path.clone(),
                     findings,
                 })?;
-            // A file that names only what was done does not know what is left.
+            // A file that names only completed tasks does not know the others.
             let whole = summary.counted && summary.total <= read.state.graph().len();
             if plan.is_none() && !whole {
                 return Err(Error::NoPlan {

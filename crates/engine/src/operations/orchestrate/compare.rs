@@ -1,4 +1,4 @@
-//! The plan against the state file: which of them knows more.
+//! Compares the plan with the state file.
 
 use super::merge::{Ticks, merged};
 use super::verbs::Orchestration;
@@ -8,14 +8,13 @@ use crate::files::View;
 use bowline_machines::orchestrate::{Run, Status};
 use std::path::PathBuf;
 
-/// What plan and state file say differently of one phase.
+/// Differences between plan and state file in one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseDifference {
-    /// Its number.
     pub phase: u32,
-    /// Done in the plan, and not in the state file.
+    /// Tasks done in the plan but not in the state file.
     pub not_in_state: Vec<String>,
-    /// Done in the state file, and not in the plan.
+    /// Tasks done in the state file but not in the plan.
     pub not_in_plan: Vec<String>,
     /// Tasks of the plan that the state file does not know.
     pub unknown: Vec<String>,
@@ -23,19 +22,20 @@ pub struct PhaseDifference {
     pub gone: Vec<String>,
 }
 
-/// Both files side by side.
+/// Result of comparing plan and state file.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The state file.
+    /// View of the state file.
     pub view: View,
-    /// The plan.
+    /// Path of the plan.
     pub plan: PathBuf,
-    /// The phases that differ, in order.
+    /// Phases that differ, in order.
     pub phases: Vec<PhaseDifference>,
 }
 
 impl Orchestration {
-    /// Compares what is done by the boxes of the plan with what is done by the state file. Writes nothing.
+    /// Compares the ticked boxes of the plan with the completed tasks of the state file. Writes
+    /// nothing.
     pub fn compare(&self, context: &Context) -> Result<Comparison, Error> {
         let view = self.file().view(context)?;
         let plan = self.plan(context)?;

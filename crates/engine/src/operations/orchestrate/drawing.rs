@@ -1,4 +1,4 @@
-//! The graph of an orchestration as a picture, with its critical path.
+//! Draws the graph of an orchestration, with its critical path.
 
 use super::Plan;
 use super::timeline_svg::cut;
@@ -12,30 +12,29 @@ use bowline_words::Lang;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// Tasks that are drawn; of a larger graph nobody could see more.
+/// Most tasks that are drawn; a larger drawing would be unreadable.
 pub const DRAWN_MAX: usize = 2_000;
-/// Columns of a title that are drawn.
+/// Most columns of a title that are drawn.
 const TITLE_COLUMNS: usize = 40;
 
-/// A language of pictures.
+/// Format of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture {
-    /// Graphviz.
     Dot,
-    /// Mermaid, as plans have it.
+    /// Mermaid, as in plans.
     Mermaid,
-    /// A picture any browser shows: a column for every step, from left to right.
+    /// SVG for browsers: one column per step, from left to right.
     Svg,
 }
 
-/// The graph as a picture.
+/// Drawn graph.
 #[derive(Debug, Clone)]
 pub struct Drawing {
-    /// The picture.
+    /// Drawing in its format.
     pub text: String,
-    /// The longest chain of tasks that have to follow each other, from the first to the last.
+    /// Longest chain of tasks that depend on each other, from the first to the last.
     pub critical: Vec<String>,
-    /// Tasks that were left out.
+    /// Number of tasks that were left out.
     pub left_out: usize,
 }
 
@@ -71,7 +70,8 @@ impl Orchestration {
     }
 }
 
-/// The step each task can be done in at the earliest, counted from 1: behind what it needs, and behind earlier phases.
+/// Returns the earliest step of each task, counted from 1: after its dependencies and after earlier
+/// phases.
 fn steps(graph: &Graph) -> HashMap<Id, usize> {
     let mut steps: HashMap<Id, usize> = HashMap::with_capacity(graph.len());
     let mut reached = 0;
@@ -107,7 +107,7 @@ fn steps(graph: &Graph) -> HashMap<Id, usize> {
     steps
 }
 
-/// The longest chain of tasks that have to follow each other; the first in the plan where several are as long.
+/// Returns the longest chain of dependent tasks; of equally long ones, the first in the plan.
 fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
     let mut first: HashMap<usize, &Id> = HashMap::new();
     for id in graph.ids() {
@@ -121,7 +121,7 @@ fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
             let mut needs = needs.filter(|need| steps[need] == step);
             needs.next()
         });
-        // A phase follows all of the one before it, whatever its tasks need.
+        // A phase follows all of the previous one, whatever its tasks depend on.
         let Some(id) = behind.or_else(|| first.get(&step).copied().cloned()) else {
             break;
         };
@@ -132,7 +132,7 @@ fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
     path
 }
 
-/// What is drawn, whatever the language.
+/// Contents of a drawing, independent of its format.
 pub(super) struct Sketch<'r> {
     pub(super) run: &'r Run,
     plan: Option<&'r Plan>,
@@ -164,20 +164,20 @@ impl<'r> Sketch<'r> {
         }
     }
 
-    /// The title of a task, as the plan has it.
+    /// Returns the title of a task in the plan.
     pub(super) fn title(&self, id: &str) -> &str {
         let task = self.plan.and_then(|plan| plan.file.task(id));
         task.map_or("", |task| &task.title)
     }
 
-    /// What a phase is called.
+    /// Returns the title of a phase in the plan.
     pub(super) fn phase_title(&self, phase: u32) -> &str {
         let headings = self.plan.map(|plan| &plan.file.phases);
         let heading = headings.and_then(|all| all.iter().find(|it| it.number == phase));
         heading.map_or("", |heading| &heading.title)
     }
 
-    /// `T1.1: Model`, one line that is no longer than it can be read.
+    /// Returns one short line, such as `T1.1: Model`.
     fn label(&self, id: &str) -> String {
         named(id, self.title(id))
     }
@@ -196,7 +196,7 @@ impl<'r> Sketch<'r> {
         colour(self.status(id))
     }
 
-    /// The edges between drawn tasks, and whether each is on the critical path.
+    /// Returns the edges between drawn tasks, each with true if it is on the critical path.
     pub(super) fn edges(&self) -> Vec<(usize, usize, bool)> {
         let follows: HashSet<(&Id, &Id)> = self
             .critical
@@ -214,7 +214,7 @@ impl<'r> Sketch<'r> {
         edges
     }
 
-    /// The drawn tasks of every phase, with their numbers.
+    /// Returns the drawn tasks of every phase, with their numbers.
     pub(super) fn phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
         let graph = self.run.graph();
         let of = |phase| {
@@ -304,12 +304,12 @@ impl<'r> Sketch<'r> {
     }
 }
 
-/// A text in the quotes of Graphviz.
+/// Escapes a text for a quoted string of Graphviz.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// A text that ends no quotes and no tag, without letters that no picture may hold.
+/// Escapes quotes and tags, and removes control characters, which no drawing format allows.
 pub(super) fn escaped(text: &str) -> String {
     text.replace(|letter: char| letter.is_control() && letter != '\n', "")
         .replace('&', "&amp;")
@@ -318,7 +318,7 @@ pub(super) fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// The colour of a status.
+/// Returns the fill colour of a status.
 pub(super) fn colour(status: Status) -> &'static str {
     match status {
         Status::Pending => "#eeeeee",
@@ -330,7 +330,7 @@ pub(super) fn colour(status: Status) -> &'static str {
     }
 }
 
-/// A name and what it is called, in one line.
+/// Joins a name and a title in one line.
 fn named(name: &str, title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     match title.is_empty() {

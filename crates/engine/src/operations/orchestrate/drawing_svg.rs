@@ -1,5 +1,5 @@
-//! The graph as a picture for browsers: a box for every phase, below each other, in it a column for every step, from left to right.
-//! A phase with more columns than a screen has goes on below them.
+//! Draws the graph as SVG: the phases are boxes below each other, and in each box the steps are
+//! columns from left to right. A phase with more columns than fit on a screen continues below them.
 
 use super::drawing::{Sketch, colour, escaped};
 use super::timeline_svg::{cut, width};
@@ -9,35 +9,35 @@ use bowline_words::message::{Label, Status as StatusWord};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A task.
+/// Size of a task, in pixels.
 const WIDTH: usize = 210;
 const HEIGHT: usize = 42;
-/// From one to the next.
+/// Distance from one task to the next.
 const COLUMN: usize = 256;
 const ROW: usize = 54;
-/// Tasks below each other; more of one step stand in further columns.
+/// Most tasks below each other; further tasks of a step take more columns.
 const ROWS_MAX: usize = 24;
-/// Columns beside each other: what a screen of 1,600 pixels shows.
+/// Most columns beside each other: those that fit on a screen of 1,600 pixels.
 const COLUMNS_MAX: usize = 6;
-/// Between two bands of columns, and between two phases: room for the lines that lead from one to the other.
+/// Space between two bands of columns, and between two phases, for the lines between them.
 const BAND_GAP: usize = 24;
 const PHASE_GAP: usize = 22;
-/// Around everything, and above the tasks of a phase.
+/// Margin around everything, and height of a phase's title.
 const EDGE: usize = 20;
 const HEAD: usize = 34;
-/// Columns of text that fit into a task.
+/// Most columns of text in a task.
 const TITLE_COLUMNS: usize = 30;
 
-/// Where a task stands.
+/// Position of a task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     x: usize,
     y: usize,
-    /// Those of one band are beside each other.
+    /// Tasks of one band are beside each other.
     band: usize,
 }
 
-/// A phase.
+/// Position and size of a phase.
 struct PhaseBox {
     number: u32,
     y: usize,
@@ -79,7 +79,7 @@ impl Sketch<'_> {
             );
         }
         let mut edges = self.edges();
-        // Those of the longest chain are drawn over the others.
+        // Edges of the critical path are drawn over the others.
         edges.sort_by_key(|(_, _, critical)| *critical);
         for (from, to, critical) in edges {
             let line = line(places[from], places[to]);
@@ -100,7 +100,7 @@ impl Sketch<'_> {
         text
     }
 
-    /// Where every task and every phase stands.
+    /// Places every task and every phase.
     fn places(&self) -> (Vec<Place>, Vec<PhaseBox>) {
         let mut places = vec![Place::default(); self.tasks.len()];
         let (mut boxes, mut y, mut band) = (Vec::new(), EDGE, 0);
@@ -170,8 +170,8 @@ impl Sketch<'_> {
     }
 }
 
-/// The line from one task to another: from its right to the left of the other where they are beside each other, else from below it
-/// to the other's top.
+/// Returns the path of an edge: from the right of one task to the left of the other if they are
+/// beside each other, else from below it to the other's top.
 fn line(from: Place, to: Place) -> String {
     if from.band == to.band && to.x > from.x {
         let (x1, y1) = (from.x + WIDTH, from.y + HEIGHT / 2);

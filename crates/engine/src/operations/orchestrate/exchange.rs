@@ -1,4 +1,4 @@
-//! Tasks of other programs taken over as a plan, and a run handed on as one.
+//! Imports tasks of other programs as a plan, and exports a run.
 
 use super::verbs::Orchestration;
 use super::{Plan, Status};
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// A larger file of another program is not read.
+/// Largest file of another program that is read, in bytes.
 const SOURCE_BYTES_MAX: u64 = 64 << 20;
-/// How much of a file is looked through for its front matter.
+/// Most bytes of a file searched for front matter.
 const FRONT_MATTER_BYTES_MAX: u64 = 8 << 10;
-/// How deep folders of a backlog are looked through.
+/// Depth to which folders of a backlog are searched.
 const FOLDERS_DEEP_MAX: usize = 4;
-/// Files of one backlog that are read.
+/// Most files of one backlog that are read.
 const PAGES_MAX: usize = 20_000;
-/// Where each program keeps its tasks, below the root of a project.
+/// Task files of each program, below the root of a project.
 const PLACES: [(&str, Source); 9] = [
     (".taskmaster/tasks/tasks.json", Source::TaskMaster),
     ("tasks/tasks.json", Source::TaskMaster),
@@ -37,44 +37,43 @@ const PLACES: [(&str, Source); 9] = [
     ("tasks", Source::Backlog),
 ];
 
-/// Tasks that were taken over, not written yet.
+/// Imported tasks, not written yet.
 #[derive(Debug)]
 pub struct Taken {
-    /// Whose they were.
+    /// Program they were imported from.
     pub source: Source,
-    /// Where they are.
+    /// File or folder of that program.
     pub path: PathBuf,
-    /// The plan of them.
+    /// Plan of these tasks.
     pub text: String,
-    /// What is read of it.
+    /// Parsed plan.
     pub file: TasksFile,
-    /// What had no place in it.
+    /// Contents that the plan has no place for.
     pub unplaced: Vec<Unplaced>,
 }
 
-/// How a run is handed on.
+/// Format of an exported run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// A plan, ticked.
+    /// Plan with ticks.
     TasksMd,
-    /// Everything that is known, for programs.
+    /// All data, for programs.
     Json,
 }
 
-/// A run that is handed on.
 #[derive(Debug)]
 pub struct Exported {
-    /// The text.
+    /// Text in the chosen format.
     pub text: String,
-    /// Tasks of the plan that have no box of their own.
+    /// Tasks of the plan without a box of their own.
     pub unticked: Vec<String>,
-    /// All tasks.
+    /// Number of all tasks.
     pub total: usize,
-    /// Those completed.
+    /// Number of completed tasks.
     pub done: usize,
 }
 
-/// Reads tasks of another program: at a path, or found in the folder it names. Writes nothing.
+/// Reads tasks of another program, at a path or found in the folder at the path. Writes nothing.
 pub fn take_over(folder: &Path, from: Option<Source>, path: &Path) -> Result<Taken, Error> {
     let named = folder.join(path);
     let (source, place) = found(&named, from)?;
@@ -104,13 +103,13 @@ pub fn take_over(folder: &Path, from: Option<Source>, path: &Path) -> Result<Tak
     })
 }
 
-/// Where a plan that was taken over is written when nobody says so: where it is found by itself.
+/// Returns the default path for an imported plan, at which it is found without being named.
 pub fn plan_place(context: &Context, folder: &Path) -> PathBuf {
     let root = super::root_of(context, folder);
     root.join(TASKS_FILES[TASKS_FILES.len() - 1])
 }
 
-/// Writes a file as a whole; one that is there is replaced only where that is wanted.
+/// Writes a file atomically; an existing one is replaced only with `force`.
 pub fn save(context: &Context, path: &Path, text: &str, force: bool) -> Result<(), Error> {
     let there = path.symlink_metadata();
     if there.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
@@ -147,7 +146,7 @@ fn told(refused: Refused, source: Source, path: &Path) -> Error {
     Error::BadInput { message, hint }
 }
 
-/// The program and the file or folder that a path means.
+/// Finds the program and the file or folder that a path means.
 fn found(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> {
     let nothing = || Error::BadInput {
         message: Wrong::NothingToImport { path: shown(path) },
@@ -214,7 +213,7 @@ fn found(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> 
     }
 }
 
-/// `specs/NAME/tasks.md`, in order, also in the folder of spec-kit itself.
+/// Returns the files `specs/NAME/tasks.md` in order, also those in the folder of spec-kit itself.
 fn features(path: &Path) -> Vec<PathBuf> {
     let folders = ["specs", ".specify/specs", "."].map(|place| path.join(place));
     let folders = folders.iter().filter(|folder| {
@@ -241,7 +240,8 @@ fn by_name(path: &Path) -> Option<Source> {
     }
 }
 
-/// Whether a file begins with the front matter of a task: one with an id. Files of spec-kit have front matter, too.
+/// True if a file begins with the front matter of a backlog task, which has an id. Files of
+/// spec-kit have front matter, too.
 fn is_backlog_page(path: &Path) -> bool {
     let Ok(file) = std::fs::File::open(path) else {
         return false;
@@ -265,7 +265,7 @@ fn is_backlog_page(path: &Path) -> bool {
             .any(|line| line.starts_with("id:"))
 }
 
-/// The Markdown files of a folder and the folders in it, in order.
+/// Returns the Markdown files of a folder and its subfolders, in order.
 fn pages(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut open = vec![(folder.to_owned(), 0)];
@@ -329,7 +329,7 @@ fn backlog(place: &Path) -> Result<Result<Imported, Refused>, Error> {
     }))
 }
 
-/// What task-master says is its current tag: `state.json` of its folder.
+/// Returns the current tag of task-master: `state.json` of its folder names it.
 fn current_tag(tasks: &Path) -> Option<String> {
     let folder = tasks.parent()?;
     let places = [folder.join("state.json"), folder.join("../state.json")];
@@ -359,7 +359,7 @@ fn read(path: &Path) -> Result<String, Error> {
 }
 
 impl Orchestration {
-    /// The run as it is now, as a plan that others can read or as data. Writes nothing.
+    /// Exports the present run as a plan that others can read, or as data. Writes nothing.
     pub fn export(&self, context: &Context, format: ExportFormat) -> Result<Exported, Error> {
         let (view, run) = self.run(context)?;
         let plan = self.plan_beside(&view.document);
@@ -390,7 +390,7 @@ fn completed(run: &Run, id: &str) -> bool {
         .is_some_and(|node| node.status == Status::Completed)
 }
 
-/// The plan with the ticks of the run, in its own form; and what has no place for one.
+/// Returns the plan with the run's ticks in its own layout, and the completed tasks without a box.
 fn ticked(plan: &Plan, run: &Run) -> (String, Vec<String>) {
     let (mut changes, mut unticked) = (Vec::new(), Vec::new());
     for task in &plan.file.tasks {
@@ -408,7 +408,7 @@ fn ticked(plan: &Plan, run: &Run) -> (String, Vec<String>) {
     )
 }
 
-/// A plan of what the state file alone knows.
+/// Writes a plan from the state file alone.
 fn drawn_up(run: &Run, project: String) -> String {
     let graph = run.graph();
     let phases: Vec<import::Phase> = graph

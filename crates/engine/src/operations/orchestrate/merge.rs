@@ -1,4 +1,4 @@
-//! One run from two sources: the state file, and the plan that has the tasks and their order.
+//! Merges the plan, which has the tasks and their order, with the state file of a run.
 
 use crate::rebuild::specs;
 use bowline_formats::json::JsonDocument;
@@ -8,20 +8,20 @@ use bowline_machines::orchestrate::{Facts, Graph, Id, Landing, Run, Status};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Which boxes of the plan count.
+/// Ticked boxes of the plan that count as completed tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ticks {
-    /// None: only what the state file says.
+    /// None: only the state file counts.
     None,
-    /// Those of tasks that the state file has never heard of.
+    /// Those of tasks that the state file does not know.
     OfNewTasks,
-    /// All of them.
     All,
 }
 
-/// The run that a state file and a plan tell of together: the plan has the say over its tasks and their order, the file over
-/// how far they are. Tasks that only the file knows stay, but for those that failed: taking such a task out of the plan is how a
-/// person goes on without it. `None` where the two make no graph, or the plan is not to be used.
+/// Merges state file and plan: the plan decides on its tasks and their order, the file on their
+/// progress. Tasks that only the file knows stay, except failed ones: removing such a task from the
+/// plan is how a person continues without it. Returns `None` if the two make no graph, or the plan
+/// is not valid.
 pub(super) fn merged(document: &JsonDocument, plan: &TasksFile, ticks: Ticks) -> Option<Run> {
     if plan.blocking().is_some() {
         return None;
@@ -58,7 +58,7 @@ pub(super) fn merged(document: &JsonDocument, plan: &TasksFile, ticks: Ticks) ->
     Some(Run::from_facts(Arc::new(graph), &facts))
 }
 
-/// The tasks of phases that are done, in a file that was kept without lists of tasks.
+/// Returns the tasks of finished phases, for a file without lists of tasks.
 fn passed(facts: &Facts, plan: &TasksFile) -> Vec<Id> {
     let listed = facts.phases.iter().any(|phase| !phase.tasks.is_empty());
     if listed || !facts.claims.is_empty() {

@@ -1,4 +1,4 @@
-//! The verbs of `bowline orchestrate`. Here: what is looked at, a plan, and a state file whatever its family.
+//! Verbs of `bowline orchestrate`. This module reads plans, and state files of any format.
 
 mod announced;
 mod answer;
@@ -44,35 +44,30 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A plan that was read.
+/// Parsed plan.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where it is.
     pub path: PathBuf,
-    /// What it says.
     pub file: TasksFile,
-    /// Its text.
     pub text: String,
 }
 
-/// A state file at a glance, with its plan where there is one.
+/// State file with its summary, and its plan if there is one.
 #[derive(Debug, Clone)]
 pub struct Glance {
-    /// The file.
     pub view: View,
-    /// What it says.
     pub summary: Summary,
-    /// Its plan.
     pub plan: Option<Plan>,
 }
 
 impl Glance {
-    /// Tasks that are done: those the file knows, or in a file that knows only phases those of the phases that are done.
+    /// Returns the number of completed tasks. For a file that stores only phases, these are the
+    /// tasks of finished phases.
     pub fn done(&self) -> usize {
         let Some(plan) = &self.plan else {
             return self.summary.done;
         };
-        // A file that names none of them keeps account of phases.
+        // A file that names no completed task stores only phases.
         let listed = !self.summary.ids(Status::Completed).is_empty();
         let phases = &self.summary.phases_done;
         let passed = plan
@@ -86,7 +81,8 @@ impl Glance {
         }
     }
 
-    /// All tasks: those of the plan where it is there, else as many as the file knows.
+    /// Returns the number of all tasks: those of the plan if there is one, else those the file
+    /// knows.
     pub fn total(&self) -> usize {
         match &self.plan {
             Some(plan) if !plan.file.tasks.is_empty() => plan.file.tasks.len(),
@@ -95,21 +91,22 @@ impl Glance {
     }
 }
 
-/// The root of the project a folder belongs to.
+/// Returns the project root of a folder.
 fn root_of(context: &Context, folder: &Path) -> PathBuf {
     let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let root = path.parent().and_then(Path::parent);
     root.unwrap_or(folder).to_owned()
 }
 
-/// Reads a plan: the one named, else the one the state file names, else the first of the places plans are found in.
+/// Reads a plan: the named one, else the one in the state file, else the first found in the usual
+/// places.
 pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Plan, Error> {
     if let Some(path) = named {
         return read_plan(&folder.join(path));
     }
     let root = root_of(context, folder);
     let path = workspace::locate(context, FileKind::Orchestrate, folder);
-    // A state file that cannot be read names no plan; that is told by whoever shows it.
+    // An unreadable state file names no plan; its own view reports that.
     let view = KnownFile::new(context, FileKind::Orchestrate, &path).view(context);
     let told = view
         .ok()
@@ -117,13 +114,13 @@ pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Pl
     find_plan(&root, told.as_deref())?.ok_or(Error::NoPlan { path: root })
 }
 
-/// Where the plan of a project may be, the first place first.
+/// Returns the possible paths of a project's plan, in order.
 fn plan_places(root: &Path, told: Option<&str>) -> impl Iterator<Item = PathBuf> {
     let names = told.into_iter().chain(TASKS_FILES);
     names.map(|name| root.join(name))
 }
 
-/// A version of a file, as far as that can be told without reading it.
+/// Version of a file, as far as it is known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -143,7 +140,7 @@ impl Stamp {
     }
 }
 
-/// The number of tasks that a state file and its plan have together; nothing where there is no plan to go by.
+/// Returns the number of tasks in a state file and its plan together; `None` without a valid plan.
 pub(crate) fn total_by_plan(file: &KnownFile, document: &JsonDocument) -> Option<usize> {
     let root = file.path.parent()?.parent()?;
     let plan = own_plan::find(root, document).filter(|plan| plan.usable().is_ok())?;
@@ -151,7 +148,7 @@ pub(crate) fn total_by_plan(file: &KnownFile, document: &JsonDocument) -> Option
     Some(run.metrics().total_tasks)
 }
 
-/// The plan of a project, if it has one.
+/// Finds the plan of a project, if it has one.
 fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
     for path in plan_places(root, told) {
         match read_plan(&path) {
@@ -162,7 +159,7 @@ fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
     Ok(None)
 }
 
-/// Reads the plan at a path, no further than plans go.
+/// Reads the plan at a path, up to the size limit of plans.
 fn read_plan(path: &Path) -> Result<Plan, Error> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::NoPlan {
@@ -182,7 +179,7 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
     file.take(limit)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    // What is too large may be cut within a letter; it is not read in any case.
+    // A text at the size limit may be cut within a character; it is refused in any case.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) if error.as_bytes().len() >= PLAN_BYTES_MAX => {
@@ -202,14 +199,14 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
     })
 }
 
-/// Looks at the state file of a project and at its plan. Writes nothing.
+/// Reads the state file of a project and its plan. Writes nothing.
 pub fn glance(context: &Context, folder: &Path) -> Result<Glance, Error> {
     let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let file = KnownFile::new(context, FileKind::Orchestrate, &path);
     glance_at(file.view(context)?)
 }
 
-/// Looks at a state file that was read, and at its plan.
+/// Completes a view of a state file with its summary and its plan.
 pub fn glance_at(view: View) -> Result<Glance, Error> {
     let summary = orchestrate::summary(&view.document).map_err(|findings| Error::Damaged {
         path: view.path.clone(),
@@ -220,7 +217,7 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         .parent()
         .and_then(Path::parent)
         .unwrap_or(Path::new("."));
-    // A plan that cannot be read, or is that of another run, leaves the file's own numbers.
+    // Without a readable plan of this run, the file's own numbers count.
     let plan = own_plan::find(root, &view.document);
     let mut view = view;
     if let Some(run) = plan

@@ -1,4 +1,5 @@
-//! Which plan a state file is about: the one it names or finds, unless nearly none of its tasks is in it.
+//! Finds the plan that belongs to a state file: the one it names, or a usual one, unless nearly
+//! none of its tasks is in it.
 
 use super::{Plan, find_plan};
 use crate::files::Notice;
@@ -9,18 +10,19 @@ use bowline_words::message as words;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
-/// Fewer tasks than this tell nothing about the plan they are from.
+/// Fewest tasks that tell plans apart.
 const TASKS_MIN: usize = 3;
-/// One in so many tasks of a state file is in its own plan at least.
+/// At least one in so many tasks of a state file is in its own plan.
 const SHARE_MIN: usize = 10;
 
-/// The plan of a state file in a project, where it is there, can be read, and is its own.
+/// Returns the plan of a state file if it exists, can be read, and belongs to it.
 pub(super) fn find(root: &Path, document: &JsonDocument) -> Option<Plan> {
     let plan = find_plan(root, plan_file(document.value())).ok().flatten();
     plan.filter(|plan| foreign_tasks(&ids(document), plan).is_none())
 }
 
-/// What is odd about the plan of a state file: the one that it names is not there, or it is that of other tasks.
+/// Returns notices about the plan of a state file: the named one is missing, or the one found has
+/// other tasks.
 pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
     let named = plan_file(document.value());
     let missing = named.filter(|name| !root.join(name).exists());
@@ -40,7 +42,7 @@ pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
     missing.into_iter().chain(other).collect()
 }
 
-/// The tasks that a state file names.
+/// Returns the ids of the tasks that a state file names.
 fn ids(document: &JsonDocument) -> BTreeSet<String> {
     let Ok(read) = known(document) else {
         return BTreeSet::new();
@@ -51,8 +53,8 @@ fn ids(document: &JsonDocument) -> BTreeSet<String> {
     all.chain(claimed).collect()
 }
 
-/// How many tasks are not in a plan, where that is nearly all of them. An id may stand there without its phase, as the name of a
-/// group, or in its text.
+/// Returns the number of tasks that are not in a plan, if nearly all are not. An id may also stand
+/// there without its phase, as the name of a group, or in its text.
 fn foreign_tasks(ids: &BTreeSet<String>, plan: &Plan) -> Option<usize> {
     let file = &plan.file;
     let tasks = file.tasks.iter().map(|task| task.id.as_str());
@@ -73,7 +75,7 @@ fn foreign_tasks(ids: &BTreeSet<String>, plan: &Plan) -> Option<usize> {
     foreign.then(|| ids.len() - there)
 }
 
-/// The part of an id behind its phase: `T1.2` of `P1-T1.2`.
+/// Returns the part of an id after its phase: `T1.2` of `P1-T1.2`.
 fn without_phase(id: &str) -> Option<&str> {
     let (_, short) = id.rsplit_once('-')?;
     let digit = short.contains(|it: char| it.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! An orchestration whose file somebody holds for a whole run: many moves, each durable at once, the file written now and then.
+//! Exclusive hold on an orchestration's state file for a whole run: each change is durable at once,
+//! the file is written occasionally.
 
 use super::merge::{Ticks, merged};
 use super::verbs::{Orchestration, resolve};
@@ -17,36 +18,39 @@ use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMach
 use bowline_statefiles::{Change, Held, Step, Written, write_whole};
 use serde_json::json;
 
-/// How often somebody else may write the file in the very moment we do.
+/// Most conflicts with concurrent outside writes before giving up.
 const TRIES_MAX: usize = 5;
 
-/// The right to move an orchestration. Others are told who has it; it ends when this is dropped.
+/// Exclusive right to change an orchestration. Others are told who has it; dropping it releases the
+/// right.
 #[derive(Debug)]
 pub struct Owned {
     orchestration: Orchestration,
     held: Held,
-    /// Lines of journals that were removed under this run.
+    /// Number of lines in journals that were removed during this run.
     lost_lines: u64,
     run: Run,
     document: JsonDocument,
     plan: Option<Plan>,
-    /// What the places of plans held when they were last looked at.
+    /// Versions of the possible plan files at the last check.
     seen: Vec<Option<Stamp>>,
-    /// The plan's text since we ticked it, where nobody else has changed it meanwhile.
+    /// Text of the plan since we ticked it, unless it was changed from outside since.
     ticked: Option<String>,
-    /// Moves that are decided and not durable yet.
+    /// Changes that are decided but not durable yet.
     staged: Vec<Step>,
-    /// Moves were committed that the file does not show.
+    /// True if changes were committed that the file does not show yet.
     loose: bool,
-    /// Somebody elsewhere wants to hear of it.
+    /// True if notifications are wanted.
     announces: bool,
-    /// News of moves that are staged, by their place there, and of durable ones, by the line that keeps them.
+    /// Notifications of staged changes with their index there, and of durable changes with the
+    /// number of their journal line.
     staged_news: Vec<(usize, Vec<Announced>)>,
     news: Vec<(u64, Vec<Announced>)>,
 }
 
 impl Orchestration {
-    /// Takes the file for a run, with the plan as it is now, and limits as `limits` makes them of those in the file.
+    /// Takes the file for a run, with the present plan. `limits` derives the limits of the run from
+    /// those in the file.
     pub fn own(
         &self,
         context: &Context,
@@ -86,7 +90,7 @@ impl Orchestration {
             staged_news: Vec::new(),
             news: Vec::new(),
         };
-        // Steps are replayed on what the file alone tells: it must know the graph they are decided on.
+        // Steps are replayed on the file alone: it must have the graph they are decided on.
         owned.rewrite(context, "RUN")?;
         Ok(owned)
     }
@@ -97,38 +101,39 @@ impl Orchestration {
 }
 
 impl Owned {
-    /// The run as it is now.
+    /// Returns the current run.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The plan as it was read.
+    /// Returns the plan as it was read.
     pub fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
     }
 
-    /// What the run is called, and whom it tells.
+    /// Returns the project name and the settings for notifications.
     pub fn meta(&self) -> Meta {
         Meta::read(self.document.value())
     }
 
-    /// The number of the last line of the journal: it has grown whenever somebody else takes the file. Lines of a journal that
-    /// was removed under this run count, too: agents take orders under a number that only grows.
+    /// Returns the number of the last journal line, which grows whenever another process takes the
+    /// file. Lines of a journal that was removed during this run count, too: agents obey orders
+    /// under a number that only grows.
     pub fn sequence(&self) -> u64 {
         self.lost_lines + self.held.snapshot().seq
     }
 
-    /// The orchestration.
     pub fn orchestration(&self) -> &Orchestration {
         &self.orchestration
     }
 
-    /// The task a name means.
+    /// Returns the task that a name refers to.
     pub fn resolve(&self, name: &str) -> Result<Id, Error> {
         resolve(self.run.graph(), name)
     }
 
-    /// Makes a move, and says what follows once it is durable, which [`Owned::flush`] makes it. A refused one changes nothing.
+    /// Applies a command and returns its effects, to be executed once [`Owned::flush`] has made it
+    /// durable. A refused command changes nothing.
     pub fn stage(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
         let at = context.now_for(FileKind::Orchestrate);
         let mut next = self.run.clone();
@@ -150,7 +155,7 @@ impl Owned {
         Ok(effects)
     }
 
-    /// Makes all moves durable that are not, with one flush.
+    /// Makes all staged changes durable with one flush.
     pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
         if self.held.is_removed() {
             return self.hold_again(context);
@@ -170,13 +175,14 @@ impl Owned {
         Ok(())
     }
 
-    /// Takes the file anew after its folder was removed under the run, with lock and journal, and writes it as it should be.
+    /// Takes the file again after its folder was removed during the run, with lock and journal, and
+    /// rewrites it.
     fn hold_again(&mut self, context: &Context) -> Result<(), Error> {
         let held = self.orchestration.file().file.hold(&context.request())?;
         self.lost_lines = self.sequence();
         self.held = held;
         self.read_theirs()?;
-        // The document has what the staged moves and those in the lost journal led to.
+        // The document includes the staged changes and those in the lost journal.
         self.staged.clear();
         self.rewrite(context, "RUN")?;
         let news = self.staged_news.drain(..).map(|(_, news)| news);
@@ -185,7 +191,7 @@ impl Owned {
         Ok(())
     }
 
-    /// What a move that is about to be staged owes to people elsewhere, as the journal keeps it.
+    /// Returns the notifications of a change that is about to be staged, as the journal keeps them.
     fn owed(&mut self, effects: &[Effect], run: &Run) -> Option<Box<serde_json::value::RawValue>> {
         let news = Announced::all(effects, run);
         if !self.announces || news.is_empty() {
@@ -195,8 +201,8 @@ impl Owned {
         Some(Owed::Announce(news).to_raw())
     }
 
-    /// From here on moves are kept with the news they have for people elsewhere, until [`Owned::announced`] settles them.
-    /// Gives back what earlier runs left.
+    /// Turns notifications on: from now on changes are stored with theirs until
+    /// [`Owned::announced`] settles them. Returns those that earlier runs left.
     pub fn announce(&mut self) -> Result<Vec<(u64, Vec<Announced>)>, Error> {
         self.announces = true;
         let pending = self.orchestration.file().file.pending_effects()?;
@@ -209,23 +215,23 @@ impl Owned {
         Ok(news.collect())
     }
 
-    /// News of moves that are durable, each with the line of the journal that keeps it.
+    /// Returns new notifications of durable changes, each with the journal line that keeps it.
     pub fn take_news(&mut self) -> Vec<(u64, Vec<Announced>)> {
         std::mem::take(&mut self.news)
     }
 
-    /// News of a line were delivered, or given up.
+    /// Settles the notifications of a line: they were delivered or given up.
     pub fn announced(&mut self, context: &Context, seq: u64) -> Result<(), Error> {
         self.held.effects_done(&context.request(), &[seq])?;
         Ok(())
     }
 
-    /// Of what Slack wants to hear.
+    /// Returns the notifications wanted for Slack.
     pub fn slack_wishes(&self) -> SlackWishes {
         SlackWishes::read(self.document.value())
     }
 
-    /// Writes the file, where it lacks moves.
+    /// Writes the file if it lacks changes.
     pub fn write(&mut self, context: &Context) -> Result<(), Error> {
         self.flush(context)?;
         if !self.loose {
@@ -248,8 +254,8 @@ impl Owned {
         }
     }
 
-    /// Ticks tasks in the plan of the project's own checkout, where that did not come with a landing. The plan is read and written
-    /// once; those it has no place for are left out.
+    /// Ticks tasks in the plan of the project's own checkout, unless a merge has done so. The plan
+    /// is read and written once; tasks without a box are left out.
     pub fn tick(&mut self, context: &Context, ids: &[Id]) -> Result<(), Error> {
         let told = orchestrate::plan_file(self.document.value());
         let Some(plan) = super::find_plan(self.orchestration.root(), told)? else {
@@ -275,13 +281,13 @@ impl Owned {
                 }
                 Ok(())
             }
-            // Every one of them has a box.
+            // All of them are ticked already.
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// Takes over the plan as it is now; says whether its tasks are others than before. A large plan is read, and the run brought
-    /// together with it, only where somebody else has touched it.
+    /// Rereads the plan; returns true if its tasks changed. A large plan is read, and merged with
+    /// the run, only if its file has changed.
     pub fn reread_plan(&mut self, context: &Context) -> Result<bool, Error> {
         let seen = self.orchestration.plan_stamps(&self.document);
         if std::mem::replace(&mut self.seen, seen.clone()) == seen {
@@ -350,7 +356,8 @@ impl Owned {
         }))
     }
 
-    /// Somebody wrote the file around the lock. What they say is done counts; for the rest, what was committed does.
+    /// Adopts an outside edit made around the lock. Tasks it marks as completed count; for the
+    /// rest, the committed changes do.
     fn adopt(&mut self, context: &Context) -> Result<(), Error> {
         self.read_theirs()?;
         let theirs =
@@ -370,7 +377,7 @@ impl Owned {
                 by: bowline_machines::Actor::Person,
                 reason: None,
             };
-            // Their edit stands as far as the rules allow it.
+            // Their edit counts as far as the rules allow it.
             let _ = OrchestrateMachine::advance(&mut self.run, command, at);
         }
         self.rewrite(context, "ADOPT")
@@ -378,11 +385,11 @@ impl Owned {
 
     fn read_theirs(&mut self) -> Result<(), Error> {
         let text = self.held.snapshot().text()?.map(str::to_owned);
-        // One that somebody took away is written again, from what we know.
+        // A removed file is written again from our state.
         let Some(text) = text else {
             return Ok(());
         };
-        // What they wrote and nobody can read is kept beside the file; ours goes on from what it knew.
+        // An unreadable edit is kept beside the file; the run continues from the previous document.
         if let Ok(document) = JsonDocument::parse(text.as_bytes())
             && OrchestrateFile::read(&document).is_ok()
         {

@@ -1,4 +1,5 @@
-//! What runs kept of worktrees before they went: looked at, brought back, and dropped only by a person.
+//! Commits that runs kept before worktrees were removed: listed, restored, and dropped only by a
+//! person.
 
 use super::verbs::Orchestration;
 use crate::context::Context;
@@ -9,52 +10,49 @@ use bowline_machines::Timestamp;
 use bowline_words::message::{Advice, Wrong};
 use std::path::{Path, PathBuf};
 
-/// What worktrees held that was in no commit, and the commits of tasks as their agents made them.
+/// Refs of uncommitted work in worktrees, and of the commits of tasks.
 const KEPT: [&str; 2] = ["refs/bowline/rescue/", "refs/bowline/task/"];
-/// Branches made of what was kept are called so, unless somebody names them.
+/// Prefix of branches made of kept commits, unless a name is given.
 const BRANCHES: &str = "rescued/";
-/// Letters of the commit at the end of a name.
+/// Characters of the commit at the end of a name.
 const COMMIT_LETTERS: usize = 12;
-/// Names shown where several fit.
+/// Most names shown if several match.
 const FITTING_MAX: usize = 6;
 
-/// Something that was kept.
+/// Kept commit of a task or worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
-    /// What it is called: the end of its ref.
+    /// Name: the end of its ref.
     pub name: String,
-    /// Its ref.
     pub reference: String,
-    /// The task or folder it comes from.
+    /// Task or folder it comes from.
     pub task: String,
-    /// The commit.
     pub commit: String,
-    /// When it was kept.
+    /// Time at which it was kept.
     pub at: Timestamp,
-    /// What its message says.
+    /// Subject of its message.
     pub message: String,
-    /// It is what a worktree held; otherwise the commits of a task.
+    /// True for the uncommitted work of a worktree; false for the commits of a task.
     pub worktree: bool,
-    /// Files that differ from where it left the branch that is checked out.
+    /// Files that differ from the point where it left the branch that is checked out.
     pub files: Vec<String>,
 }
 
-/// Where something was brought back.
+/// Restored commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What.
     pub rescued: Rescued,
-    /// The branch that has it now.
+    /// New branch.
     pub branch: String,
-    /// The worktree it is checked out in.
+    /// Worktree in which the branch is checked out, if one was requested.
     pub worktree: Option<PathBuf>,
 }
 
 impl Orchestration {
-    /// What was kept, the newest first; with `all`, the commits of tasks too.
+    /// Lists kept commits, the newest first; with `all`, the commits of tasks too.
     pub fn rescued(&self, all: bool) -> Result<Vec<Rescued>, Error> {
         let git = self.git();
-        // Outside of git nothing is kept, for nothing is removed.
+        // Outside of git nothing is kept, since nothing is removed.
         if git.run(&["rev-parse", "--git-dir"])?.code != Some(0) {
             return Ok(Vec::new());
         }
@@ -91,7 +89,7 @@ impl Orchestration {
         Ok(found)
     }
 
-    /// One of them by its name, its ref, its commit or its task, where that is only one.
+    /// Finds a kept commit by its name, ref, commit or task, if only one matches.
     pub fn rescued_as(&self, name: &str) -> Result<Rescued, Error> {
         let all = self.rescued(true)?;
         if let Some(one) = all
@@ -124,7 +122,7 @@ impl Orchestration {
         }
     }
 
-    /// What it holds, as a difference to where it left the branch that is checked out.
+    /// Returns the difference to the point where it left the branch that is checked out.
     pub fn rescued_difference(&self, rescued: &Rescued) -> Result<Vec<u8>, Error> {
         let git = self.git();
         let base = base(&git, &rescued.commit)?;
@@ -141,7 +139,8 @@ impl Orchestration {
         Ok(bytes)
     }
 
-    /// Brings it back as a new branch, checked out in a new worktree where one is named. What was kept stays kept.
+    /// Restores a kept commit as a new branch, checked out in a new worktree if a path is given.
+    /// The kept ref stays.
     pub fn restore_rescued(
         &self,
         context: &Context,
@@ -184,7 +183,7 @@ impl Orchestration {
         })
     }
 
-    /// Lets go of it: a person's move, for what is in no other ref is then lost.
+    /// Drops a kept commit. Needs a person: commits in no other ref are lost.
     pub fn drop_rescued(&self, context: &Context, rescued: &Rescued) -> Result<(), Error> {
         crate::history::person(context, "orchestrate rescue drop")?;
         if !context.dry_run {
@@ -199,7 +198,8 @@ impl Orchestration {
     }
 }
 
-/// Where a commit left the branch that is checked out; its parent, or nothing at all, where they have nothing in common.
+/// Returns the point where a commit left the branch that is checked out. Without a common ancestor,
+/// this is its parent or the empty tree.
 fn base(git: &Git, commit: &str) -> Result<String, Error> {
     let common = git.run(&["merge-base", "HEAD", commit])?;
     if common.code == Some(0) && common.printed != commit {

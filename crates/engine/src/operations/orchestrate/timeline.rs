@@ -1,4 +1,5 @@
-//! When what was done: the attempts of every task, from the history of the file and from the file itself.
+//! Timeline of a run: the attempts of every task, from the history of the file and from the file
+//! itself.
 
 use super::verbs::Orchestration;
 use crate::context::Context;
@@ -11,21 +12,18 @@ use bowline_machines::orchestrate::{Id, Run, Status};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryEnd {
-    /// It goes on.
     Running,
-    /// Well.
     Done,
-    /// Badly.
     Failed,
-    /// Without a word.
+    /// It stopped without a result.
     Lost,
 }
 
 impl TryEnd {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             TryEnd::Running => "in_progress",
@@ -36,36 +34,31 @@ impl TryEnd {
     }
 }
 
-/// An attempt of a task.
+/// Attempt of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Try {
-    /// When it began.
     pub from: Timestamp,
-    /// When it ended; now, while it goes on.
+    /// End of the attempt; the present while it runs.
     pub to: Timestamp,
-    /// How.
     pub end: TryEnd,
 }
 
-/// A task in time.
+/// Task on the timeline.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Its id.
     pub id: String,
-    /// Its title, where the plan has one.
+    /// Title in the plan, or an empty text.
     pub title: String,
-    /// Its phase.
     pub phase: u32,
-    /// Where it stands.
     pub status: Status,
-    /// Its attempts, the oldest first.
+    /// Attempts, the oldest first.
     pub tries: Vec<Try>,
-    /// It is on the chain that made the run as long as it is.
+    /// True if it is on the chain of tasks that determined the length of the run.
     pub critical: bool,
 }
 
 impl Bar {
-    /// From its first attempt to the end of its last.
+    /// Returns the time from its first attempt to the end of its last.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         let first = self.tries.first()?;
         let last = self.tries.iter().map(|it| it.to).max()?;
@@ -73,40 +66,39 @@ impl Bar {
     }
 }
 
-/// A phase in time.
+/// Phase on the timeline.
 #[derive(Debug, Clone)]
 pub struct Lane {
-    /// Its number.
     pub number: u32,
-    /// Its title, where the plan has one.
+    /// Title in the plan, or an empty text.
     pub title: String,
     /// From its first attempt to its last end.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
-/// A run in time.
+/// Timeline of a run.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// What it is called.
+    /// Name of the project.
     pub project: String,
-    /// The phases with tasks.
+    /// Phases with tasks.
     pub lanes: Vec<Lane>,
-    /// The tasks, by phase and in the order of the plan.
+    /// Tasks by phase, in the order of the plan.
     pub bars: Vec<Bar>,
-    /// The chain that made the run as long as it is, the first task first.
+    /// Chain of tasks that determined the length of the run, in order.
     pub critical: Vec<String>,
-    /// Seconds in which something was worked on.
+    /// Seconds in which at least one attempt ran.
     pub busy_seconds: i64,
 }
 
 impl Timeline {
-    /// From the first attempt to the last end.
+    /// Returns the time from the first attempt to the last end.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         let spans = || self.bars.iter().filter_map(Bar::span);
         Some((spans().map(|it| it.0).min()?, spans().map(|it| it.1).max()?))
     }
 
-    /// The times in which something was worked on, without those in which nothing was.
+    /// Returns the intervals in which at least one attempt ran.
     pub fn busy(&self) -> Vec<(i64, i64)> {
         let tries = self.bars.iter().flat_map(|bar| &bar.tries);
         let mut spans: Vec<(i64, i64)> = tries.map(|it| (it.from.0, it.to.0)).collect();
@@ -123,7 +115,7 @@ impl Timeline {
 }
 
 impl Orchestration {
-    /// When what was done. Writes nothing.
+    /// Builds the timeline of the run. Writes nothing.
     pub fn timeline(&self, context: &Context) -> Result<Timeline, Error> {
         let (view, run) = self.run(context)?;
         let now = context.now();
@@ -142,7 +134,7 @@ impl Orchestration {
                 let node = run.node(&id);
                 let status = node.map_or(Status::Pending, |node| node.status);
                 let mut tries = tries.remove(&*id).unwrap_or_default();
-                // What the file knows of a beginning that no line tells of.
+                // A start that only the file knows.
                 if tries.is_empty()
                     && status == Status::InProgress
                     && let Some(from) = node.and_then(|node| node.started_at)
@@ -194,7 +186,7 @@ impl Orchestration {
     }
 }
 
-/// The attempts that the lines of the latest run tell of.
+/// Returns the attempts in the history of the latest run.
 fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
     let begin = lines.iter().rposition(|line| line.trigger == "INIT");
     let mut tries: HashMap<String, Vec<Try>> = HashMap::new();
@@ -220,7 +212,7 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
             let open = all.last_mut().filter(|it| it.end == TryEnd::Running);
             match (end, open) {
                 (Some(end), Some(open)) => (open.to, open.end) = (at.max(open.from), end),
-                // One that was never begun here was called done without an attempt.
+                // A task that was not started here was completed without an attempt.
                 (Some(_), None) => {}
                 (None, open) => {
                     if let Some(open) = open {
@@ -238,7 +230,7 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
     tries
 }
 
-/// An attempt that the lines leave open is over where the task is not in progress any more.
+/// Ends an attempt that the history leaves open if the task is no longer in progress.
 fn settle(tries: &mut [Try], status: Status) {
     if status == Status::InProgress {
         return;
@@ -253,7 +245,8 @@ fn settle(tries: &mut [Try], status: Status) {
     }
 }
 
-/// The chain behind the last end: of what each task waited for, always what ended last.
+/// Returns the chain of tasks that leads to the last end: before each task, the one it waited for
+/// that ended last.
 fn critical(run: &Run, bars: &[Bar]) -> Vec<String> {
     let places: HashMap<&str, usize> = bars
         .iter()
@@ -286,7 +279,7 @@ fn critical(run: &Run, bars: &[Bar]) -> Vec<String> {
         let id: Id = bars[at].id.as_str().into();
         let needs = graph.dependencies_of(&id);
         let needs = needs.iter().filter_map(|need| places.get(&**need).copied());
-        // A phase follows all of the one before it.
+        // A phase follows all of the previous one.
         let before = last_of
             .iter()
             .rev()

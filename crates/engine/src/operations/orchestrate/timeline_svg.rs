@@ -1,4 +1,5 @@
-//! The picture of a timeline: a row for every task, time from left to right, and times in which nothing happened cut short.
+//! Draws a timeline as SVG: a row for every task, time from left to right, and idle times cut
+//! short.
 
 use super::drawing::escaped;
 use super::timeline::{Bar, Lane, Timeline, Try, TryEnd};
@@ -8,29 +9,29 @@ use bowline_words::Lang;
 use bowline_words::message::{Label, Status as StatusWord};
 use std::fmt::Write as _;
 
-/// Rows that are drawn; of more nobody could see anything.
+/// Most rows that are drawn; a larger drawing would be unreadable.
 const ROWS_MAX: usize = 2_000;
-/// The column of names.
+/// Width of the names, in pixels.
 const NAMES: f64 = 300.0;
-/// The column of times.
+/// Width of the time axis, in pixels.
 const TIMES: f64 = 900.0;
 const ROW: f64 = 24.0;
 const TOP: f64 = 74.0;
-/// A time in which nothing happened is cut short where it is longer than this share of all work, and than a minute.
+/// Idle times are cut short if longer than this fraction of all work, and than a minute.
 const IDLE_SHARE: i64 = 20;
 const IDLE_SECONDS_MIN: i64 = 60;
-/// How wide what is cut short is drawn.
+/// Width of an idle time that is cut short, in pixels.
 const IDLE: f64 = 34.0;
-/// A bar is never thinner.
+/// Smallest width of a bar, in pixels.
 const BAR_MIN: f64 = 3.0;
-/// Letters of a name; a Korean one counts as two.
+/// Most columns of a name; a Korean letter takes two.
 const NAME_LETTERS: usize = 38;
-/// So many fewer in bold.
+/// Columns fewer for a name in bold.
 const BOLD_LETTERS: usize = 5;
-/// Marks of time on the axis.
+/// Most marks on the time axis.
 const MARKS: i64 = 8;
 
-/// A piece of time that is drawn as one.
+/// Interval drawn at one scale.
 struct Piece {
     from: i64,
     to: i64,
@@ -39,7 +40,7 @@ struct Piece {
     idle: bool,
 }
 
-/// Where every moment is drawn.
+/// Mapping of times to positions.
 struct Axis {
     pieces: Vec<Piece>,
 }
@@ -98,7 +99,7 @@ impl Axis {
     }
 }
 
-/// Spans of runs are far below what a float counts exactly.
+/// Converts a time span; spans of runs are far below the limit of exact floats.
 fn seconds(span: i64) -> f64 {
     span as f64
 }
@@ -108,7 +109,7 @@ fn count(number: usize) -> f64 {
 }
 
 impl Timeline {
-    /// The picture.
+    /// Renders the SVG.
     pub fn svg(&self, lang: Lang) -> String {
         let axis = Axis::of(self);
         let shown: Vec<&Bar> = self.bars.iter().take(ROWS_MAX).collect();
@@ -155,7 +156,7 @@ impl Timeline {
     }
 }
 
-/// Marks of time, and what is cut short.
+/// Draws the marks of the time axis and the idle times.
 fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
     let work: i64 = axis
         .pieces
@@ -195,7 +196,7 @@ fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
                 text,
                 "<path d=\"M{x:.1} {top}V{bottom:.1}\" stroke=\"#e9ecef\"/>"
             );
-            // Two marks that stand close have one clock.
+            // Marks that are close together share one label.
             if x - last > 56.0 {
                 let _ = writeln!(
                     text,
@@ -209,7 +210,7 @@ fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
     }
 }
 
-/// The row of a phase.
+/// Draws the row of a phase.
 fn head(text: &mut String, axis: &Axis, lane: &Lane, y: f64, lang: Lang) {
     let name = format!("{} {}  {}", Label::Phase.say(lang), lane.number, lane.title);
     let _ = writeln!(
@@ -269,7 +270,7 @@ fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
         if bar.tries.len() > 1 {
             let _ = write!(told, " ×{}", bar.tries.len());
         }
-        // Where there is no room behind the bar, the time stands before it.
+        // Without room behind the bar, the duration stands before it.
         let (x, anchor) = match x > NAMES + TIMES - 30.0 {
             true => (axis.x(first.from) - 6.0, "end"),
             false => (x, "start"),
@@ -334,7 +335,7 @@ fn legend(text: &mut String, y: f64, lang: Lang) {
     }
 }
 
-/// A time span in one or two units.
+/// Renders a time span in one or two units.
 fn span(lang: Lang, seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -367,7 +368,7 @@ fn span(lang: Lang, seconds: i64) -> String {
     }
 }
 
-/// How many columns a text takes: letters of Korean and its neighbours take two.
+/// Returns the columns that a text takes: letters of Korean and its neighbours take two.
 pub(super) fn width(text: &str) -> usize {
     let one = |letter: char| {
         if ('\u{1100}'..='\u{ffdc}').contains(&letter) {
@@ -379,7 +380,7 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(one).sum()
 }
 
-/// So much of a text as a column can bear.
+/// Shortens a text to a number of columns.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

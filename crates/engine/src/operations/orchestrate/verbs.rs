@@ -1,4 +1,4 @@
-//! The moves of an orchestration.
+//! Verbs that begin, change and query an orchestration.
 
 use super::merge::{Ticks, merged};
 use super::{Plan, Stamp, find_plan, plan_places, read_plan};
@@ -26,21 +26,21 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Tasks named where a short id fits several.
+/// Most tasks named if a short id matches several.
 const FITTING_MAX: usize = 6;
-/// The key of the plan in the state file.
+/// Key of the plan in the state file.
 const PLAN_KEY: &str = "tasks_file";
 
-/// What a new orchestration is begun with.
+/// Options for a new orchestration.
 #[derive(Debug, Clone)]
 pub struct Begin {
-    /// The plan, where somebody names it.
+    /// Path of the plan; `None` uses the usual one.
     pub plan: Option<PathBuf>,
-    /// How the work is handed out.
+    /// Mode in which work is handed out.
     pub mode: Mode,
-    /// Tasks in progress at once; 0 sets no limit.
+    /// Most tasks in progress at once; 0 sets no limit.
     pub parallel: u32,
-    /// What the project is called, where the plan's heading will not do.
+    /// Name of the project; `None` uses the heading of the plan.
     pub project: Option<String>,
 }
 
@@ -55,58 +55,57 @@ impl Default for Begin {
     }
 }
 
-/// An orchestration that begins, or begins anew.
+/// Result of beginning an orchestration, or of rebuilding it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// What the project is called.
+    /// Name of the project.
     pub project: String,
-    /// All tasks.
+    /// Number of all tasks.
     pub total: usize,
-    /// Those that are done.
+    /// Number of tasks that are done.
     pub done: usize,
-    /// The current phase.
+    /// Number of the current phase.
     pub phase: u32,
 }
 
-/// A task that moved.
+/// Task after a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMoved {
-    /// Its whole id.
+    /// Its full id.
     pub id: String,
-    /// It failed for good.
+    /// True if it failed for good.
     pub failed: bool,
-    /// Tries so far.
+    /// Attempts so far.
     pub attempts: u32,
-    /// Tries it has.
+    /// Limit of attempts.
     pub attempts_max: u32,
-    /// Tasks that cannot be begun because of those that failed.
+    /// Number of tasks blocked by failed ones.
     pub blocked: usize,
-    /// Tasks that are done.
+    /// Number of tasks that are done.
     pub done: usize,
-    /// All tasks.
+    /// Number of all tasks.
     pub total: usize,
 }
 
-/// A phase that is over.
+/// Result of finishing a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseFinished {
-    /// The phase that is current now.
+    /// Phase that is current now.
     pub current: u32,
-    /// There is none left.
+    /// True if no phase is left.
     pub all_done: bool,
 }
 
-/// The orchestration of a project.
 #[derive(Debug, Clone)]
 pub struct Orchestration {
-    /// Where whoever asks stands.
+    /// Working folder of the caller.
     folder: PathBuf,
     root: PathBuf,
     file: KnownFile,
 }
 
 impl Orchestration {
-    /// The orchestration of the project a folder belongs to.
+    /// Returns the orchestration of the project that a folder belongs to.
     pub fn at(context: &Context, folder: &Path) -> Self {
         let path = workspace::locate(context, FileKind::Orchestrate, folder);
         let root = path.parent().and_then(Path::parent).unwrap_or(folder);
@@ -117,22 +116,20 @@ impl Orchestration {
         }
     }
 
-    /// The state file.
     pub fn file(&self) -> &KnownFile {
         &self.file
     }
 
-    /// Where whoever asks stands.
+    /// Returns the working folder of the caller.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The root of the project.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder of a run that is no part of the project: attempts, notes, scratch files.
+    /// Returns the folder of run data outside the project: attempts, notes, scratch files.
     pub fn side(&self, context: &Context) -> PathBuf {
         let variable = |name| context.variables.get(name).map(std::ffi::OsStr::to_owned);
         let path = self.file.path.canonicalize();
@@ -143,25 +140,25 @@ impl Orchestration {
             .join(key.to_string())
     }
 
-    /// The plan: the one the state file names, else the first of the places plans are found in.
+    /// Reads the plan: the one in the state file, else the first found in the usual places.
     pub fn plan(&self, context: &Context) -> Result<Plan, Error> {
         super::plan(context, &self.folder, None)
     }
 
-    /// The plan that is used with a document; none where there is none that can be used.
+    /// Returns the valid plan that belongs to a document, if there is one.
     pub(super) fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
         let plan = super::own_plan::find(&self.root, document);
         plan.filter(|plan| plan.usable().is_ok())
     }
 
-    /// What the places of plans hold, without reading them.
+    /// Returns the versions of the possible plan files without reading them.
     pub(super) fn plan_stamps(&self, document: &JsonDocument) -> Vec<Option<Stamp>> {
         let told = orchestrate::plan_file(document.value());
         let stamp = |path: PathBuf| std::fs::metadata(path).ok().map(|it| Stamp::of(&it));
         plan_places(&self.root, told).map(stamp).collect()
     }
 
-    /// The run that the state file alone tells of.
+    /// Returns the run in the state file alone.
     pub(super) fn alone(&self, view: &View) -> Result<Run, Error> {
         Ok(self.read(&view.document)?.state)
     }
@@ -170,7 +167,7 @@ impl Orchestration {
         OrchestrateFile::read(document).map_err(|findings| self.file.damaged(findings))
     }
 
-    /// The run as every verb sees it.
+    /// Returns the view of the file and the run merged with its plan, on which every verb is based.
     pub fn run(&self, context: &Context) -> Result<(View, Run), Error> {
         let view = self.file.view(context)?;
         let plan = self.plan_beside(&view.document);
@@ -182,7 +179,8 @@ impl Orchestration {
         Ok((view, run))
     }
 
-    /// The run as it would be: that of the state file, or where there is none that of the plan.
+    /// Returns the run of the state file, or if there is none, the run that its plan would begin
+    /// with.
     pub fn prospect(&self, context: &Context) -> Result<Run, Error> {
         match self.run(context) {
             Err(Error::NoFile { .. }) => {
@@ -195,10 +193,12 @@ impl Orchestration {
         }
     }
 
-    /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
+    /// Begins an orchestration: reads the plan and writes the state file. Refused if one exists,
+    /// and for a plan that cannot be executed.
     pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed<Begun>, Error> {
         if self.file.kind.is_there(&self.file.path) {
-            // What is there and cannot be read is told as what it is; a journal that ends with the end of its file is of a run before.
+            // An unreadable file is reported as such; a journal that ends with the removal of its
+            // file belongs to an earlier run.
             match self.file.view(context) {
                 Ok(_) => {
                     return Err(Error::AlreadyExists {
@@ -219,7 +219,7 @@ impl Orchestration {
         self.begun(self.file.create(context, &document, moved)?)
     }
 
-    /// The document of a new run.
+    /// Creates the document of a new run.
     fn first(&self, context: &Context, begin: &Begin, plan: &Plan) -> Result<JsonDocument, Error> {
         plan.usable()?;
         let now = context.now_for(FileKind::Orchestrate);
@@ -242,7 +242,7 @@ impl Orchestration {
             slack_webhook_url: None,
         };
         let document = orchestrate::new_document(&meta, &run, now);
-        // A plan that is found by itself need not be named.
+        // A plan in a usual place need not be named.
         let found = TASKS_FILES.map(|name| self.root.join(name));
         let found = found.iter().find(|path| path.is_file());
         if same(found, &plan.path) {
@@ -271,21 +271,20 @@ impl Orchestration {
         Ok(OrchestrateMachine::status(&self.read(document)?.state))
     }
 
-    /// Begins a ready task.
     pub fn start(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         self.on_task(context, name, "START", &json!({}), |id| Command::Start {
             id,
         })
     }
 
-    /// Ends a task well, and ticks it in the plan.
+    /// Completes a task and ticks it in the plan.
     pub fn complete(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         let complete = |id| Command::Complete { id };
         let changed = self.on_task(context, name, "COMPLETE", &json!({}), complete)?;
         self.ticked(context, changed)
     }
 
-    /// Ends a task badly: for good, or to be tried again while the limit allows.
+    /// Ends a task as failed: for good, or to be tried again while the limit allows.
     pub fn fail(
         &self,
         context: &Context,
@@ -301,14 +300,14 @@ impl Orchestration {
         })
     }
 
-    /// Gives a failed task a fresh start.
+    /// Resets a failed task for new attempts.
     pub fn retry(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         self.on_task(context, name, "RETRY", &json!({}), |id| Command::Retry {
             id,
         })
     }
 
-    /// Calls a task done whatever its state, and ticks it in the plan: a person's move.
+    /// Completes a task in any state, and ticks it in the plan. Needs a person.
     pub fn force_complete(
         &self,
         context: &Context,
@@ -327,7 +326,8 @@ impl Orchestration {
         self.ticked(context, changed)
     }
 
-    /// Ends a complete phase, whose work has landed or did not, as `end` says. The next is worked on in `worktree`.
+    /// Finishes a complete phase with the result `end` of its merge. The next phase is worked on in
+    /// `worktree`.
     pub fn finish_phase(
         &self,
         context: &Context,
@@ -366,8 +366,8 @@ impl Orchestration {
         Ok(changed.telling(finished))
     }
 
-    /// Takes over what the plan says: new tasks, other dependencies, and every ticked box. What the file knows stays. Makes
-    /// the file where there is none.
+    /// Takes over the plan: new tasks, changed dependencies, and every ticked box. Other data of
+    /// the file stays. Creates the file if there is none.
     pub fn rebuild(&self, context: &Context) -> Result<Changed<Begun>, Error> {
         let plan = self.plan(context)?;
         plan.usable()?;
@@ -393,7 +393,7 @@ impl Orchestration {
         self.begun(changed)
     }
 
-    /// Carries out one command on one task.
+    /// Executes one command on one task.
     fn on_task(
         &self,
         context: &Context,
@@ -455,13 +455,13 @@ impl Orchestration {
         )
     }
 
-    /// Carries out what is owed to plans, and says what could not be.
+    /// Executes pending ticks of plans, and adds notices about those that failed.
     fn ticked<S>(&self, context: &Context, mut changed: Changed<S>) -> Result<Changed<S>, Error> {
         if context.dry_run {
             return Ok(changed);
         }
         let request = context.request();
-        // Under the lock, so that two who tick at once both leave their mark.
+        // Under the lock, so that two processes that tick at once both leave their mark.
         let mut held = self.file.file.hold(&request)?;
         for pending in self.file.file.pending_effects()? {
             let Some(Owed::Tick { task: id, folder }) = Owed::of_raw(&pending.effects) else {
@@ -469,7 +469,7 @@ impl Orchestration {
             };
             match self.tick(context, &changed.view.document, &folder, &id) {
                 Ok(untold) => changed.view.notices.extend(untold),
-                // Tried again with the next task that is done.
+                // Tried again with the next task that is completed.
                 Err(error) => {
                     changed.view.notices.push(Notice::Keeper {
                         code: "not_ticked",
@@ -486,7 +486,8 @@ impl Orchestration {
         Ok(changed)
     }
 
-    /// Ticks a task in the plan of the checkout a folder is in. Says why where the plan has no place for it.
+    /// Ticks a task in the plan of the checkout that a folder is in. Returns a notice if the plan
+    /// has no box for it.
     pub(super) fn tick(
         &self,
         context: &Context,
@@ -525,7 +526,7 @@ impl Orchestration {
 }
 
 impl Plan {
-    /// Refuses a plan that cannot be worked off.
+    /// Fails if the plan cannot be executed.
     pub(crate) fn usable(&self) -> Result<(), Error> {
         match self.file.blocking() {
             None => Ok(()),
@@ -537,13 +538,13 @@ impl Plan {
     }
 }
 
-/// Whether a path is the one found, however it is written.
+/// True if both paths lead to the same file.
 fn same(found: Option<&PathBuf>, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     found.is_some_and(|found| real(found) == real(path))
 }
 
-/// A reason in one line, no longer than one is kept.
+/// Shortens a reason to one line of limited length.
 fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
     let Some(reason) = reason else {
         return Ok(None);
@@ -555,7 +556,8 @@ fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
     }
 }
 
-/// The task a name means: its id, or the end of one that no other has. What fits nothing is left for the rules to refuse.
+/// Returns the task that a name refers to: its id, or the end of exactly one id. A name without a
+/// match is left for the rules to refuse.
 pub(super) fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
     if graph.contains(name) || name.is_empty() {
         return Ok(name.into());

@@ -1,4 +1,4 @@
-//! All thinking runs below a folder at a glance.
+//! Lists all thinking runs below a folder.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -9,41 +9,39 @@ use bowline_formats::thinking::Sheet;
 use bowline_machines::thinking::Status;
 use std::path::{Path, PathBuf};
 
-/// Folders below the start that are looked into: deeper than any tidy collection of tasks.
+/// Depth of the search: deeper than any tidy collection of tasks.
 const DEPTH_MAX: usize = 8;
 
 /// All runs below a folder.
 #[derive(Debug)]
 pub struct Board {
-    /// The runs, those that need somebody first; then those that could not be read.
+    /// Runs, those that need a person first; then those that could not be read.
     pub rows: Vec<Row>,
-    /// Whether every folder was looked into.
+    /// True if every folder was searched.
     pub complete: bool,
 }
 
 /// One run of a [`Board`].
 #[derive(Debug)]
 pub struct Row {
-    /// Its state file.
     pub path: PathBuf,
-    /// What is known of it, or why nothing is.
+    /// State of the run, or the error of reading it.
     pub standing: Result<Standing, Error>,
 }
 
-/// Where one run stands.
+/// State of one run.
 #[derive(Debug, Clone)]
 pub struct Standing {
-    /// The look it was read from.
+    /// View it was read from.
     pub view: View,
-    /// The run and its task.
     pub sheet: Sheet,
     /// Failed tries of all stages.
     pub retries: u32,
-    /// Seconds since it last changed; `None` where the file does not say when.
+    /// Seconds since its last change; `None` if the file does not say.
     pub age_seconds: Option<i64>,
 }
 
-/// Looks at every thinking run in a folder and below it. Changes nothing.
+/// Reads every thinking run in a folder and below it. Changes nothing.
 pub fn board(context: &Context, folder: &Path) -> Board {
     let found = workspace::below(folder, &[FileKind::Thinking], DEPTH_MAX);
     let look = |(kind, path): (FileKind, PathBuf)| {
@@ -75,7 +73,7 @@ fn standing(context: &Context, view: View) -> Result<Standing, Error> {
     })
 }
 
-/// What needs a person comes first, what is over last.
+/// Returns the sort key of a run: failed ones first, completed ones last.
 fn urgency(standing: &Standing) -> u8 {
     match standing.sheet.run.overall() {
         Status::Failed => 0,

@@ -1,4 +1,4 @@
-//! The verbs of `bowline thinking`.
+//! Verbs of `bowline thinking`.
 
 mod board;
 mod working;
@@ -24,10 +24,9 @@ use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What stands beside the measured value in the file: no metric can have this name.
+/// Key beside the measured value in the file: no metric can have this name.
 const GOAL_ACHIEVEMENT: &str = "goal_achievement";
 
-/// A thinking run in its task folder.
 #[derive(Debug, Clone)]
 pub struct ThinkingRun {
     folder: PathBuf,
@@ -35,7 +34,6 @@ pub struct ThinkingRun {
 }
 
 impl ThinkingRun {
-    /// The run in a folder.
     pub fn at(context: &Context, folder: &Path) -> Self {
         let path = folder.join(FILE_NAME);
         ThinkingRun {
@@ -44,12 +42,10 @@ impl ThinkingRun {
         }
     }
 
-    /// The state file.
     pub fn file(&self) -> &KnownFile {
         &self.file
     }
 
-    /// Makes a new run.
     pub fn create(
         &self,
         context: &Context,
@@ -87,7 +83,7 @@ impl ThinkingRun {
         })
     }
 
-    /// Records files made so far.
+    /// Records output files made so far.
     pub fn output(
         &self,
         context: &Context,
@@ -102,8 +98,8 @@ impl ThinkingRun {
         })
     }
 
-    /// Refuses what is there and could never count: a folder, and a link that leads out of the task folder. What is not
-    /// there yet may still be made.
+    /// Refuses existing outputs that can never count: a folder, and a link out of the task folder.
+    /// A missing file may still be made.
     fn stay_inside(&self, paths: &[String]) -> Result<(), Error> {
         let Ok(root) = self.folder.canonicalize() else {
             return Ok(());
@@ -126,7 +122,6 @@ impl ThinkingRun {
         Ok(())
     }
 
-    /// Ends a stage well.
     pub fn complete(
         &self,
         context: &Context,
@@ -148,7 +143,7 @@ impl ThinkingRun {
         })
     }
 
-    /// Ends a stage badly.
+    /// Ends a stage as failed.
     pub fn fail(
         &self,
         context: &Context,
@@ -164,7 +159,7 @@ impl ThinkingRun {
         })
     }
 
-    /// Scores the work against the core values.
+    /// Scores the work by the core values.
     pub fn evaluate(
         &self,
         context: &Context,
@@ -185,7 +180,6 @@ impl ThinkingRun {
         )
     }
 
-    /// Records quality metrics.
     pub fn measure(
         &self,
         context: &Context,
@@ -199,7 +193,7 @@ impl ThinkingRun {
         })
     }
 
-    /// Records what came of the work.
+    /// Records the measured outcome of the work.
     pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed<Run>, Error> {
         if execution.metric == GOAL_ACHIEVEMENT {
             return Err(Error::BadInput {
@@ -215,14 +209,14 @@ impl ThinkingRun {
         })
     }
 
-    /// What a file of measured values says; `wanted` names the value that is meant.
+    /// Reads a file of measured values; `wanted` names the value that is meant.
     pub fn measured(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
         let bad = |why: Why| Error::bad_file(path, why, Advice::EngagementShape);
         let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
         engagement::read(&text, wanted).map_err(|error| bad(engagement_fault(error)))
     }
 
-    /// Takes over what another task learnt.
+    /// Applies the lessons of another task.
     pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed<Run>, Error> {
         let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
         if same && self.folder.is_dir() {
@@ -272,7 +266,7 @@ impl ThinkingRun {
             .transact::<Thinking>(context, |_| Ok(command()), describe)
     }
 
-    /// Settings looked for from the task folder upwards; `None` where nobody set any.
+    /// Reads settings from the nearest folder upwards that has the file; `None` if there is none.
     fn settings<T>(
         &self,
         name: &str,
@@ -293,7 +287,7 @@ impl ThinkingRun {
             .map_err(|error| bad(settings_fault(error)))
     }
 
-    /// What was measured against the standards of a stage.
+    /// Returns the measured values for the standards of a stage.
     fn checks(&self, run: &Run, stage: Stage, standards: &Standards) -> Vec<Check> {
         let judged = self.json("thinking/reflection/quality_check.json");
         let scores = judged
@@ -336,7 +330,7 @@ impl ThinkingRun {
         serde_json::from_slice(&std::fs::read(self.folder.join(name)).ok()?).ok()
     }
 
-    /// The draft with the highest number, and its words.
+    /// Returns the draft with the highest number, and its word count.
     fn newest_draft(&self) -> Option<(String, f64)> {
         let entries = std::fs::read_dir(self.folder.join("drafts"))
             .ok()?
@@ -356,14 +350,14 @@ impl ThinkingRun {
         Some((newest, precise(words)))
     }
 
-    /// Whether an output is a file of the task folder. A link that leads out of it is none.
+    /// True if an output is a file of the task folder. A link out of it does not count.
     fn has(&self, path: &str) -> bool {
         let inside = |file: PathBuf| Some(file.starts_with(self.folder.canonicalize().ok()?));
         let file = self.folder.join(path).canonicalize();
         file.is_ok_and(|file| file.is_file() && inside(file).unwrap_or(false))
     }
 
-    /// Which of the files that may matter are really there.
+    /// Returns the existing files among those that rules may ask for.
     fn look(&self, run: &Run, more: &[String]) -> Seen {
         let recorded = run
             .stages
@@ -384,7 +378,7 @@ impl ThinkingRun {
     }
 }
 
-/// A count as a number to compare with; drafts and thresholds are far below where this loses anything.
+/// Converts a count; drafts and thresholds are far below where this loses precision.
 fn precise(count: u64) -> f64 {
     count as f64
 }
@@ -398,7 +392,7 @@ fn named(numbers: &[(String, f64)]) -> Value {
     )
 }
 
-/// What a finished task has to teach: its lessons for the next ones, and where they apply.
+/// Returns the lessons of a finished task for the next ones, and the stages they apply to.
 fn lesson_of(value: &Value) -> AppliedLesson {
     let texts = |value: &Value, key: &str| -> Vec<String> {
         let items = value

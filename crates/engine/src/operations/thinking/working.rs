@@ -1,4 +1,4 @@
-//! What whoever works on a stage has to know, and what they left on the disk.
+//! Information for the worker of a stage, and the files it left on the disk.
 
 use super::{Sheet, Stage, ThinkingRun};
 use crate::context::Context;
@@ -7,16 +7,15 @@ use bowline_formats::thinking_settings::{self, CORE_VALUES, QUALITY_STANDARDS};
 use bowline_machines::thinking::Weights;
 use std::path::Path;
 
-/// Files of one folder that are taken for outputs.
+/// Most files of one folder that count as outputs.
 const FILES_MAX: usize = 200;
 
 impl ThinkingRun {
-    /// The task folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The run and its task.
+    /// Returns the run and its task.
     pub fn sheet(&self, context: &Context) -> Result<Sheet, Error> {
         let view = self.file().view(context)?;
         view.sheet().cloned().ok_or_else(|| Error::UnknownKind {
@@ -24,7 +23,7 @@ impl ThinkingRun {
         })
     }
 
-    /// What a stage is measured by before it is complete, one line each.
+    /// Returns the standards that a stage is measured by, one line each.
     pub fn standards(&self, stage: Stage) -> Result<Vec<String>, Error> {
         let read = thinking_settings::quality_standards;
         let standards = self.settings(QUALITY_STANDARDS, read)?.unwrap_or_default();
@@ -38,14 +37,14 @@ impl ThinkingRun {
         Ok(lines)
     }
 
-    /// The values the work is scored by.
+    /// Returns the names of the core values that the work is scored by.
     pub fn values(&self) -> Result<Vec<String>, Error> {
         let weights = self.settings(CORE_VALUES, thinking_settings::core_values)?;
         let Weights(weights) = weights.unwrap_or_default();
         Ok(weights.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The files a stage has on the disk, by where files of that stage belong.
+    /// Returns the files of a stage on the disk, found in the folders for that stage.
     pub fn files_of(&self, stage: Stage) -> Vec<String> {
         let own = format!("thinking/{}", stage.name());
         let more = match stage {
