@@ -1,4 +1,5 @@
-//! What would come of landing two tasks, while both are still at work: their worktrees as they are now, merged without a checkout.
+//! What would come of landing two tasks, while both are still at work: their worktrees as they are
+//! now, merged without a checkout.
 
 use super::rooms::untracked_repositories;
 use super::trees::Merged;
@@ -46,7 +47,8 @@ impl Repo {
         };
         let mut overlaps = Vec::new();
         for with in others {
-            // After each of their turns they were looked at; before the first one, as far as they are.
+            // After each of their turns they were looked at; before the first one, as far as they
+            // are.
             let theirs = match seen.latest.get(with) {
                 Some(known) => Some(known.clone()),
                 None => self.looked_at(seen, with)?,

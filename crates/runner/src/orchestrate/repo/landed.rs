@@ -1,4 +1,5 @@
-//! The commits by which tasks landed, on refs of their own, so that a landing that was taken back is noticed.
+//! The commits by which tasks landed, on refs of their own, so that a landing that was taken back
+//! is noticed.
 
 use super::{PhasePlace, Repo, TaskPlace};
 use crate::core::why::Why;
@@ -21,8 +22,9 @@ impl Repo {
         self.git.text(&["update-ref", &name, commit]).map(drop)
     }
 
-    /// Says which of these tasks landed and are on a branch no more, and how they come back. A branch that is not there was
-    /// deleted: then they are on the main line. Those that never landed, as a person called them done, are no part of it.
+    /// Says which of these tasks landed and are on a branch no more, and how they come back. A
+    /// branch that is not there was deleted: then they are on the main line. Those that never
+    /// landed, as a person called them done, are no part of it.
     pub fn landings_gone(&self, branch: &str, ids: &[String]) -> Result<Option<Why>, Error> {
         let folder = format!("refs/bowline/landed/{}/", self.run);
         let refs =

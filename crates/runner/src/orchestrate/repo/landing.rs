@@ -1,4 +1,5 @@
-//! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
+//! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the
+//! very tree that lands.
 
 use super::regenerate::Remade;
 use super::rooms::is_of_worktree;
@@ -27,7 +28,8 @@ pub(super) enum Advance {
 }
 
 impl Repo {
-    /// Lands a task on the branch of its phase. Done before is done. Work on files that others reserved waits for these.
+    /// Lands a task on the branch of its phase. Done before is done. Work on files that others
+    /// reserved waits for these.
     pub fn land(&self, task: &TaskPlace, reserved: &[Overlap]) -> Result<Landed, Error> {
         if let Some(how) = &self.customs.proposals {
             return self.propose(task, how);
@@ -93,8 +95,9 @@ impl Repo {
         Ok(touched.filter(|it| !it.paths.is_empty()).collect())
     }
 
-    /// Commits what the agent left, keeps its commits and returns the last of them; else what that comes to. An error of git in the
-    /// worktree is the agent's to mend, a lock of others is waited for.
+    /// Commits what the agent left, keeps its commits and returns the last of them; else what that
+    /// comes to. An error of git in the worktree is the agent's to mend, a lock of others is waited
+    /// for.
     pub(super) fn take_up(&self, task: &TaskPlace) -> Result<String, Landed> {
         let committed = self.commit_rest(task);
         let head = committed.and_then(|rest| match rest {
@@ -117,7 +120,8 @@ impl Repo {
         }
     }
 
-    /// The last commit of a task's branch, kept as its agent made it, and so are those it left behind.
+    /// The last commit of a task's branch, kept as its agent made it, and so are those it left
+    /// behind.
     fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
         let room = self.git.in_folder(&self.room_of(&task.id));
         let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
@@ -127,7 +131,8 @@ impl Repo {
         Ok(head)
     }
 
-    /// The last commit of a task's work behind others', of which the evidence command said nothing bad; else what that comes to.
+    /// The last commit of a task's work behind others', of which the evidence command said nothing
+    /// bad; else what that comes to.
     pub(super) fn proven(
         &self,
         task: &TaskPlace,
@@ -204,7 +209,8 @@ impl Repo {
             false => None,
         };
         if series.is_none() {
-            // One commit of all of it: where the agent merged, its own commits lie on both sides of the merge.
+            // One commit of all of it: where the agent merged, its own commits lie on both sides of
+            // the merge.
             let tree = match self.merge_trees(tip, head, None)? {
                 Merged::Clean(tree) => tree,
                 Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, tip)? {
@@ -253,8 +259,8 @@ impl Repo {
         Ok(below_it.then_some(below))
     }
 
-    /// A straight series of commits put behind another: the parent of the last, its tree and message. Nothing where one does
-    /// not fit.
+    /// A straight series of commits put behind another: the parent of the last, its tree and
+    /// message. Nothing where one does not fit.
     #[expect(
         clippy::type_complexity,
         reason = "the parts of one commit that is not made yet"
@@ -284,8 +290,8 @@ impl Repo {
         Ok(last.map(|(tree, message, like)| (parent, tree, message, Some(like))))
     }
 
-    /// A conflict in the plan is none: its boxes are ticked by whoever lands, so that the landed one stands. Neither is one in
-    /// a file that a command makes, which it does afterwards.
+    /// A conflict in the plan is none: its boxes are ticked by whoever lands, so that the landed
+    /// one stands. Neither is one in a file that a command makes, which it does afterwards.
     fn settled(&self, tree: &str, paths: &[String], tip: &str) -> Result<Option<String>, Error> {
         let mut files = Vec::new();
         for path in paths {
@@ -324,7 +330,8 @@ impl Repo {
         Ok(out)
     }
 
-    /// A place of our own with exactly this commit in it. What is ignored stays from the last time: it may be costly.
+    /// A place of our own with exactly this commit in it. What is ignored stays from the last time:
+    /// it may be costly.
     pub(super) fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
         let place = self.side.join("landing");
         let git = self.git.in_folder(&place);
@@ -346,8 +353,8 @@ impl Repo {
         Ok(place)
     }
 
-    /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
-    /// changes are in the way.
+    /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is
+    /// brought along where nobody's changes are in the way.
     pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Advance, Error> {
         let moved = self.move_checked_out(branch, old, new)?;
         if matches!(moved, Advance::Done) && branch == self.target {
@@ -434,7 +441,8 @@ impl Repo {
                 },
                 None => tree,
             };
-            // One that came into the plan when its phase was on its way could not be ticked on its branch.
+            // One that came into the plan when its phase was on its way could not be ticked on its
+            // branch.
             let trailers = "--format=%(trailers:key=Bowline-Task,valueonly)";
             let landed = self
                 .git
@@ -470,7 +478,8 @@ impl Repo {
         Ok(PhaseEnded::Blocked { why })
     }
 
-    /// The same where a phase meets the main line. One of both has only ticked its plan: the other one's text is ticked, too.
+    /// The same where a phase meets the main line. One of both has only ticked its plan: the other
+    /// one's text is ticked, too.
     fn joined(
         &self,
         tree: &str,

@@ -1,6 +1,7 @@
 //! Names and ports of worktrees, so that the servers and databases of several agents do not meet.
 //!
-//! Ports are leased from one file for all runs of a user. A lease lasts as long as its worktree: over restarts it is the same.
+//! Ports are leased from one file for all runs of a user. A lease lasts as long as its worktree:
+//! over restarts it is the same.
 
 use super::{HASH_LETTERS, Repo, failed};
 use bowline_engine::Error;
@@ -102,8 +103,8 @@ impl Repo {
         write_whole(&RealDisk, &path, &text, None).map_err(Error::File)
     }
 
-    /// What whoever works in a worktree is told about it: a name that can be one of hosts, databases and containers, and its
-    /// ports.
+    /// What whoever works in a worktree is told about it: a name that can be one of hosts,
+    /// databases and containers, and its ports.
     pub fn variables(&self, folder: &Path) -> Vec<(&'static str, String)> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let plain = |letter: char| match letter.to_ascii_lowercase() {

@@ -1,7 +1,8 @@
 //! The git side of a run: rooms to work in, landings, and the end of a phase.
 //!
-//! Branches are moved by their expected old value, and trees are merged without a checkout (`git merge-tree`): a crash at any
-//! moment leaves either the old or the new state. What a worktree holds is never removed before it is kept on a hidden ref.
+//! Branches are moved by their expected old value, and trees are merged without a checkout (`git
+//! merge-tree`): a crash at any moment leaves either the old or the new state. What a worktree
+//! holds is never removed before it is kept on a hidden ref.
 
 mod forecast;
 mod landed;
@@ -191,8 +192,9 @@ impl Repo {
         }))
     }
 
-    /// Readies the repository for work: removes the locks of our own gits that were killed, has git ignore what is ours, and
-    /// puts back the plan that a killed landing set aside. Whatever only reads leaves it away.
+    /// Readies the repository for work: removes the locks of our own gits that were killed, has git
+    /// ignore what is ours, and puts back the plan that a killed landing set aside. Whatever only
+    /// reads leaves it away.
     pub fn prepare(&self) -> Result<(), Error> {
         // No git of an earlier run is alive, as this one has the file that all of them hold.
         self.records.sweep(&self.common);
@@ -227,7 +229,8 @@ impl Repo {
         self.customs.proposals.is_some()
     }
 
-    /// What is ours is not the project's: worktrees and state files are ignored, by this clone alone.
+    /// What is ours is not the project's: worktrees and state files are ignored, by this clone
+    /// alone.
     fn exclude(&self) -> Result<(), Error> {
         let path = self
             .git
@@ -262,7 +265,8 @@ impl Repo {
         .map_err(|error| failed("write info/exclude", &error))
     }
 
-    /// The name of a task in branches and folders: letters of its id, and a hash where they do not tell all of it.
+    /// The name of a task in branches and folders: letters of its id, and a hash where they do not
+    /// tell all of it.
     pub(super) fn name(id: &str) -> String {
         let plain: String = id
             .chars()
@@ -328,7 +332,8 @@ impl Repo {
         Ok(all)
     }
 
-    /// Runs a command of the project in a checkout; how it ended and the end of its output, where it fails.
+    /// Runs a command of the project in a checkout; how it ended and the end of its output, where
+    /// it fails.
     fn command(&self, words: &[String], checkout: &Path) -> Result<Option<Why>, Error> {
         let mut environment = self.customs.environment.clone();
         let own = self.variables(checkout).into_iter();

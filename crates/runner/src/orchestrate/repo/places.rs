@@ -1,5 +1,5 @@
-//! Where phases are worked on. A branch has its name from the title of its phase when that is first asked for, and keeps it: what landed there
-//! must be found whatever becomes of the plan.
+//! Where phases are worked on. A branch has its name from the title of its phase when that is first
+//! asked for, and keeps it: what landed there must be found whatever becomes of the plan.
 
 use super::{PhasePlace, Repo};
 use bowline_engine::statefiles::{RealDisk, write_whole};
@@ -55,7 +55,8 @@ impl Repo {
             folder: folder.to_owned(),
         };
         known.insert(place.number, new);
-        // A disk that takes nothing any more stops the run elsewhere; until then everybody in it agrees.
+        // A disk that takes nothing any more stops the run elsewhere; until then everybody in it
+        // agrees.
         if let Ok(text) = serde_json::to_vec(&*known) {
             let _ = write_whole(&RealDisk, &self.places.path, &text, None);
         }

@@ -1,4 +1,5 @@
-//! The plan in what lands: tasks of others stay in it, and what a person is editing is merged or left out.
+//! The plan in what lands: tasks of others stay in it, and what a person is editing is merged or
+//! left out.
 
 use super::trees::{only_ticked, with_ticks};
 use super::{Repo, TaskPlace, failed};
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// The record of a plan that is set aside, in the run's own folder.
 const ASIDE: &str = "plan-aside.json";
 
-/// A person's text of the plan, taken out of a checkout for the moment of a merge. Its record lasts until the text is back.
+/// A person's text of the plan, taken out of a checkout for the moment of a merge. Its record lasts
+/// until the text is back.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PlanAside {
     path: PathBuf,
@@ -30,7 +32,8 @@ pub(super) struct PlanAside {
 }
 
 impl Repo {
-    /// What a tree would take out of the plan that is not the task's own: the whole file, tasks of others, or their text.
+    /// What a tree would take out of the plan that is not the task's own: the whole file, tasks of
+    /// others, or their text.
     pub(super) fn plan_damage(
         &self,
         task: &TaskPlace,
@@ -71,7 +74,8 @@ impl Repo {
         Ok((!cut.is_empty()).then_some(Reason::PlanCut { path, ids, command }))
     }
 
-    /// The checkout that is on a branch, with the plan in it as a person has it, where that is not as it was committed.
+    /// The checkout that is on a branch, with the plan in it as a person has it, where that is not
+    /// as it was committed.
     fn edited_plan(&self, branch: &str, tip: &str) -> Result<Option<(PathBuf, String)>, Error> {
         let Some(plan) = self.plan.as_deref() else {
             return Ok(None);
@@ -90,8 +94,8 @@ impl Repo {
             .then_some((folder, here)))
     }
 
-    /// The tree that lands beside a person's edits of the plan: where these do not fit to its changes of the plan, or are staged, it
-    /// has none.
+    /// The tree that lands beside a person's edits of the plan: where these do not fit to its
+    /// changes of the plan, or are staged, it has none.
     pub(super) fn without_meeting_edits(
         &self,
         branch: &str,
@@ -141,8 +145,8 @@ impl Repo {
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is merged there. Nothing where there
-    /// are none, or they do not meet.
+    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is
+    /// merged there. Nothing where there are none, or they do not meet.
     pub(super) fn edits_aside(
         &self,
         folder: &Path,
@@ -189,7 +193,8 @@ impl Repo {
         Ok(Some(aside))
     }
 
-    /// Puts a person's text of the plan back. What an editor has saved meanwhile stays, and the text is kept on a hidden ref.
+    /// Puts a person's text of the plan back. What an editor has saved meanwhile stays, and the
+    /// text is kept on a hidden ref.
     pub(super) fn put_back(&self, aside: &PlanAside) -> Result<(), Error> {
         let at = self.git.commit(&format!("refs/heads/{}", aside.branch))?;
         let text = match at.as_ref() == Some(&aside.new) {
@@ -225,7 +230,8 @@ impl Repo {
     }
 }
 
-/// Whether a text lacks a line of an earlier one. Layout and boxes do not count: formatters change the one, ticks the other.
+/// Whether a text lacks a line of an earlier one. Layout and boxes do not count: formatters change
+/// the one, ticks the other.
 fn loses_text(before: &str, after: &str) -> bool {
     let letters = |text: &str| -> String {
         let text = text.replace("[x]", "").replace("[X]", "");

@@ -1,5 +1,6 @@
-//! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
-//! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
+//! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed
+//! and proposed by the command of whoever hosts the repository, and what its checks and reviewers
+//! say goes back to the agent.
 
 use super::landing::Advance;
 use super::ways_out::first_lines;
@@ -253,7 +254,8 @@ impl Repo {
                 Ok(tip) => tip,
                 Err(why) => return Ok(Landed::Blocked { why }),
             };
-            // A host that squashes may drop the trailers: then the merge is somewhere below this tip.
+            // A host that squashes may drop the trailers: then the merge is somewhere below this
+            // tip.
             let commit = self.landed_before(task, &tip)?.unwrap_or(tip);
             self.record_landing(&task.id, &commit)?;
             return Ok(Landed::Done);

@@ -1,5 +1,5 @@
-//! Files that are made by a command from the rest of the tree, such as lock files of packages: where two sides changed one, it is
-//! made anew and never merged.
+//! Files that are made by a command from the rest of the tree, such as lock files of packages:
+//! where two sides changed one, it is made anew and never merged.
 
 use super::Repo;
 use crate::core::why::Why;
@@ -26,8 +26,8 @@ impl Repo {
         files.any(|file| self.at_top(file) == path)
     }
 
-    /// Makes anew what both sides of a merge changed. Where `anyway`, also what one of them did: what was merged before may
-    /// have left it as the other side had it.
+    /// Makes anew what both sides of a merge changed. Where `anyway`, also what one of them did:
+    /// what was merged before may have left it as the other side had it.
     pub(super) fn remade(
         &self,
         tree: &str,
@@ -83,7 +83,8 @@ impl Repo {
         Ok(Remade::Tree(tree))
     }
 
-    /// Takes such files out of a conflict in a room: they are as the other side has them, and made anew where that is possible.
+    /// Takes such files out of a conflict in a room: they are as the other side has them, and made
+    /// anew where that is possible.
     pub(super) fn remake_in(&self, git: &Git, room: &Path) -> Result<(), Error> {
         let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         let unmerged: Vec<&str> = unmerged

@@ -1,4 +1,5 @@
-//! Keeps the work of a task before its worktree goes: files on `refs/bowline/rescue/*`, commits on `refs/bowline/task/*`.
+//! Keeps the work of a task before its worktree goes: files on `refs/bowline/rescue/*`, commits on
+//! `refs/bowline/task/*`.
 
 use super::rooms::{MODULES, unparsable_modules};
 use super::{Repo, TASK_BRANCHES, WORKTREES, failed};
@@ -25,8 +26,9 @@ impl Repo {
         self.remove_branch(name)
     }
 
-    /// Removes the worktree of a task so that it can be made anew. Whatever it holds is kept: on hidden refs, else in a folder beside
-    /// it, which is where a repository goes that an agent made in it.
+    /// Removes the worktree of a task so that it can be made anew. Whatever it holds is kept: on
+    /// hidden refs, else in a folder beside it, which is where a repository goes that an agent made
+    /// in it.
     pub(super) fn discard_worktree(&self, name: &str) -> Result<(), Error> {
         let room = self.root.join(WORKTREES).join(name);
         let there = room.symlink_metadata().is_ok();
@@ -52,8 +54,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
-    /// can keep, a repository of its own, stays.
+    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that
+    /// holds what no commit of ours can keep, a repository of its own, stays.
     pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
         let mark = self.removal_mark(name);
         if !self.stands(folder)? {
@@ -78,7 +80,8 @@ impl Repo {
         self.end_removal(&mark)
     }
 
-    /// The file that is there while the worktree of a task is being removed, and all it held is kept.
+    /// The file that is there while the worktree of a task is being removed, and all it held is
+    /// kept.
     fn removal_mark(&self, name: &str) -> PathBuf {
         self.side
             .join(format!("removing-{}", name.replace('/', "-")))
@@ -98,8 +101,8 @@ impl Repo {
         self.end_removal(&self.removal_mark(name)).map(drop)
     }
 
-    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none. Its commits
-    /// that no branch has are kept, too.
+    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is
+    /// nothing to keep, none. Its commits that no branch has are kept, too.
     pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
         let git = self.git.in_folder(folder);
         self.keep_from_reflog(&git, "HEAD", name)?;
@@ -137,8 +140,8 @@ impl Repo {
         Ok(kept)
     }
 
-    /// Takes a folder that is no worktree any more out of the way: its files onto a hidden ref, or as a whole to another name where
-    /// it holds a repository or git does not take its files.
+    /// Takes a folder that is no worktree any more out of the way: its files onto a hidden ref, or
+    /// as a whole to another name where it holds a repository or git does not take its files.
     pub(super) fn set_aside(&self, folder: &Path, name: &str) -> Result<(), Error> {
         if !holds_repository(folder) && self.rescue_files(folder, name).is_ok() {
             std::fs::remove_dir_all(folder)
@@ -181,8 +184,8 @@ impl Repo {
         self.keep_tree(&tree, &parent, folder, name).map(drop)
     }
 
-    /// Takes back what a merge that was killed had written into a checkout already: files that are exactly as the merge has them.
-    /// Says whether there were any.
+    /// Takes back what a merge that was killed had written into a checkout already: files that are
+    /// exactly as the merge has them. Says whether there were any.
     pub(super) fn undo_half_merge(
         &self,
         folder: &Path,
@@ -214,7 +217,8 @@ impl Repo {
         Ok(undone)
     }
 
-    /// Keeps a commit of a task. One that was kept before and is no part of it stays kept under a name of its own.
+    /// Keeps a commit of a task. One that was kept before and is no part of it stays kept under a
+    /// name of its own.
     pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<(), Error> {
         let kept = format!("refs/bowline/task/{name}");
         if let Some(before) = self.git.commit(&kept)?.filter(|before| before != commit) {
@@ -236,7 +240,8 @@ impl Repo {
         self.git.text(&["update-ref", &kept, commit]).map(drop)
     }
 
-    /// Keeps the commits that were made and that no ref has any more: on a detached head, or reset away.
+    /// Keeps the commits that were made and that no ref has any more: on a detached head, or reset
+    /// away.
     pub(super) fn keep_from_reflog(&self, git: &Git, log: &str, name: &str) -> Result<(), Error> {
         let end = git.run(&["log", "-g", "--format=%H", "-n", REFLOG_MAX, log, "--"])?;
         let mut seen: BTreeSet<&str> = end.printed.lines().collect();

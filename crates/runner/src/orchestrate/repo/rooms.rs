@@ -54,9 +54,10 @@ pub enum Prepared {
 }
 
 impl Repo {
-    /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
-    /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed. A `fresh` one
-    /// is made anew in any case: what it held is kept.
+    /// A place to work in for a task, made or found; with `merge`, what its phase has landed since
+    /// is brought in, and a conflict is left there to be resolved. A new one may begin `on` the
+    /// work of another task that has not landed. A `fresh` one is made anew in any case: what it
+    /// held is kept.
     pub fn room(
         &self,
         task: &TaskPlace,
@@ -109,7 +110,8 @@ impl Repo {
         Ok(true)
     }
 
-    /// Whether a folder is a worktree of this repository. One that lost its way back is given it again.
+    /// Whether a folder is a worktree of this repository. One that lost its way back is given it
+    /// again.
     pub(super) fn stands(&self, folder: &Path) -> Result<bool, Error> {
         let git = self.git.in_folder(folder);
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
@@ -143,7 +145,8 @@ impl Repo {
         Ok(Path::new(&own).join(FURNISHED).exists())
     }
 
-    /// Removes the locks of a worktree and of the refs of its task: the processes that held them are gone.
+    /// Removes the locks of a worktree and of the refs of its task: the processes that held them
+    /// are gone.
     pub(super) fn unlock(&self, git: &Git, name: &str) -> Result<(), Error> {
         let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
         for file in LOCKED {
@@ -162,8 +165,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes a worktree that was never made to its end, so that nobody has worked in it, or whose folder is gone. One that lost
-    /// its way back to the repository is kept first.
+    /// Removes a worktree that was never made to its end, so that nobody has worked in it, or whose
+    /// folder is gone. One that lost its way back to the repository is kept first.
     fn discard_half_made(&self, room: &Path, name: &str) -> Result<(), Error> {
         if room.is_dir() && !self.stands(room)? {
             let link = room.join(".git");
@@ -180,16 +183,17 @@ impl Repo {
         self.strike_off(room).map(drop)
     }
 
-    /// Has git forget a worktree, and takes its folder away. Those of others are not looked at, as `git worktree prune` does: theirs
-    /// may be on a disk that is not there now.
+    /// Has git forget a worktree, and takes its folder away. Those of others are not looked at, as
+    /// `git worktree prune` does: theirs may be on a disk that is not there now.
     pub(super) fn strike_off(&self, folder: &Path) -> Result<GitEnd, Error> {
         let path = folder.to_string_lossy();
         self.git
             .run(&["worktree", "remove", "--force", "--force", &path])
     }
 
-    /// What would be lost with a worktree, or not land from it, because git keeps of a repository within another only which commit
-    /// it is at: one that is no submodule; a submodule with changes, or at a commit that is nowhere else.
+    /// What would be lost with a worktree, or not land from it, because git keeps of a repository
+    /// within another only which commit it is at: one that is no submodule; a submodule with
+    /// changes, or at a commit that is nowhere else.
     pub(super) fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
         let git = self.git.in_folder(folder);
         let noted = git.text(&["ls-files", "--stage", "-z"])?;
@@ -232,8 +236,8 @@ impl Repo {
         Ok(None)
     }
 
-    /// All the work of a task as it is in its room, in a commit of our own; nothing where it has no room any more, and so has
-    /// landed.
+    /// All the work of a task as it is in its room, in a commit of our own; nothing where it has no
+    /// room any more, and so has landed.
     fn work_of(&self, id: &str) -> Result<Option<String>, Error> {
         let room = self.room_of(id);
         if !room.is_dir() {
@@ -323,7 +327,8 @@ impl Repo {
         let merge = ["merge", "--quiet", "--no-edit", &name];
         let mut end = git.run(&merge)?;
         if end.code != Some(0) && git.commit("MERGE_HEAD")?.is_none() {
-            // One that was cut off leaves files behind that nothing accounts for. They are kept, and it begins anew.
+            // One that was cut off leaves files behind that nothing accounts for. They are kept,
+            // and it begins anew.
             self.unlock(git, &Repo::name(&task.id))?;
             self.rescue(room, &Repo::name(&task.id))?;
             git.text(&["reset", "--quiet", "--hard"])?;
@@ -385,7 +390,8 @@ impl Repo {
         Ok(Ok(()))
     }
 
-    /// Worktrees of tasks, each with the disk it holds. Those of branches that are not ours are somebody else's.
+    /// Worktrees of tasks, each with the disk it holds. Those of branches that are not ours are
+    /// somebody else's.
     pub fn rooms(&self) -> Result<Vec<Kept>, Error> {
         let folder = real(&self.root.join(WORKTREES));
         let ours = self.worktrees()?.into_iter().filter(|(path, branch)| {
@@ -411,7 +417,8 @@ impl Repo {
         self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
     }
 
-    /// The branch of a phase, made from the main line where it is not there, and the place to look at it.
+    /// The branch of a phase, made from the main line where it is not there, and the place to look
+    /// at it.
     pub(super) fn phase_branch(&self, phase: &PhasePlace) -> Result<(), Error> {
         let name = format!("refs/heads/{}", phase.branch);
         if self.git.commit(&name)?.is_none() {
@@ -425,7 +432,8 @@ impl Repo {
         Ok(())
     }
 
-    /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is there is left as it is.
+    /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is
+    /// there is left as it is.
     pub fn stand(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
         let Some(folder) = &phase.folder else {
             return Ok(None);
@@ -469,8 +477,8 @@ impl Repo {
             })
     }
 
-    /// Brings the place where a phase can be looked at to where its branch is. Only a convenience: what somebody changed there
-    /// is left alone.
+    /// Brings the place where a phase can be looked at to where its branch is. Only a convenience:
+    /// what somebody changed there is left alone.
     pub(super) fn show_phase(&self, phase: &PhasePlace) -> Result<(), Error> {
         let Some(folder) = &phase.folder else {
             return Ok(());
@@ -519,8 +527,8 @@ fn bytes_of(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Whether git failed for something in a worktree, so that a new one may help: neither for a lock of others, which is waited
-/// for, nor for want of room.
+/// Whether git failed for something in a worktree, so that a new one may help: neither for a lock
+/// of others, which is waited for, nor for want of room.
 pub(super) fn is_of_worktree(error: &Error) -> bool {
     match error {
         Error::ProgramFailed { program, message } => {
@@ -531,7 +539,8 @@ pub(super) fn is_of_worktree(error: &Error) -> bool {
     }
 }
 
-/// What git says of a `.gitmodules` that it cannot parse; nothing in a checkout with such a file works.
+/// What git says of a `.gitmodules` that it cannot parse; nothing in a checkout with such a file
+/// works.
 pub(super) fn unparsable_modules(git: &Git) -> Result<Option<String>, Error> {
     if !git.folder().join(MODULES).is_file() {
         return Ok(None);

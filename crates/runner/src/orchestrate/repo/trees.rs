@@ -74,7 +74,8 @@ impl Repo {
         git.text(&arguments)
     }
 
-    /// A tree with another content of some files; one without content is left as another commit has it.
+    /// A tree with another content of some files; one without content is left as another commit has
+    /// it.
     pub(super) fn with_files(
         &self,
         tree: &str,
@@ -105,7 +106,8 @@ impl Repo {
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// The tree with tasks ticked in its plan, where the plan is in it and has them. What a person is just editing is left alone.
+    /// The tree with tasks ticked in its plan, where the plan is in it and has them. What a person
+    /// is just editing is left alone.
     pub(super) fn ticked(&self, tree: &str, ids: &[&str]) -> Result<String, Error> {
         let Some(plan) = self.plan.as_deref().filter(|_| self.plan_is_at_rest()) else {
             return Ok(tree.to_owned());

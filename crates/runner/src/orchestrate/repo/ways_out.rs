@@ -65,7 +65,8 @@ impl Repo {
         })
     }
 
-    /// Why git does not do something; a lock of others and a branch that is not there are told with the command that helps.
+    /// Why git does not do something; a lock of others and a branch that is not there are told with
+    /// the command that helps.
     pub(in crate::orchestrate) fn why(&self, error: &Error) -> Why {
         match error {
             Error::NoCommit { branch, .. } => {
@@ -87,7 +88,8 @@ impl Repo {
     }
 }
 
-/// A wait that names the command that ends it. Where its reason has none, the run goes on once the reason is gone.
+/// A wait that names the command that ends it. Where its reason has none, the run goes on once the
+/// reason is gone.
 pub(in crate::orchestrate) fn with_way_out(why: Why) -> Why {
     if names_command(&why.reason) {
         return why;
