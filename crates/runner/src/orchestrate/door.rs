@@ -83,7 +83,7 @@ pub struct Refused {
     /// Stable code for programs.
     pub code: String,
     pub message: String,
-    /// What the caller can do.
+    /// Advice for the caller.
     pub hint: String,
 }
 

@@ -59,7 +59,7 @@ pub enum Landed {
     },
     /// The evidence command failed on the tree that would have landed.
     Red {
-        /// How the command ended, and the end of its output.
+        /// Exit status of the command, and the end of its output.
         why: Why,
     },
     /// The work cannot land as it is.
