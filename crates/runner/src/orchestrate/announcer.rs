@@ -20,9 +20,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Attempts to deliver one post. The second waits one second, the third two.
+/// Maximum number of tries to deliver one post. The second waits one second, the third two.
 const TRIES_MAX: u32 = 3;
-/// The longest wait before the next attempt that the receiver may ask for.
+/// The longest wait before the next try that the receiver may ask for.
 const RETRY_AFTER_S_MAX: u64 = 10;
 /// Time that the end of a run waits for the delivery of its announcements.
 const AWAIT_MS_MAX: u64 = 15_000;
@@ -263,7 +263,7 @@ impl Real<'_> {
         }
     }
 
-    /// Waits up to [`AWAIT_MS_MAX`] for open deliveries; the next run sends what is left.
+    /// Waits for open deliveries, up to [`AWAIT_MS_MAX`]; the next run sends the rest.
     pub(super) fn await_announced(&mut self, events: &Receiver<Heard>) -> Result<(), Error> {
         let end = Instant::now() + Duration::from_millis(AWAIT_MS_MAX);
         while self.announcer.as_ref().is_some_and(|it| it.open > 0) {

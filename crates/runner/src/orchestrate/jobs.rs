@@ -17,9 +17,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Attempts to clean up after a task: a git that is killed is started again.
+/// Maximum number of tries to clean up after a task: a killed git is started again.
 const CLEAN_TRIES_MAX: u32 = 6;
-/// Wait between two of these attempts.
+/// Wait between two of these tries.
 const CLEAN_PAUSE: Duration = Duration::from_millis(500);
 
 /// An item of git work, with everything git needs to know.
@@ -194,8 +194,8 @@ pub(super) fn finish(
     })
 }
 
-/// Carries out a job outside of git: all tasks work in the project itself, which is checked in
-/// place.
+/// Carries out an operation outside of git: all tasks work in the project itself, which is checked
+/// in place.
 pub(super) fn without_git(
     job: Job,
     root: PathBuf,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// No agent runs; the worktree is being prepared.
+    /// No agent runs; it needs a worktree first.
     #[default]
     Room,
     /// Its attempt was started.
@@ -18,7 +18,7 @@ pub enum Stage {
     Landing,
 }
 
-/// Attempts, failures and use of one task.
+/// Attempts, failures and usage of one task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Note {
@@ -64,9 +64,9 @@ pub struct Note {
     pub session: Option<String>,
     /// Repetitions in mode ralph.
     pub iterations: u32,
-    /// Use of all attempts.
+    /// Usage of all attempts.
     pub used: Used,
-    /// Use before the latest attempt, whose output may be read again.
+    /// Usage before the latest attempt, whose output may be read again.
     pub before: Used,
     /// Total time of its attempts.
     pub worked_ms: i64,
@@ -99,7 +99,7 @@ impl Note {
         self.conflict_base = None;
     }
 
-    /// Resets the note for a fresh start: failures are dropped, use is kept.
+    /// Resets the note for a fresh start: failures are dropped, usage is kept.
     pub fn forgive(&mut self) {
         self.git_errors = 0;
         self.failures.clear();

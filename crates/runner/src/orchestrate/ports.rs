@@ -1,5 +1,5 @@
 //! The interface between the conductor and everything outside of it: events, orders and notices.
-//! `real` implements it for real runs, `rehearsal` for simulated ones.
+//! Real runs and simulated ones implement it.
 
 use super::note::Note;
 use super::repo::Prepared;
@@ -11,8 +11,8 @@ use bowline_engine::supervisor::Want;
 /// An error that ends the whole run, such as a state file that cannot be written.
 pub type Trouble = bowline_engine::Error;
 
-/// A slow operation, run by a worker. Most are answered by an [`Event`]; each may be requested
-/// again after a crash.
+/// A slow operation, run by a worker; it may be requested again after a crash. Most are answered
+/// by an [`Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
     /// Create or reuse the worktree of a task.

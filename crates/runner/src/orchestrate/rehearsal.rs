@@ -117,7 +117,7 @@ impl Chance {
 #[derive(Debug, Clone)]
 struct Agent {
     number: u32,
-    /// Time of its end, at which the events of `fate` occur.
+    /// Time of its end, at which its events occur.
     ends_ms: i64,
     fate: Vec<Life>,
 }

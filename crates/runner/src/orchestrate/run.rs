@@ -96,7 +96,7 @@ pub trait Screen {
     fn told(&mut self, told: &Told, run: &View);
     /// Shows that the plan was edited and its tasks were taken over.
     fn plan_changed(&mut self, run: &View);
-    /// Updates the use of a task.
+    /// Updates the usage of a task.
     fn used(&mut self, id: &str, used: Used);
     /// Renders an announcement for outside of the run. `why` is the failure's reason, known only if
     /// it failed in this run.

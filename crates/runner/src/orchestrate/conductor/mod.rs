@@ -25,9 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const CONFLICTS_MAX: u32 = 3;
 /// Time that a leaving run stays, so that it can be asked to end its agents too.
 const LEAVE_MS: i64 = 1_000;
-/// Wait between two attempts at a blocked landing.
+/// Wait between two tries of a blocked landing.
 const BLOCKED_MS: i64 = 2_000;
-/// Attempts at a blocked landing before the run ends and reports it.
+/// Tries of a blocked landing before the run ends and reports it.
 const BLOCKED_TRIES_MAX: u32 = 15;
 /// The longest wait before a failed task is retried.
 const BACKOFF_MS_MAX: i64 = 60_000;
@@ -91,7 +91,7 @@ struct Flight {
     given_up: bool,
     /// Dollars of this attempt that the note already includes.
     usd: f64,
-    /// Time of the next attempt at a blocked landing, and the attempts so far.
+    /// Time of the next try of a blocked landing, and the number of tries so far.
     blocked: Option<(i64, u32)>,
     not_begun: u32,
     first_message: FirstMessage,

@@ -14,7 +14,7 @@ use bowline_words::message::{Label, Reason};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Attempts to land on a branch that moves meanwhile.
+/// Maximum number of tries to land on a branch that moves meanwhile.
 const TRIES_MAX: usize = 5;
 /// Maximum length of the conflict hunks that reach the agent.
 const HUNK_BYTES_MAX: usize = 16 << 10;
@@ -259,8 +259,9 @@ impl Repo {
         Ok(below_it.then_some(below))
     }
 
-    /// Replays a linear series of commits onto `tip`. Returns the parent, tree, message and model
-    /// of the last commit, which is not created yet; none if a commit conflicts.
+    /// Replays a linear series of commits onto `tip`. Returns the parent, tree and message of
+    /// the last commit, which is not created yet, and the commit to take its author from; none if
+    /// a commit conflicts.
     #[expect(
         clippy::type_complexity,
         reason = "the parts of one commit that is not made yet"

@@ -1,8 +1,8 @@
 //! The git side of a run: worktrees, landings, and the end of a phase.
 //!
-//! Branches are moved by their expected old value, and trees are merged without a checkout (`git
-//! merge-tree`): a crash at any moment leaves either the old or the new state. The content of a
-//! worktree is kept on a hidden ref before it is removed.
+//! Branches are moved by their expected old value, and trees are merged without a checkout
+//! (`git merge-tree`): a crash at any moment leaves either the old or the new state. The content
+//! of a worktree is kept on a hidden ref before it is removed.
 
 mod forecast;
 mod landed;

@@ -54,7 +54,7 @@ impl Repo {
     }
 
     /// Removes a worktree of the run, after keeping what is in no commit. Returns false if it
-    /// stays, because it contains a repository of its own, which no commit can keep.
+    /// stays: it is no worktree, or contains a repository of its own, which no commit can keep.
     pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
         let mark = self.removal_mark(name);
         if !self.stands(folder)? {

@@ -520,7 +520,7 @@ fn bytes_of(folder: &Path) -> u64 {
 }
 
 /// True if git failed for a reason within a worktree, so that a new one may help. Locks of others,
-/// which are waited for, and a full disk are no such reason.
+/// which are waited for, and a disk that takes no data are no such reason.
 pub(super) fn is_of_worktree(error: &Error) -> bool {
     match error {
         Error::ProgramFailed { program, message } => {
