@@ -211,7 +211,7 @@ pub fn leave_store(jobs: &Jobs) {
     }
 }
 
-/// Finds agents of tasks that the store does not know, suspends them and logs them. Retries after
+/// Finds agents of tasks that the store does not know, pauses them and logs them. Retries after
 /// an error.
 pub(crate) fn find_unknown_agents(jobs: &Jobs, found: &Mutex<Vec<UnknownAgent>>) {
     let agents = loop {
