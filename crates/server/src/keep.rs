@@ -96,8 +96,8 @@ pub(crate) fn open_store(
     let known = known.map_err(|error| store_trouble(&path, &error))?;
     if known.is_empty() && !setup.start_empty {
         let (_, newest) = store.feed().map_err(|error| store_trouble(&path, &error))?;
-        // In a store with events, people have removed all tasks. The directory of one that never
-        // started may remain.
+        // In a store with events, people have removed all tasks. The files may still mention one
+        // that never started.
         let tasks = on_disk(newest > 0)?.len();
         if tasks > 0 {
             return Err(lost(tasks));
