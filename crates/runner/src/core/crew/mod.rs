@@ -161,7 +161,7 @@ struct Crew<'s, W: Work> {
     starts: Starts,
     started: u32,
     failed: Vec<(String, Why)>,
-    /// Set when the run was asked to leave; until then a second request ends its agents.
+    /// End of the time in which a stop ends the agents too; set by the first request to leave.
     leaving_ms: Option<i64>,
     ending: bool,
     stopped: Option<Error>,

@@ -43,7 +43,8 @@ const HELD_TRIES_MAX: u32 = 10;
 pub(super) enum Carried {
     /// The effect is done.
     Done,
-    /// The effect is settled later, when a process has read it or its attempt is over.
+    /// The effect is settled later: when a process has read it, when its attempt is over, or when
+    /// the notification was delivered.
     Kept,
     /// The effect waits, and those behind it too.
     Waits,

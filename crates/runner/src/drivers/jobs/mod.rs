@@ -375,7 +375,7 @@ impl Jobs {
         answers.recv().unwrap_or(Err(Refused::Draining))
     }
 
-    /// Submits a request without waiting. The callback runs on a dispatcher thread and must not
+    /// Submits a request without waiting. The callback runs on an internal thread and must not
     /// block.
     pub fn ask_then(&self, asked: Asked, reply: Reply) {
         let unread = self.shift.put(Input::Asked(Box::new(asked), reply));
