@@ -1,37 +1,37 @@
-//! When no further attempt is made: what the settings allow one piece of work, and all together.
+//! Circuit breakers: limits of the settings on one piece of work and on a whole run.
 
 use super::note::Used;
 use bowline_formats::settings::{Limits, Seconds};
 use bowline_words::message::Spent;
 use std::collections::VecDeque;
 
-/// Time without output after which an agent is ended, where nobody says otherwise.
+/// Time without output after which an agent is ended, unless the settings say otherwise.
 const SILENT: Seconds = Seconds(30 * 60);
-/// Wait after a rate limit that does not say how long.
+/// Wait after a rate limit that states no end.
 const RETRY_AFTER: Seconds = Seconds(60);
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
-/// The limits of a run.
+/// Limits of a run; `None` is unlimited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breakers {
-    /// Agent starts per hour.
+    /// Agent starts per hour, all work together.
     pub starts_per_hour: Option<usize>,
     /// Turns of one piece of work.
     pub turns: Option<u64>,
-    /// Its tokens.
+    /// Tokens of one piece of work.
     pub tokens: Option<u64>,
-    /// Its money.
+    /// Dollars of one piece of work.
     pub usd: Option<f64>,
-    /// Its time.
+    /// Working time of one piece of work.
     pub worked_ms: Option<i64>,
-    /// Time without output.
+    /// Time without output after which an agent is ended.
     pub silent_ms: i64,
-    /// Wait after a limit that does not say how long.
+    /// Wait after a rate limit that states no end.
     pub retry_after_ms: i64,
 }
 
 impl Breakers {
-    /// Those of a project.
+    /// Takes the limits from a project's settings.
     pub fn of(limits: &Limits) -> Breakers {
         Breakers {
             starts_per_hour: limits.runs_per_hour,
@@ -44,7 +44,7 @@ impl Breakers {
         }
     }
 
-    /// What is used up, if a limit is reached.
+    /// Returns the limit that is reached, if any.
     pub fn tripped(&self, used: &Used, worked_ms: i64) -> Option<Spent> {
         let turns = self.turns.filter(|max| used.turns >= *max);
         let tokens = self.tokens.filter(|max| used.tokens >= *max);
@@ -58,7 +58,7 @@ impl Breakers {
             .or(self.worked_out(worked_ms))
     }
 
-    /// The same of its time alone.
+    /// Returns the limit on working time if it is reached.
     pub fn worked_out(&self, worked_ms: i64) -> Option<Spent> {
         let max = self.worked_ms.filter(|max| worked_ms >= *max)?;
         let seconds = max / 1_000;
@@ -66,7 +66,7 @@ impl Breakers {
     }
 }
 
-/// The starts of the last hour: those of earlier runs too, as notes have them.
+/// Agent starts of the last hour, including those that earlier runs recorded.
 #[derive(Debug)]
 pub struct Starts {
     max: Option<usize>,
@@ -74,45 +74,46 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// With those that are known from before.
+    /// Creates the window with the starts known from earlier runs.
     pub fn new(max: Option<usize>, mut earlier: Vec<i64>) -> Starts {
         earlier.sort_unstable();
         let at = earlier.into();
         Starts { max, at }
     }
 
-    /// One more.
+    /// Counts one more start.
     pub fn begun(&mut self, now: i64) {
-        // They are counted only where they are limited.
+        // They are counted only if they are limited.
         if self.max.is_some() {
             self.at.push_back(now);
         }
     }
 
-    /// When one more may be started, where it may not be now; `due` others come before it.
+    /// Returns when one more start is allowed if none is now; `due` others come before it.
     pub fn full_until(&mut self, now: i64, due: usize) -> Option<i64> {
         self.forget(now);
         let max = self.max.filter(|max| self.at.len() + due >= *max)?;
-        // Without one there is nothing that could pass: the limit is 0, or others come before it.
+        // With no start in the window nothing frees a place: the limit is 0, or others come before
+        // it.
         let freeing = self.at.len().saturating_sub(max);
         let first = self.at.get(freeing).copied().unwrap_or(now);
         Some(first + HOUR_MS)
     }
 
-    /// Takes away what counts no more.
+    /// Drops starts that are older than an hour.
     pub fn forget(&mut self, now: i64) {
         while self.at.front().is_some_and(|at| *at + HOUR_MS <= now) {
             self.at.pop_front();
         }
     }
 
-    /// When the first of them counts no more.
+    /// Returns when the oldest start leaves the window.
     pub fn wakes_ms(&self) -> Option<i64> {
         self.at.front().map(|first| first + HOUR_MS)
     }
 }
 
-/// The starts of one piece of work within the last hour, with one more.
+/// Adds a start to those of one piece of work and drops those older than an hour.
 pub fn one_more(starts: &mut Vec<i64>, now: i64) {
     starts.retain(|at| *at + HOUR_MS > now);
     starts.push(now);

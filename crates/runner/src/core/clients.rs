@@ -1,4 +1,4 @@
-//! The clients that can be asked to work: those that are known, and those a person has described.
+//! Agent clients that can be started: the built-in ones and those that a person configured.
 
 use super::attempts::{Voice, prompt, raw};
 use bowline_engine::{Context, Error};
@@ -9,28 +9,28 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Variables every agent gets, if they are set.
+/// Variables that every agent gets if they are set.
 const VARIABLES: [&str; 9] = [
     "PATH", "HOME", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR",
 ];
 
-/// The clients that are there without being described.
+/// Names of the built-in clients.
 pub const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "scripted"];
 
-/// The one for work for which nobody names one.
+/// Client used if neither the caller nor the settings name one.
 const USUAL: &str = "claude";
 
-/// A client.
+/// A program that runs an agent, with its protocol, arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Its name.
+    /// Name in the settings, or of the built-in client.
     pub name: String,
-    /// How it speaks.
+    /// Protocol of its output and input.
     pub protocol: Protocol,
     how: How,
-    /// Names, or beginnings of names with a `*`, of the variables it gets.
+    /// Names of variables that it gets; a trailing `*` matches any rest.
     env: Vec<String>,
-    /// Further arguments of a built-in client: its model, and what a person adds.
+    /// Additional arguments of a built-in client: its model, and what a person configured.
     options: Vec<String>,
 }
 
@@ -42,39 +42,40 @@ enum How {
     Command(Vec<String>),
 }
 
-/// What a client is asked to do.
+/// Describes one start of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// In words.
+    /// Text of the prompt.
     pub prompt: &'a str,
-    /// The same in a file.
+    /// File that holds the same prompt.
     pub prompt_file: &'a Path,
-    /// Where it works.
+    /// Folder that the client works in.
     pub workspace: &'a Path,
-    /// For which task.
+    /// Id of the task it works on.
     pub task: &'a str,
-    /// Of which phase.
+    /// Number of the phase; fills `{phase}`.
     pub phase: u32,
-    /// The conversation it goes on with.
+    /// Session to resume; none starts a new one.
     pub session: Option<&'a str>,
 }
 
-/// How a client is started.
+/// Command line and first input of a started client.
 pub struct Call {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// What it is told first.
+    /// First message on standard input.
     pub first: Option<super::attempts::Message>,
-    /// Whether it hears nothing more.
+    /// True if standard input is closed after the first message.
     pub close_input: bool,
-    /// The conversation, for a client that is told so and not by its arguments.
+    /// Session to resume, for protocols that name it in a message and not in the arguments.
     pub session: Option<String>,
-    /// How it speaks.
+    /// Protocol of its output and input.
     pub voice: Voice,
 }
 
 impl Client {
-    /// The client of a name: one that the settings describe, or one that is known. `myself` is this program.
+    /// Returns the client of a name: configured in the settings, or built in. `myself` is the path
+    /// of this program.
     pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
         let Some(agent) = settings.agent.get(name) else {
             return Client::built_in(name, myself);
@@ -98,7 +99,7 @@ impl Client {
         Some(known)
     }
 
-    /// A client that is there without being described.
+    /// Returns the built-in client of a name.
     fn built_in(name: &str, myself: &Path) -> Option<Client> {
         let words = |words: &[&str]| How::Command(words.iter().map(|&it| it.to_owned()).collect());
         let me = myself.to_string_lossy();
@@ -139,8 +140,8 @@ impl Client {
         })
     }
 
-    /// The client somebody named for everything, the one of a role, or the usual one. A role may be no client at all; the name
-    /// where there is no client of it.
+    /// Chooses a client: the one named for everything, the one of a role, or the default. A role
+    /// need not be a client; the error is the name of a client that does not exist.
     pub fn chosen(
         settings: &Settings,
         named: Option<&str>,
@@ -156,7 +157,7 @@ impl Client {
         of(name).ok_or_else(|| name.to_owned())
     }
 
-    /// Whether it can be told something while it runs.
+    /// True if the client takes messages while it runs.
     pub fn talks(&self) -> bool {
         match self.protocol {
             Protocol::Markers | Protocol::CodexJson => false,
@@ -164,7 +165,8 @@ impl Client {
         }
     }
 
-    /// Its command line as it is described: program and arguments, before anything is filled in or added.
+    /// Returns program and arguments as configured, before placeholders are filled and options
+    /// added.
     pub fn words(&self) -> Vec<String> {
         match &self.how {
             How::Claude => vec!["claude".to_owned()],
@@ -173,7 +175,8 @@ impl Client {
         }
     }
 
-    /// Refuses an agent whose program is not on this machine. A program below the workspace may be made by then.
+    /// Fails if the client's program is not installed. A relative path may not exist yet: the
+    /// workspace may still build it.
     pub fn check_installed(&self, context: &Context, settings: &Settings) -> Result<(), Error> {
         let words = self.words();
         let Some(program) = words.first().filter(|word| !word.contains('{')) else {
@@ -196,7 +199,7 @@ impl Client {
         }
     }
 
-    /// Those of our variables that it gets; every other one is kept from it.
+    /// Filters our variables to those that the client gets.
     pub fn environment(
         &self,
         ours: impl Iterator<Item = (String, String)>,
@@ -205,12 +208,12 @@ impl Client {
         ours.filter(|(name, _)| self.gets(name, settings)).collect()
     }
 
-    /// Whether it gets a variable.
+    /// True if the client gets a variable.
     fn gets(&self, variable: &str, settings: &Settings) -> bool {
         for_everybody(variable, settings) || named(variable, &self.env)
     }
 
-    /// How it is started for this.
+    /// Builds the command line and the first input for a start.
     pub fn call(&self, ask: &Ask<'_>) -> Call {
         let voice = Voice {
             protocol: self.protocol,
@@ -258,7 +261,8 @@ impl Client {
     }
 }
 
-/// Those of our variables that every program gets that is started for a task: a client, a check, git.
+/// Filters our variables to those that every program started for a task gets: a client, a check,
+/// git.
 pub fn environment(
     ours: impl Iterator<Item = (String, String)>,
     settings: &Settings,
@@ -298,7 +302,7 @@ fn ended(mut text: String) -> String {
     text
 }
 
-/// A word of a command line with what its placeholders stand for.
+/// Fills the placeholders in one word of a command line.
 fn filled(word: &str, ask: &Ask<'_>) -> String {
     fill(
         word,
@@ -312,7 +316,7 @@ fn filled(word: &str, ask: &Ask<'_>) -> String {
     )
 }
 
-/// A template with what its names stand for, in one pass: what a value contains is not filled in again.
+/// Fills a template in one pass: placeholders inside of a value are not filled again.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -1,49 +1,51 @@
-//! What an agent says that matters whatever it works on, and what it is answered while nobody is there.
+//! Parses the output of an agent into signals that matter for every kind of work, and replies to
+//! its requests when no person is present.
 
 use super::attempts::{Attempts, Message};
 use bowline_formats::agents::{Event, Protocol, ProtocolError, Since, ToAgent, What};
 
-/// The end of an agent's words that is kept, for whoever asks why it failed.
+/// Bytes of the agent's own text that are kept from its end, to explain a failure.
 const TAIL_BYTES: usize = 2 << 10;
-/// A line that is longer says nothing.
+/// Bytes of one line; the rest of a longer one is dropped.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// How long a client that speaks a protocol may take to send its first valid message before people are told.
+/// Time that a client with a protocol may take to send its first valid message before people are
+/// notified.
 const FIRST_MESSAGE_MS_MAX: i64 = 30_000;
 
-/// Waits for the first valid message of an attempt; people are told once when it is late.
+/// Waits for the first valid message of an attempt; a late one is reported once.
 #[derive(Debug, Clone, Copy)]
 pub struct FirstMessage {
-    /// Since when it is awaited; nothing when it came, or people were told.
+    /// Start of the wait; none once the message came or its delay was reported.
     since_ms: Option<i64>,
 }
 
 impl FirstMessage {
-    /// Of an attempt that begins now.
+    /// Starts the wait for an attempt that begins now.
     pub fn awaited(now_ms: i64) -> FirstMessage {
         FirstMessage {
             since_ms: Some(now_ms),
         }
     }
 
-    /// The same for a client with this protocol: plain text has no valid messages to wait for.
+    /// Starts the wait, except for plain text, which has no valid messages.
     pub fn awaited_from(protocol: Protocol, now_ms: i64) -> FirstMessage {
         FirstMessage {
             since_ms: Some(now_ms).filter(|_| protocol != Protocol::Markers),
         }
     }
 
-    /// Of an attempt that is heard already.
+    /// Returns a wait that is over, for an attempt whose output is known already.
     pub fn arrived() -> FirstMessage {
         FirstMessage { since_ms: None }
     }
 
-    /// When it is late.
+    /// Returns the time from which on the message is late.
     pub fn due_ms(&self) -> Option<i64> {
         Some(self.since_ms?.saturating_add(FIRST_MESSAGE_MS_MAX))
     }
 
-    /// The seconds without a message, once, when it is late.
+    /// Returns the seconds waited, once, when the message is late.
     pub fn overdue_s(&mut self, now_ms: i64) -> Option<i64> {
         self.due_ms().filter(|due| *due <= now_ms)?;
         self.since_ms = None;
@@ -51,54 +53,55 @@ impl FirstMessage {
     }
 }
 
-/// Whether an event is a message that its protocol knows.
+/// True if an event is a message that its protocol knows.
 pub fn is_valid(event: &Event<'_>) -> bool {
     !matches!(event.what, What::Malformed(_) | What::ProtocolError(_))
 }
 
-/// What of an agent's output counts.
+/// Signal in an agent's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Word {
-    /// Anything at all.
+    /// Any output at all.
     Something,
     /// A message that its protocol knows.
     Valid,
-    /// A line of its own words.
+    /// A line of the agent's own text.
     Line(String),
-    /// It says that its whole work is done.
+    /// The agent reports that all of its work is done.
     Complete,
-    /// What an agent that repeats its work was asked to say at the end of all of it.
+    /// The phrase that an agent which repeats its work was asked to print when all of it is done.
     Promise,
-    /// An error it cannot get over.
+    /// An error that the client cannot recover from.
     Failed(String),
-    /// Its conversation.
+    /// Id of the client's session.
     Session(String),
-    /// It met a limit.
+    /// A rate limit or usage limit was met.
     Limit(Lifted),
-    /// Its turn ended, and it waits for more.
+    /// The turn ended, and the client waits for input.
     TurnEnded,
-    /// What it used since it was last told.
+    /// Usage since the last report.
     Used {
-        /// Tokens.
+        /// Tokens of this turn.
         tokens: u64,
-        /// Dollars, all of this attempt.
+        /// Dollars of the whole attempt so far.
         usd: f64,
     },
 }
 
-/// When a limit is lifted.
+/// End of a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifted {
     /// At this time, in milliseconds since 1970.
     At(i64),
     /// After so many seconds.
     After(i64),
-    /// That was not said.
+    /// The client did not say.
     Unsaid,
 }
 
 impl Lifted {
-    /// The time in milliseconds, `usual_ms` from now where it was not said. One without a time never shortens one with a time.
+    /// Returns the end in milliseconds. A client that does not say keeps the `known` end, else the
+    /// limit lasts `usual_ms` from now.
     pub fn ms(self, now: i64, known: Option<i64>, usual_ms: i64) -> i64 {
         match self {
             Lifted::At(ms) => ms,
@@ -108,7 +111,7 @@ impl Lifted {
     }
 }
 
-/// Listens to one attempt.
+/// Parses the output of one attempt.
 #[derive(Debug)]
 pub struct Hearing {
     protocol: Protocol,
@@ -117,7 +120,7 @@ pub struct Hearing {
 }
 
 impl Hearing {
-    /// Listens to an agent that speaks so.
+    /// Creates a parser for a protocol.
     pub fn new(protocol: Protocol) -> Hearing {
         Hearing {
             protocol,
@@ -126,12 +129,12 @@ impl Hearing {
         }
     }
 
-    /// The end of its words.
+    /// Returns the end of the agent's own text.
     pub fn tail(&self) -> &str {
         &self.tail
     }
 
-    /// What bytes of the output and their events say.
+    /// Returns the signals in a piece of output and its events.
     pub fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
         let mut words = vec![Word::Something];
         if self.protocol == Protocol::Markers {
@@ -146,7 +149,7 @@ impl Hearing {
         words
     }
 
-    /// The output is over: a last line needs no end.
+    /// Parses the last line, which may lack a line end, when the output is over.
     pub fn over(&mut self) -> Vec<Word> {
         let mut words = Vec::new();
         let line = std::mem::take(&mut self.line);
@@ -184,7 +187,7 @@ impl Hearing {
     fn event(&mut self, what: &What<'_>, words: &mut Vec<Word>) {
         match what {
             What::Session { id, .. } => words.push(Word::Session(id.to_string())),
-            // The bytes of a plain agent were heard already.
+            // Plain text was parsed from the bytes.
             What::Said(_) if self.protocol == Protocol::Markers => {}
             What::Said(text) => {
                 for line in text.lines() {
@@ -238,7 +241,8 @@ impl Hearing {
     }
 }
 
-/// Answers what a client asks while nobody is there: tools may be used where it works, and questions it decides itself.
+/// Replies to a client while no person is present: permits tools, and tells it to decide questions
+/// itself.
 pub fn reply(attempts: &Attempts, attempt: &str, event: &Event<'static>) {
     let say = |message: Message| attempts.say(attempt, None, false, message);
     match &event.what {

@@ -1,26 +1,27 @@
-//! The retry ladder: what a further attempt is told, and when there is no point in one.
+//! Retry policy: how much a further attempt is told of earlier failures, and when to give up.
 
-/// How much a further attempt is told of the earlier ones.
+/// Amount of earlier failures that the next prompt repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rung {
-    /// Nothing but the error.
+    /// Only the error itself.
     Plain,
-    /// The error came twice: look for its cause first.
+    /// The same error came twice: the prompt asks for its cause first.
     Analyse,
-    /// It came again: everything that is known.
+    /// It came again: the prompt has everything that is known.
     FullContext,
 }
 
-/// What follows a failure.
+/// Decision after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Try again.
+    /// Start another attempt with this much detail.
     Again(Rung),
-    /// The last rung met the same error.
+    /// The attempt with all details met the same error.
     GiveUp,
 }
 
-/// What follows the failures so far, the latest last. It climbs when the same error repeats; another error begins anew.
+/// Decides on the next attempt from all failures so far, the latest last. Detail grows while the
+/// same error repeats and starts over with another error.
 pub fn climb<'a>(errors: impl DoubleEndedIterator<Item = &'a str>) -> Verdict {
     let mut errors = errors.rev().map(normalised);
     let Some(latest) = errors.next() else {
@@ -34,7 +35,8 @@ pub fn climb<'a>(errors: impl DoubleEndedIterator<Item = &'a str>) -> Verdict {
     }
 }
 
-/// The last line of an error that says something, without what differs from one time to the next: numbers and paths.
+/// Returns the last line of an error that is not blank, without what differs between runs: numbers
+/// and paths.
 pub fn normalised(error: &str) -> String {
     let line = error.lines().rev().find(|line| !line.trim().is_empty());
     let words = line.unwrap_or_default().split_whitespace();

@@ -1,4 +1,4 @@
-//! What every kind of work needs to have agents work: no kind is known here.
+//! Shared parts of every kind of work that runs agents. Nothing here depends on a particular kind.
 
 pub mod attempts;
 pub mod breakers;
@@ -12,11 +12,11 @@ pub mod text;
 pub mod tidy;
 pub mod why;
 
-/// The exit code of a process that cannot go on.
+/// Exit code of a process that cannot continue.
 const EXIT_FAILURE: i32 = 70;
 
-/// Runs the body of a thread without which nothing goes on. A panic in it ends the process: agents go on in their shims, and
-/// the next process finds them.
+/// Runs the body of a thread that the process cannot do without. A panic in it ends the process:
+/// agents go on in their shims, and the next process finds them.
 fn or_end_process(body: impl FnOnce()) {
     #[expect(
         clippy::exit,
@@ -27,7 +27,7 @@ fn or_end_process(body: impl FnOnce()) {
     }
 }
 
-/// An error with its causes, in one line.
+/// Renders an error and its causes in one line.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -38,7 +38,8 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A word as a shell takes it for nothing but a word. Always in quotes: without, some words are keywords or set a variable.
+/// Quotes a word for a POSIX shell. Always in quotes: unquoted, some words are keywords or set a
+/// variable.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

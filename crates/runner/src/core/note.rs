@@ -1,22 +1,23 @@
-//! What a run remembers of one piece of work beside the state file: which attempt it is at, and what went wrong before.
+//! Record of one piece of work beside the state file: its latest attempt, earlier failures and
+//! usage.
 
 use serde::{Deserialize, Serialize};
 
-/// Errors that are kept: enough for the ladder, and for a prompt with full context.
+/// Errors that are kept: enough for the retry policy, and for a prompt with all details.
 const ERRORS_MAX: usize = 12;
-/// Of each, the end.
+/// Bytes of each error that are kept, from its end.
 const ERROR_BYTES_MAX: usize = 4 << 10;
 
-/// One failure.
+/// One failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Of which attempt.
+    /// Number of the attempt; 0 if none was started.
     pub attempt: u32,
-    /// Why.
+    /// Message of the error, shortened from the front.
     pub error: String,
 }
 
-/// Takes note of a failure of an attempt, once.
+/// Records the failure of an attempt, once per attempt.
 pub fn failed(failures: &mut Vec<Failure>, attempt: u32, error: &str) {
     let known = |last: &Failure| last.attempt == attempt && attempt > 0;
     if failures.last().is_some_and(known) {
@@ -29,20 +30,18 @@ pub fn failed(failures: &mut Vec<Failure>, attempt: u32, error: &str) {
     failures.drain(..excess);
 }
 
-/// What a piece of work cost.
+/// Usage of a piece of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
-    /// Turns.
     pub turns: u64,
-    /// Tokens.
     pub tokens: u64,
-    /// Dollars.
     pub usd: f64,
 }
 
 impl Used {
-    /// Adds what an attempt says that it used; of its dollars, so many are counted already.
+    /// Adds the reported usage of an attempt. `usd` is the attempt's total, of which `counted` was
+    /// added before.
     pub fn add(&mut self, tokens: u64, usd: f64, counted: &mut f64) {
         self.tokens += tokens;
         self.usd += (usd - *counted).max(0.0);
@@ -50,68 +49,70 @@ impl Used {
     }
 }
 
-/// What an agent handed back when it ended.
+/// Result that an agent handed back when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reply {
-    /// The end of its own words.
+    /// End of the agent's own text.
     pub words: String,
-    /// The value it wrote to its result file, or between `[RESULT]` and `[/RESULT]`.
+    /// Value from its result file, or between `[RESULT]` and `[/RESULT]`.
     pub result: Option<serde_json::Value>,
 }
 
-/// How far a piece of work in hand has come.
+/// Progress of a piece of work in hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Nothing runs.
     #[default]
     Idle,
-    /// Its attempt was begun.
+    /// Its attempt was started.
     Running,
-    /// Its attempt ended well, and what came of it is being looked at.
+    /// Its attempt ended well, and the result is being checked.
     Checking,
 }
 
-/// What is remembered of a piece of work.
+/// Stored record of a piece of work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Note {
-    /// The number of its latest attempt; 0 before the first. Only grows, so that no two have one folder.
+    /// Number of the latest attempt; 0 before the first. It only grows, so that no two share a
+    /// folder.
     pub attempt: u32,
-    /// The try of the state file that the latest attempt belongs to: one of another try was settled there.
+    /// Try of the state file that the latest attempt belongs to. A record of another try was
+    /// settled there.
     pub round: u32,
-    /// How far it is.
+    /// Progress of the latest attempt.
     pub stage: Stage,
-    /// What went wrong, the latest last.
+    /// Failures so far, the latest last.
     pub failures: Vec<Failure>,
-    /// Not started again before this.
+    /// Earliest time of the next start.
     pub not_before_ms: i64,
-    /// The conversation of its client in this try.
+    /// Session of its client in this try.
     pub session: Option<String>,
-    /// What was handed back, while it is being looked at.
+    /// Result of the latest attempt while it is being checked.
     pub reply: Option<Reply>,
-    /// What was used so far.
+    /// Usage so far.
     pub used: Used,
-    /// What was used before the latest attempt: its output may be read again.
+    /// Usage before the latest attempt, whose output may be read again.
     pub before: Used,
-    /// When the latest attempt was begun.
+    /// Start of the latest attempt.
     pub began_ms: i64,
-    /// When attempts were begun within an hour before it, and itself.
+    /// Starts within the hour before the latest one, and that one.
     pub starts: Vec<i64>,
-    /// Time its attempts took.
+    /// Working time of all attempts.
     pub worked_ms: i64,
-    /// Time the attempts of this try took.
+    /// Working time of the attempts of this try.
     pub round_ms: i64,
 }
 
 impl Note {
-    /// The latest attempt failed.
+    /// Records a failure of the latest attempt.
     pub fn failed(&mut self, error: &str) {
         failed(&mut self.failures, self.attempt, error);
     }
 
-    /// Nothing of this try goes on.
+    /// Ends the present try: no attempt, result or session is pending.
     pub fn settle(&mut self) {
         self.stage = Stage::Idle;
         self.reply = None;

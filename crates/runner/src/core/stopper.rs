@@ -1,23 +1,23 @@
-//! How others end a run.
+//! Handle by which others stop a run.
 
 use std::sync::Arc;
 
-/// Asks a run to leave, from another thread.
+/// Stops a run from another thread.
 #[derive(Clone)]
 pub struct Stopper(Arc<dyn Fn(bool) + Send + Sync>);
 
 impl Stopper {
-    /// `ask` hears whether agents are ended too.
+    /// Creates a handle; `ask` receives true if agents are to be ended too.
     pub(crate) fn new(ask: impl Fn(bool) + Send + Sync + 'static) -> Stopper {
         Stopper(Arc::new(ask))
     }
 
-    /// Nothing new is started; agents go on, and the run leaves.
+    /// Lets the run leave: it starts nothing new, and its agents go on.
     pub fn leave(&self) {
         (self.0)(false);
     }
 
-    /// Agents are ended too.
+    /// Lets the run leave and ends its agents too.
     pub fn stop(&self) {
         (self.0)(true);
     }

@@ -1,6 +1,6 @@
-//! Text of others in prompts, never more than there is room for.
+//! Shortens texts of agents, commands and people for prompts.
 
-/// The beginning of a text.
+/// Returns the first `chars` characters, with an ellipsis if more follow.
 pub fn begin(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -8,13 +8,13 @@ pub fn begin(text: &str, chars: usize) -> String {
     }
 }
 
-/// The end of a text.
+/// Returns the last `chars` characters.
 pub fn end(text: &str, chars: usize) -> String {
     let count = text.chars().count();
     text.chars().skip(count.saturating_sub(chars)).collect()
 }
 
-/// The first line of an error and its last.
+/// Returns the first and the last non-blank line of an error.
 pub fn first_and_last(error: &str) -> String {
     let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("failed");

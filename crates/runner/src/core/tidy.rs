@@ -1,17 +1,17 @@
-//! What runs leave behind: attempts that ended long ago go, by the rule that all attempts have, and their prompts and results with
-//! them.
+//! Cleanup of what runs leave behind: attempts that ended long ago, and their prompts and results.
 
 use bowline_engine::agents::Agents;
 use std::path::Path;
 
-/// The folders of a run's place.
+/// Folder of attempts in a run's folder.
 pub const ATTEMPTS: &str = "attempts";
-/// What agents were told, one file for each attempt.
+/// Folder of prompts, one file per attempt.
 pub const PROMPTS: &str = "prompts";
-/// What they handed back.
+/// Folder of results, one file per attempt.
 pub const RESULTS: &str = "results";
 
-/// Takes away what is old in the place of a run. What the run `needs` stays, by the ids of attempts.
+/// Removes old attempts, prompts and results from a run's folder. Attempts whose id `needs` accepts
+/// stay.
 pub fn tidy(place: &Path, needs: &dyn Fn(&str) -> bool) {
     let attempts = place.join(ATTEMPTS);
     Agents::in_folder(attempts.clone()).forget_old(needs);
@@ -21,7 +21,7 @@ pub fn tidy(place: &Path, needs: &dyn Fn(&str) -> bool) {
             let stem = path.file_stem().unwrap_or_default();
             let lives = attempts.join(stem).exists() || needs(&stem.to_string_lossy());
             if !lives {
-                // One that cannot be removed is met again by the next run.
+                // A file that cannot be removed is tried again by the next run.
                 let _ = std::fs::remove_file(&path);
             }
         }

@@ -1,4 +1,4 @@
-//! Why something did not go on: a reason that is told in every language, and what others said of it in their own words.
+//! Reason of a failure, in every language, with the output that explains it.
 
 use bowline_engine::Error;
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
@@ -6,17 +6,17 @@ use bowline_words::Lang;
 use bowline_words::message::Reason;
 use std::fmt;
 
-/// Why something failed or waits.
+/// Reason why something failed or waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Why {
-    /// The reason.
+    /// Reason, translated when it is rendered.
     pub reason: Reason,
-    /// The words of an agent, a command or a person, where there are any.
+    /// Untranslated text of an agent, a command or a person; may be empty.
     pub words: String,
 }
 
 impl Why {
-    /// With what others said.
+    /// Creates a reason with the text that explains it.
     pub fn with(reason: Reason, words: &str) -> Why {
         Why {
             reason,
@@ -24,7 +24,7 @@ impl Why {
         }
     }
 
-    /// In the words of others alone.
+    /// Creates a reason from untranslated text alone.
     pub fn said(text: &str) -> Why {
         match text.trim() {
             "" => Reason::Nothing.into(),
@@ -32,7 +32,8 @@ impl Why {
         }
     }
 
-    /// With a word for programs in front of it. Who used up what is allowed needs none: the reason begins with it.
+    /// Prefixes the reason with a code for programs. An exhausted limit needs none: the reason
+    /// begins with it.
     pub fn coded(self, code: &str) -> Why {
         if self.is_breaker() {
             return self;
@@ -44,7 +45,7 @@ impl Why {
         }
     }
 
-    /// What others said in place of a reason; nothing where there is one.
+    /// Returns the untranslated text that stands in for a reason; empty if there is a reason.
     pub fn own_words(&self) -> &str {
         match &self.reason {
             Reason::Said { text } => text,
@@ -52,12 +53,12 @@ impl Why {
         }
     }
 
-    /// No further attempt would change it.
+    /// True if a limit is exhausted: another attempt would not change it.
     pub fn is_breaker(&self) -> bool {
         matches!(self.reason, Reason::Breaker { .. })
     }
 
-    /// All of it in a language; what others said stays as they said it.
+    /// Renders reason and text; only the reason is translated.
     pub fn say(&self, lang: Lang) -> String {
         match self.words.trim() {
             "" => self.reason.say(lang),
@@ -65,7 +66,7 @@ impl Why {
         }
     }
 
-    /// One line of it: the reason, and the last line of what others said.
+    /// Renders one line: the reason and the last line of the text.
     pub fn line(&self, lang: Lang) -> String {
         let text = super::text::first_and_last(&self.say(lang));
         OneLine::new(&text, DETAIL_CHARS_MAX).as_str().to_owned()
@@ -89,7 +90,7 @@ impl From<&Error> for Why {
     fn from(error: &Error) -> Why {
         match error {
             Error::ProgramFailed { program, message } => {
-                // The first line is about the whole; what a command printed comes behind it.
+                // The first line is about the whole; the output of the command follows.
                 let (said, words) = message.split_once('\n').unwrap_or((message, ""));
                 let (program, said) = (program.clone(), said.to_owned());
                 Why::with(Reason::ProgramFailed { program, said }, words)
@@ -102,7 +103,7 @@ impl From<&Error> for Why {
     }
 }
 
-/// As state files, prompts and logs have it.
+/// Renders English, as in state files, prompts and logs.
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.say(Lang::En))

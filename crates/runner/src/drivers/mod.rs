@@ -1,4 +1,4 @@
-//! A module for each kind of work.
+//! One module for each kind of work that agents are run for.
 
 pub mod develop;
 pub mod jobs;
@@ -17,16 +17,16 @@ use bowline_formats::settings::Settings;
 use bowline_words::message::BadSetting;
 use std::path::Path;
 
-/// What would be started first, and by whom.
+/// A unit that a run would start first, with its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Would {
-    /// What.
+    /// Name of the unit for people.
     pub id: String,
-    /// The client.
+    /// Name of the client.
     pub agent: String,
 }
 
-/// The settings that hold in a folder: the nearest file upwards.
+/// Returns the settings of a folder: the nearest settings file upwards.
 pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let found = folder.ancestors().map(|folder| folder.join(FILE_NAME));
@@ -46,7 +46,7 @@ fn client(settings: &Settings, named: Option<&str>, role: Option<&str>) -> Resul
     Client::chosen(settings, named, role).map_err(|name| Error::NoAgent { name })
 }
 
-/// What a run on a state file is made of, once nobody else runs there.
+/// Collects everything a run on a state file is made of. Fails if another run holds the file.
 fn parts<'s>(
     context: &Context,
     file: &KnownFile,
@@ -66,7 +66,7 @@ fn parts<'s>(
     })
 }
 
-/// What a run would start now; changes nothing.
+/// Returns the units that a run would start now; changes nothing.
 fn would_start<W: Work>(mut work: W, parallel: usize) -> Result<Vec<Would>, Error> {
     let units: Vec<Unit> = work.ready()?.into_iter().take(parallel).collect();
     let would = |unit: Unit| {

@@ -1,4 +1,5 @@
-//! What prompts of every kind have in common: lists, earlier errors, and how to hand something back.
+//! Parts that prompts of every kind have in common: lists, earlier errors, and how to hand back a
+//! result.
 
 use crate::core::note::Note;
 use crate::core::text::{begin, end};
@@ -6,14 +7,14 @@ use crate::core::why::Why;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The end of an earlier error that is repeated.
+/// Characters of an earlier error that are repeated, from its end.
 const ERROR_CHARS_MAX: usize = 2_000;
-/// Letters of one line of a list.
+/// Characters of one line of a list.
 const LINE_CHARS_MAX: usize = 400;
 /// Lines of a list.
 const LINES_MAX: usize = 30;
 
-/// A prompt under construction.
+/// Builder for a prompt.
 #[derive(Debug, Default)]
 pub(super) struct Prompt(String);
 
@@ -24,7 +25,7 @@ impl Prompt {
         self
     }
 
-    /// A text of somebody's, where there is one.
+    /// Adds a labelled text unless it is empty.
     pub(super) fn named(&mut self, name: &str, text: &str, chars: usize) -> &mut Self {
         match text.trim() {
             "" => self,
@@ -32,7 +33,7 @@ impl Prompt {
         }
     }
 
-    /// A list below a heading, where there is anything in it.
+    /// Adds a list below a heading unless it is empty.
     pub(super) fn list<T: AsRef<str>>(
         &mut self,
         heading: &str,
@@ -57,7 +58,7 @@ impl Prompt {
         self
     }
 
-    /// A document of somebody's, where there is anything in it.
+    /// Adds a JSON document below a heading unless it is empty.
     pub(super) fn document(&mut self, heading: &str, value: &Value, chars: usize) -> &mut Self {
         let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         if value.is_null() || empty {
@@ -68,7 +69,7 @@ impl Prompt {
         self.line(heading).line(&begin(&text, chars))
     }
 
-    /// What went wrong before: the latest, or everything once there is more than one.
+    /// Adds earlier failures, all of them once there are several, and the advice for that many.
     pub(super) fn again(&mut self, note: &Note, advice: &[&str]) -> &mut Self {
         let Some(last) = note.failures.last() else {
             return self;
@@ -94,7 +95,7 @@ impl Prompt {
         }
     }
 
-    /// How the work ends. `hands` describes what may be handed back.
+    /// Adds how to end the work and returns the prompt. `hands` describes the result to hand back.
     pub(super) fn ending(&mut self, id: &str, hands: &str) -> String {
         self.0.push('\n');
         self.line(
@@ -109,20 +110,20 @@ impl Prompt {
     }
 }
 
-/// The texts of a list in a result.
+/// Returns the strings of a list in a result.
 pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
     let items = value.and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The numbers of an object in a result.
+/// Returns the numbers of an object in a result.
 pub(super) fn numbers(value: Option<&Value>) -> Vec<(String, f64)> {
     let members = value.and_then(Value::as_object).into_iter().flatten();
     let number = |(name, value): (&String, &Value)| Some((name.clone(), value.as_f64()?));
     members.filter_map(number).collect()
 }
 
-/// Why a result says that the work failed, if it does.
+/// Returns the reason if a result says that the work failed.
 pub(super) fn failure(result: Option<&Value>) -> Option<Why> {
     let result = result?;
     let status = result.get("status").and_then(Value::as_str)?;

@@ -1,16 +1,17 @@
-//! All attempts of one process, driven by one thread.
+//! Runs all attempts of one process on one event loop.
 //!
-//! [`Attempts`] is the handle: orders go in, [`News`] come out, in order for each attempt. The thread behind it polls the
-//! connections to all shims; whatever takes its time (starting a shim, sweeping a lost attempt) is done by a few helpers.
-//! Nothing is known here of why an agent runs.
+//! [`Attempts`] is the handle: it takes orders and delivers [`News`], in order for each attempt.
+//! The event loop polls the connections to all shims; a few workers do what blocks (start a shim,
+//! sweep a lost attempt). Nothing here depends on why an agent runs.
 //!
-//! **What the caller has to do.** An id and a folder are chosen, and written down, before [`Attempts::begin`]: after a crash
-//! [`Attempts::attach`] goes on with them, from the [`Resume`] that was last written down, and whatever had been reported
-//! behind it is reported again. Each [`Happened::Output`] is answered with [`Attempts::processed`] once what follows from it
-//! is durable: only then is it acknowledged to the shim, and an agent whose output nobody takes is not read further.
+//! **Duties of the caller.** Choose and store an id and a folder before [`Attempts::begin`]. After
+//! a crash, [`Attempts::attach`] continues with them from the last stored [`Resume`] point, and
+//! everything reported behind that point is reported again. Answer each [`Happened::Output`] with
+//! [`Attempts::processed`] once its consequences are durable: only then is it acknowledged to the
+//! shim, and output that is not acknowledged is not read further.
 //!
-//! **How it ends.** The last news of every attempt is one of [`Happened::Exited`], [`Happened::Lost`] and
-//! [`Happened::NotBegun`]; none follows it, and its id is forgotten.
+//! **End.** The last event of every attempt is one of [`Happened::Exited`], [`Happened::Lost`] and
+//! [`Happened::NotBegun`]; then its id is forgotten.
 
 mod one;
 mod reading;
@@ -29,128 +30,124 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Bytes of standard error that are told with an end.
+/// Bytes of standard error that an exit event carries.
 pub const ERROR_TAIL_BYTES: usize = 4 << 10;
 
-/// A message to an agent, made when it can be sent: some clients have to be asked for a conversation first, and then it is
-/// asked for again.
+/// A message to an agent, rendered when it is sent: some clients must open a session first, and
+/// then it is rendered again.
 pub type Message = Box<dyn FnMut(&mut Writer) -> Delivery + Send>;
 
-/// How an agent speaks.
+/// Protocol of an agent's output and input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voice {
-    /// Its protocol.
     pub protocol: Protocol,
-    /// The word by which its markers are known, as it was given to it.
+    /// Word that marks genuine markers, as the agent was given it.
     pub nonce: Option<String>,
 }
 
-/// An attempt that is to be made.
+/// Everything needed to start a new attempt.
 pub struct Begin {
-    /// Its folder, which is made now.
+    /// Folder of the attempt; it is created.
     pub folder: PathBuf,
-    /// What is to run, under which id and fencing number.
+    /// Command, id and fencing number of the attempt.
     pub spec: Spec,
-    /// All the variables it gets.
+    /// Environment of the agent; nothing else is inherited.
     pub environment: BTreeMap<String, String>,
-    /// How it speaks.
+    /// Protocol of its output and input.
     pub voice: Voice,
-    /// What it is told first.
+    /// First message on standard input.
     pub first: Option<Message>,
-    /// The conversation it goes on with, for a client that is told so and not by its arguments.
+    /// Session to resume, for protocols that name it in a message and not in the arguments.
     pub session: Option<String>,
-    /// Its standard input ends behind what it is told first.
+    /// True if standard input is closed after the first message.
     pub close_input: bool,
 }
 
-/// Messages by which a client is greeted, where its protocol has a greeting; others follow them.
+/// Messages that greet a client whose protocol has a greeting; other messages are numbered behind
+/// them.
 pub const GREETINGS: u64 = 2;
 
-/// An attempt that was made before.
+/// Everything needed to continue an attempt that was started before.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// Its folder.
+    /// Folder of the attempt.
     pub folder: PathBuf,
-    /// The fencing number under which it is given orders from now on.
+    /// Fencing number of orders from now on.
     pub fence: u64,
-    /// How it speaks.
+    /// Protocol of its output and input.
     pub voice: Voice,
-    /// Where reading goes on.
+    /// Point at which reading resumes.
     pub resume: Resume,
-    /// Its conversation, where that is known.
+    /// Session of the client, if known.
     pub session: Option<String>,
 }
 
-/// News of one attempt.
+/// Event of one attempt.
 #[derive(Debug)]
 pub struct News {
-    /// Which.
+    /// Id of the attempt.
     pub id: Arc<str>,
-    /// What.
     pub what: Happened,
 }
 
-/// What happened to an attempt.
+/// Kind of an attempt's event.
 #[derive(Debug)]
 pub enum Happened {
-    /// The agent runs: it was started now, or found alive.
-    Running {
-        /// How things are.
-        status: Box<Status>,
-    },
-    /// It said something.
+    /// The agent runs: started now, or found alive.
+    Running { status: Box<Status> },
+    /// The agent printed something.
     Output {
-        /// Place of the first byte in its output.
+        /// Offset of the first byte in its output.
         offset: u64,
-        /// The bytes.
+        /// Raw bytes of the output.
         bytes: Vec<u8>,
-        /// What they tell.
+        /// Events parsed from it.
         events: Vec<Event<'static>>,
-        /// Where reading goes on after all this has been acted upon.
+        /// Resume point once all of this has been processed.
         resume: Resume,
     },
-    /// As looked at: it stopped, goes on, or is being ended.
+    /// The process state changed: paused, running, or being ended.
     Now(State),
-    /// Its output cannot be kept, or nobody takes it: it stands still.
+    /// The agent is blocked: its output cannot be stored, or is not read.
     Blocked(Blocked),
-    /// It cannot be reached although it lives. Tried again all the time.
+    /// The shim lives but does not answer. Connecting is retried until it does.
     Silent {
-        /// Why.
+        /// Error of the last attempt to connect.
         message: String,
     },
-    /// An order or a message could not be carried out.
+    /// An order or a message was refused.
     Refused {
-        /// Stable, as `bowline explain` knows it.
+        /// Stable code, as `bowline explain` knows it.
         code: &'static str,
-        /// Why.
+        /// Explanation in English.
         message: String,
     },
     /// The client takes no such message while it runs.
     Undelivered(Delivery),
-    /// The agent has read every message up to this number. A shim that cannot tell counts those it wrote.
+    /// The agent has read every message up to this number. A shim that cannot tell counts those it
+    /// wrote.
     InputRead {
-        /// The number of the last one.
+        /// Number of the last message.
         upto: u64,
     },
-    /// It ended.
+    /// The agent ended.
     Exited {
-        /// How.
         exit: Box<Exit>,
-        /// The end of its standard error.
+        /// The last [`ERROR_TAIL_BYTES`] of standard error.
         error_tail: String,
     },
-    /// Its shim is gone without having seen the end. What it left behind has been ended.
+    /// The shim is gone without having seen the agent end. Processes it left behind were killed.
     Lost(Swept),
     /// No agent was ever started in this attempt, and none will be.
     NotBegun {
-        /// Why, where that is known.
+        /// Cause, if it is known.
         message: Option<String>,
     },
 }
 
-/// What the thread is told.
+/// Input of the event loop.
 enum Order {
-    /// With the values its shim hides before the agent is there.
+    /// Starts an attempt. Its shim masks these values before the agent runs.
     Begin(Box<Begin>, Vec<String>),
     Hide(Vec<String>),
     Attach(Box<Known>),
@@ -165,18 +162,19 @@ enum Order {
         upto: u64,
         resume: Resume,
     },
-    /// A shim was started for an attempt of ours, or could not be.
+    /// A shim was started for an attempt, or could not be.
     Ready(Result<Box<bowline_supervisor::Attempt>, String>),
-    /// A lost attempt was looked after.
+    /// A lost attempt was swept.
     Swept(Swept),
     Leave,
 }
 
-/// The attempts of this process. Cheap to clone; the thread ends when the last one is gone, and every agent goes on.
+/// The attempts of this process. Cheap to clone; the event loop ends when the last clone is
+/// dropped, and every agent goes on.
 #[derive(Debug, Clone)]
 pub struct Attempts(Arc<Way>);
 
-/// The way to the thread.
+/// Sender to the event loop, with its wake-up socket.
 #[derive(Debug)]
 struct Way {
     orders: Sender<(Arc<str>, Order)>,
@@ -205,12 +203,13 @@ impl std::fmt::Debug for Order {
 }
 
 impl Attempts {
-    /// Begins the thread. `sink` is called in it with all news: it hands them on, and never waits.
+    /// Starts the event loop. It calls `sink` with every event; `sink` must not block.
     pub fn drive(shim: Shim, sink: impl FnMut(News) + Send + 'static) -> io::Result<Attempts> {
         Attempts::drive_counting(shim, &Arc::default(), sink)
     }
 
-    /// The same, and counts the starts that were tried again because the machine lacked something for them.
+    /// Starts the event loop and counts the starts that were retried because the machine lacked a
+    /// resource.
     pub fn drive_counting(
         shim: Shim,
         retries: &Arc<AtomicU64>,
@@ -234,7 +233,8 @@ impl Attempts {
         })))
     }
 
-    /// Ends the threads and waits for them: no news come afterwards, and every agent goes on.
+    /// Stops the event loop and its workers and waits for them. No event follows, and every agent
+    /// goes on.
     pub fn close(&self) {
         self.0.leave();
         let mut threads = self
@@ -243,33 +243,34 @@ impl Attempts {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for thread in std::mem::take(&mut *threads) {
-            // One that panicked has ended as well.
+            // A thread that panicked has ended as well.
             let _ = thread.join();
         }
     }
 
-    /// Makes an attempt and starts its agent.
+    /// Creates an attempt and starts its agent.
     pub fn begin(&self, begin: Begin) {
         self.begin_hiding(begin, Vec::new());
     }
 
-    /// The same with values that are hidden in its output, in its log too. No agent is started by a shim that cannot do it.
+    /// Starts an attempt with values that are masked in its output and its log. A shim that cannot
+    /// mask them does not start the agent.
     pub fn begin_hiding(&self, begin: Begin, values: Vec<String>) {
         let id = begin.spec.attempt.clone();
         self.order(&id, Order::Begin(Box::new(begin), values));
     }
 
-    /// Hides these values in the output of an attempt from now on. What is said afterwards waits for it.
+    /// Masks values in the output of an attempt from now on. Later messages wait for it.
     pub fn hide(&self, id: &str, values: Vec<String>) {
         self.order(id, Order::Hide(values));
     }
 
-    /// Goes on with an attempt that was made before, whatever has become of it.
+    /// Continues an attempt that was started before, whatever its state.
     pub fn attach(&self, id: &str, known: Known) {
         self.order(id, Order::Attach(Box::new(known)));
     }
 
-    /// How the agent shall be from now on.
+    /// Sets the wanted process state of the agent.
     pub fn want(&self, id: &str, want: Want) {
         self.order(id, Order::Want(want));
     }
@@ -279,30 +280,30 @@ impl Attempts {
         self.order(id, Order::Interrupt);
     }
 
-    /// Tells the agent something, behind whatever it was told before. Under a number, the same message may be sent again and
-    /// is heard once; without, it gets the next. `last` closes the agent's standard input behind it.
+    /// Sends a message behind all earlier ones. A message sent again under the same number is
+    /// delivered once; without a number it gets the next. `last` closes standard input behind it.
     pub fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message) {
         self.order(id, Order::Say { seq, last, message });
     }
 
-    /// Output up to this place has been acted upon, and `resume` is written down.
+    /// Confirms that output up to this offset was processed and that `resume` is stored.
     pub fn processed(&self, id: &str, upto: u64, resume: Resume) {
         self.order(id, Order::Processed { upto, resume });
     }
 
     fn order(&self, id: &str, order: Order) {
-        // A thread that has ended needs no orders.
+        // An event loop that has ended needs no orders.
         let _ = self.0.orders.send((id.into(), order));
         let _ = (&self.0.wake).write(&[0]);
     }
 }
 
-/// Bytes as they are, for an agent without a protocol of its own.
+/// Returns a message of plain bytes, for an agent without a protocol.
 pub fn raw(text: String) -> Message {
     Box::new(move |_| Delivery::Input(text.clone()))
 }
 
-/// A prompt, in whatever form the client takes it.
+/// Returns a prompt, encoded as the client's protocol wants it.
 pub fn prompt(text: String) -> Message {
     Box::new(move |writer| writer.write(bowline_formats::agents::ToAgent::Prompt(&text)))
 }

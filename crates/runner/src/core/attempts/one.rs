@@ -1,4 +1,4 @@
-//! One attempt: its connection, its orders and its output. It never waits.
+//! One attempt: its connection, orders and output. Nothing here blocks.
 
 use super::reading::Reading;
 use super::workers::Work;
@@ -14,54 +14,54 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two tries to reach a shim that lives and does not answer.
+/// Time between two connection attempts to a shim that does not answer.
 const AGAIN_MS: u64 = 25;
-/// How long that goes on before it is told.
+/// Time without a connection until it is reported.
 const SILENCE_MS: u64 = 10_000;
-/// Read from a connection at once.
+/// Bytes read from a connection at once.
 const CHUNK_BYTES: usize = 4 << 10;
-/// How often a shim that left before it heard `go` is started again.
+/// Starts of a shim that leaves before it receives `go`.
 const STARTS_MAX: u32 = 3;
 
-/// What came of a look at an attempt.
+/// Result of polling an attempt.
 pub(super) enum Next {
-    /// Nothing for now.
+    /// Nothing to do for now.
     Wait,
-    /// A helper has to do this.
+    /// A worker has to do this.
     Work(Work),
-    /// It is over: these were its last news.
+    /// The attempt is over; this is its last event.
     Over(Happened),
 }
 
-/// One message that waits.
+/// A queued message.
 struct Saying {
     seq: Option<u64>,
     last: bool,
     message: Message,
-    /// The number of the request and of the message, once it is on its way.
+    /// Numbers of the request and of the message once it is sent.
     sent: Option<(u64, u64)>,
 }
 
-/// A connection.
+/// A connection to the shim.
 struct Link {
     stream: UnixStream,
     dialogue: Dialogue,
     greeted: bool,
-    /// The request to be told when the status changes.
+    /// Id of the request that waits for a change of the status.
     listens: Option<u64>,
-    /// Told to the shim on this connection.
+    /// Output and error offsets acknowledged on this connection.
     acked: (u64, u64),
-    /// The order that is on its way, by its request.
+    /// Id of the request with the order that is not answered yet.
     ordered: Option<u64>,
-    /// The same for `go`.
+    /// Id of the `go` request that is not answered yet.
     gone: Option<u64>,
-    /// How many of the values to be hidden it was told on this connection.
+    /// Number of values to mask that were sent on this connection.
     hidden: usize,
-    /// It cannot hide them, and is not told anything that could hold one.
+    /// The shim cannot mask values, so nothing that could hold one is sent.
     cannot_hide: bool,
 }
 
-/// How things end.
+/// End of an attempt that is still to be reported.
 enum End {
     Exited(Box<Exit>),
     Lost,
@@ -71,23 +71,23 @@ pub(super) struct One {
     attempt: Option<Attempt>,
     fence: u64,
     link: Option<Link>,
-    /// When to try to connect again.
+    /// Time of the next connection attempt.
     again: Option<Instant>,
     silent_since: Option<Instant>,
     silence_told: bool,
-    /// Needed until the agent has begun.
+    /// Kept until the agent has started.
     environment: Option<BTreeMap<String, String>>,
     starts: u32,
     reading: Reading,
     writer: Writer,
     sayings: VecDeque<Saying>,
-    /// Told again on every connection, since nobody knows what an old one brought over.
+    /// Sent again on every connection: it is unknown what an old one delivered.
     secrets: Vec<String>,
     want: Option<Want>,
     interrupts: u64,
     interrupts_wanted: u64,
     status: Option<Status>,
-    /// The last message that was reported as read.
+    /// Number of the last message that was reported as read.
     read: u64,
     running_told: bool,
     blocked: Option<Blocked>,
@@ -95,7 +95,7 @@ pub(super) struct One {
 }
 
 impl One {
-    /// An attempt to be made; the work that makes it.
+    /// Creates an attempt and the work that starts it.
     pub(super) fn begin(begin: Begin) -> (One, Work) {
         let Begin {
             folder,
@@ -127,15 +127,15 @@ impl One {
         (one, Work::Make { folder, spec })
     }
 
-    /// An attempt made before.
+    /// Opens an attempt that was made before.
     pub(super) fn attach(known: Known) -> Result<One, Error> {
         let attempt = Attempt::open(&known.folder)?;
         let known_offset = known.resume.at.offset;
         let mut one = One::new(known.fence, Reading::at(known.voice.clone(), known.resume));
         one.writer = Writer::new(known.voice.protocol);
-        // Whoever began it may have died before it was greeted.
+        // The process that started it may have died before it was greeted.
         one.greet(&attempt.spec().folder, known.session.clone());
-        // The answer to the greeting is the first that it says.
+        // The reply to the greeting is the first output of a client.
         if known_offset > 0 {
             one.writer.initialized();
         }
@@ -146,7 +146,8 @@ impl One {
         Ok(one)
     }
 
-    /// Greets a client and opens its conversation, as its first two messages: sent again, they are heard once.
+    /// Queues the greeting of a client and the message that opens its session. They are its first
+    /// two messages: sent again, they are delivered once.
     fn greet(&mut self, folder: &Path, session: Option<String>) {
         let greeting = self.writer.greeting();
         if greeting.is_empty() {
@@ -195,7 +196,7 @@ impl One {
         }
     }
 
-    /// Takes an order; what comes of it is seen at the next look.
+    /// Takes an order; it is carried out by the next poll.
     pub(super) fn hear(&mut self, order: Order) {
         match order {
             Order::Want(want) => self.want = Some(want),
@@ -217,13 +218,13 @@ impl One {
         }
     }
 
-    /// What to poll, and whether it has something to say.
+    /// Returns the socket to poll, and whether there is something to write.
     pub(super) fn connection(&self) -> Option<(&UnixStream, bool)> {
         let link = self.link.as_ref()?;
         Some((&link.stream, !link.dialogue.outgoing().is_empty()))
     }
 
-    /// When to look again although nothing has come.
+    /// Returns when to poll although nothing has arrived.
     pub(super) fn wakes(&self) -> Option<Instant> {
         [self.again, self.reading.wakes()]
             .into_iter()
@@ -231,7 +232,7 @@ impl One {
             .min()
     }
 
-    /// Reads what the shim says, as far as it has come.
+    /// Reads everything that the shim has sent so far.
     pub(super) fn receive(&mut self, tell: &mut dyn FnMut(Happened)) {
         let mut chunk = [0; CHUNK_BYTES];
         while let Some(link) = &mut self.link {
@@ -258,7 +259,8 @@ impl One {
                 }
                 self.silent_since = None;
                 self.silence_told = false;
-                // What was on its way on another connection may have been heard or not: its number decides.
+                // Messages sent on an earlier connection may have arrived or not: their number
+                // decides.
                 self.learn(status, tell);
             }
             Event::Done { id, status, .. } => {
@@ -308,7 +310,7 @@ impl One {
         if link.ordered == Some(id) {
             link.ordered = None;
             if why == Refused::StaleGeneration {
-                // Somebody else gave an order meanwhile; the status has its generation.
+                // Another process gave an order meanwhile; the status has its generation.
                 let _ = link.dialogue.status();
                 return;
             }
@@ -320,7 +322,7 @@ impl One {
             let own = saying.seq.is_some();
             match why {
                 Refused::InputFull => return,
-                // The number was taken by somebody else's message.
+                // Another sender's message took the number.
                 Refused::InputGap if !own => return,
                 _ => {
                     self.sayings.pop_front();
@@ -342,7 +344,7 @@ impl One {
             return;
         };
         if status.fence > self.fence {
-            // Orders of ours are refused by its shim; whoever has the higher number goes on with it.
+            // The shim refuses our orders; the process with the higher number continues.
             self.want = None;
         }
         if let Some(exit) = &status.exit {
@@ -376,7 +378,7 @@ impl One {
         }
     }
 
-    /// Does all that can be done now.
+    /// Does everything that can be done without blocking.
     pub(super) fn look(&mut self, now: Instant, tell: &mut dyn FnMut(Happened)) -> Next {
         let Some(attempt) = self.attempt.clone() else {
             return Next::Wait;
@@ -440,7 +442,7 @@ impl One {
                 })
             }
             Some(End::Lost) => {
-                // Nothing is looked at until the helper is done.
+                // Nothing is polled until the worker is done.
                 self.attempt = None;
                 Next::Work(Work::Sweep(Box::new(attempt.clone())))
             }
@@ -448,7 +450,7 @@ impl One {
         }
     }
 
-    /// The last message that an agent read which has ended.
+    /// Returns the number of the last message that an ended agent read.
     fn read_by_the_end(&self, exit: &Exit) -> u64 {
         let before_unread = || Some(exit.unread.as_ref()?.from_seq.saturating_sub(1));
         let accepted = || Some(self.status.as_ref()?.input.next.saturating_sub(1));
@@ -494,7 +496,7 @@ impl One {
                 }) {
                     Ok(stream) => {
                         for saying in &mut self.sayings {
-                            // Where it has no number of its own, the one it was sent under is now its own.
+                            // A message without a number keeps the one it was sent under.
                             if let Some((_, seq)) = saying.sent.take() {
                                 saying.seq = Some(seq);
                             }
@@ -528,7 +530,8 @@ impl One {
         }
     }
 
-    /// Says what there is to say: orders, acknowledgements and messages, and that news are wanted.
+    /// Sends what is pending: orders, acknowledgements, messages, and the request for status
+    /// changes.
     fn speak(&mut self, tell: &mut dyn FnMut(Happened)) {
         let (Some(link), Some(status)) = (&mut self.link, &self.status) else {
             return;
@@ -536,7 +539,7 @@ impl One {
         if !link.greeted {
             return;
         }
-        // A dialogue that is full for now is asked again when something was written.
+        // A full buffer is tried again once something was written.
         if link.hidden < self.secrets.len() && !link.cannot_hide {
             match link.dialogue.mask(&self.secrets[link.hidden..]) {
                 Ok(_) => link.hidden = self.secrets.len(),
@@ -560,7 +563,7 @@ impl One {
                     link.gone = link.dialogue.go(environment).ok();
                 }
             } else {
-                // Found waiting after a crash: nobody knows its environment any more.
+                // Found waiting after a crash: its environment is not known any more.
                 self.want = Some(Want::Ended);
             }
         }
@@ -613,7 +616,7 @@ impl One {
                 Ok(count) => link.dialogue.written(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What the shim said before it left is still to be read.
+                // What the shim sent before it left is still to be read.
                 Err(_) => {
                     let rest = link.dialogue.outgoing().len();
                     link.dialogue.written(rest);
@@ -638,7 +641,7 @@ fn say(
         }
         let text = match (saying.message)(writer) {
             Delivery::Input(text) => text,
-            // Until the client has told its conversation.
+            // Until the client has reported its session.
             Delivery::Later => return,
             // Its number is used up all the same: those behind it follow without a gap.
             Delivery::Nothing if saying.seq.is_some() => String::new(),
@@ -672,7 +675,7 @@ fn is_initialized(what: &Happened) -> bool {
     events.iter().any(|event| event.what == What::Initialized)
 }
 
-/// The conversation that output tells of: messages may wait for it.
+/// Returns the session that a piece of output reports; messages may wait for it.
 fn session_in(what: &Happened) -> Option<String> {
     let Happened::Output { events, .. } = what else {
         return None;

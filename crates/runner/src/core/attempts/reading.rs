@@ -1,4 +1,4 @@
-//! Reads the output of one attempt from its log, no faster than it is taken.
+//! Reads the output of one attempt from its log, no faster than it is processed.
 
 use super::{Happened, Voice};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
@@ -6,20 +6,20 @@ use bowline_formats::markers;
 use bowline_supervisor::{Attempt, Error, Stream};
 use std::time::{Duration, Instant};
 
-/// Output handed over at once.
+/// Bytes of output reported at once.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Output that was handed over and not yet processed; then the log is left alone.
+/// Bytes reported and not yet processed, beyond which the log is not read.
 const UNTAKEN_BYTES_MAX: u64 = 1 << 20;
 
-/// The place in one attempt's output.
+/// Reader of one attempt's output.
 pub(super) struct Reading {
     voice: Voice,
     adapter: Adapter,
-    /// Up to where the caller has acted upon it.
+    /// Offset up to which the caller has processed the output.
     taken: u64,
-    /// Up to where the caller would not need it again.
+    /// Offset from which on the caller needs the output again after a crash.
     settled: u64,
-    /// When a line that has not ended may be read all the same.
+    /// Time at which an unfinished line is parsed all the same.
     flush_at: Option<Instant>,
 }
 
@@ -35,12 +35,12 @@ impl Reading {
         }
     }
 
-    /// The next byte to be read.
+    /// Returns the offset of the next byte to read.
     pub(super) fn offset(&self) -> u64 {
         self.adapter.offset()
     }
 
-    /// What may be forgotten.
+    /// Returns the offset up to which output may be discarded.
     pub(super) fn settled(&self) -> u64 {
         self.settled
     }
@@ -50,12 +50,12 @@ impl Reading {
         self.settled = self.settled.max(resume.at.offset.min(self.taken));
     }
 
-    /// When to look again although nothing has come.
+    /// Returns when to poll although nothing has arrived.
     pub(super) fn wakes(&self) -> Option<Instant> {
         self.flush_at
     }
 
-    /// What is new, handed to `tell` as far as it is taken. `true` when nothing is left for now.
+    /// Reports new output to `tell` as far as it is processed. True if nothing is left for now.
     pub(super) fn step(
         &mut self,
         attempt: &Attempt,
@@ -70,7 +70,8 @@ impl Reading {
                 return Ok(true);
             }
             if offset > asked {
-                // What was acknowledged is gone. It begins anew, in the middle of a line for all that is known.
+                // Acknowledged output is gone. Parsing starts anew, possibly in the middle of a
+                // line.
                 let mut resume = Resume::default();
                 resume.at.offset = offset;
                 resume.at.mid_line = true;
@@ -104,7 +105,7 @@ impl Reading {
         self.tell_events(events, tell);
     }
 
-    /// The output is over.
+    /// Parses what is left at the end of the output.
     pub(super) fn finish(&mut self, tell: &mut dyn FnMut(Happened)) {
         let mut events = Vec::new();
         self.adapter

@@ -1,4 +1,4 @@
-//! The thread: one poll over the connections to all shims.
+//! Event loop: one poll over the connections to all shims.
 
 use super::one::{Next, One, not_begun};
 use super::workers::Workers;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// Without any reason, everything is looked at this often.
+/// Longest wait between two polls of all attempts.
 const LOOK_MS: u64 = 5_000;
 
-/// The pause after a wait that failed.
+/// Pause after a failed poll.
 const WAIT_FAILED_MS: u64 = 100;
 
 type Sink = Box<dyn FnMut(News) + Send>;
 
-/// Drives all attempts until it is told to leave.
+/// Drives all attempts until it receives [`Order::Leave`] or the handle is gone.
 pub(super) fn run(
     orders: Receiver<(Arc<str>, Order)>,
     mut woken: UnixStream,
@@ -45,7 +45,7 @@ pub(super) fn run(
                 touched.insert(id.clone());
             }
         }
-        // Looking may bring something to look at again at once.
+        // Polling may make an attempt ready again at once.
         let mut rounds = 0;
         while !touched.is_empty() {
             rounds += 1;
@@ -58,12 +58,12 @@ pub(super) fn run(
                 }
             }
         }
-        // Too little memory for the list of connections, say: everything is looked at instead.
+        // If poll fails, for want of memory say, all attempts are looked at instead.
         let ready = wait(&all, &woken).unwrap_or_else(|_| {
             std::thread::sleep(Duration::from_millis(WAIT_FAILED_MS));
             all.keys().cloned().collect()
         });
-        // Whoever wrote here has also sent an order.
+        // Every write to this socket comes with an order.
         let mut drop = [0; 64];
         while woken.read(&mut drop).is_ok_and(|count| count == drop.len()) {}
         for id in ready {
@@ -122,7 +122,7 @@ fn take(
         | Order::Interrupt
         | Order::Say { .. }
         | Order::Processed { .. }) => {
-            // One that has ended hears nothing more; its end was told.
+            // An attempt that has ended takes no orders; its end was reported.
             if let Some(one) = all.get_mut(id) {
                 one.hear(order);
             }
@@ -160,7 +160,7 @@ fn look(
     }
 }
 
-/// Waits for news of anybody; who has some.
+/// Waits until a connection is ready; returns the ids of those that are.
 fn wait(all: &BTreeMap<Arc<str>, One>, woken: &UnixStream) -> rustix::io::Result<Vec<Arc<str>>> {
     let now = Instant::now();
     let first = all.values().filter_map(One::wakes).min();

@@ -1,4 +1,4 @@
-//! Helpers for what takes its time: starting a shim, and looking after a lost attempt.
+//! Worker threads for what blocks: starting a shim and sweeping a lost attempt.
 
 use super::Order;
 use crate::core::error_chain;
@@ -14,26 +14,26 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Shims started at once. Each start is a short program; more would only compete.
+/// Number of workers. Each start is a short program; more would only compete.
 const HELPERS: usize = 4;
 
-/// Between two tries of a start that the machine lacks something for.
+/// Time between two tries of a start for which the machine lacks a resource.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// Something to be done.
+/// Job for a worker.
 pub(super) enum Work {
-    /// Make the attempt, and start its shim.
+    /// Creates the attempt and starts its shim.
     Make { folder: PathBuf, spec: Box<Spec> },
-    /// Start a shim for one that is made.
+    /// Starts a shim for an attempt that exists.
     Start(Box<Attempt>),
-    /// Kill what it left behind.
+    /// Kills the processes that a lost attempt left behind.
     Sweep(Box<Attempt>),
 }
 
-/// The way to them. They leave when it is gone.
+/// Sender to the workers. They end when it is dropped.
 pub(super) struct Workers {
     work: Sender<(Arc<str>, Work)>,
-    /// Gone with this, so that nothing is tried again afterwards.
+    /// Dropped with this, so that nothing is retried afterwards.
     _open: Arc<()>,
 }
 
@@ -76,7 +76,7 @@ impl Workers {
     }
 
     pub(super) fn hand_over(&self, id: &Arc<str>, work: Work) {
-        // They live as long as this does.
+        // The workers live as long as this does.
         let _ = self.work.send((id.clone(), work));
     }
 }
@@ -86,14 +86,14 @@ fn next(queue: &Mutex<Receiver<(Arc<str>, Work)>>) -> Option<(Arc<str>, Work)> {
     queue.recv().ok()
 }
 
-/// Tries a start again while the machine lacks something for it.
+/// Retries a start while the machine lacks a resource for it.
 struct Retry<'r> {
     open: &'r Weak<()>,
     retries: &'r AtomicU64,
 }
 
 impl Retry<'_> {
-    /// Calls until it succeeds, fails for another reason, or nobody waits for it any more.
+    /// Calls `start` until it succeeds, fails for another reason, or the workers are closed.
     fn run<T>(&self, mut start: impl FnMut() -> Result<T, Error>) -> Result<T, String> {
         loop {
             let message = match start() {
@@ -123,7 +123,7 @@ fn carry_out(starter: &mut Starter, work: Work, retry: &Retry<'_>) -> Order {
             }
         }
         Work::Start(attempt) => started(*attempt),
-        // One that cannot be swept is as gone; what it left cannot be named.
+        // An attempt that cannot be swept counts as swept; what it left cannot be named.
         Work::Sweep(attempt) => Order::Swept(sweep(&attempt).unwrap_or(Swept {
             restless: true,
             ..Swept::default()

@@ -1,4 +1,4 @@
-//! One attempt of a crew: how it is begun, what it says, and how it ends.
+//! One running unit: how its attempt starts, what it reports and how it ends.
 
 use super::{Crew, Outcome, Told, Unit, Work, file_name};
 use crate::core::attempts::{Begin, Known, Voice, raw};
@@ -16,9 +16,9 @@ use bowline_words::message::Reason;
 use serde_json::Value;
 use std::path::Path;
 
-/// The end of an agent's words that is kept: a result is at their end.
+/// Bytes of the agent's own text that are kept from its end, where a result stands.
 const WORDS_BYTES_MAX: usize = 256 << 10;
-/// A result file that is longer is not read.
+/// Bytes of a result file; a longer one is not read.
 const RESULT_BYTES_MAX: u64 = 1 << 20;
 
 /// A unit in hand.
@@ -26,22 +26,22 @@ pub(super) struct Flight {
     pub(super) unit: Unit,
     pub(super) note: Note,
     pub(super) hearing: Hearing,
-    /// Since when its attempt runs.
+    /// Start of its attempt.
     pub(super) since_ms: i64,
     pub(super) heard_ms: i64,
     pub(super) first_message: FirstMessage,
-    /// How long its try may take.
+    /// Time that this try may take.
     pub(super) time_ms: Option<i64>,
-    /// Why we ended it.
+    /// Reason for which the run ended it.
     pub(super) ended: Option<Why>,
     client: String,
     talks: bool,
     words: String,
     failed: Option<Why>,
     limited: Option<i64>,
-    /// Its turn is over: it only has to leave.
+    /// Its turn is over: it only has to exit.
     over: bool,
-    /// Dollars of this attempt, of which the note knows already.
+    /// Dollars of this attempt that the record has already.
     usd: f64,
 }
 
@@ -74,12 +74,12 @@ impl Flight {
         }
     }
 
-    /// One without an agent: what came of it is looked at.
+    /// Creates one without an agent, whose result is being checked.
     pub(super) fn checking(unit: Unit, note: Note, now: i64) -> Flight {
         Flight::new(unit, note, Protocol::Markers, now)
     }
 
-    /// An agent works on it.
+    /// True if an agent works on it.
     pub(super) fn runs(&self) -> bool {
         self.note.stage == Stage::Running
     }
@@ -95,7 +95,7 @@ impl Flight {
 }
 
 impl<W: Work> Crew<'_, W> {
-    /// Begins an attempt; its note is durable before anything runs.
+    /// Starts an attempt; its record is durable before anything runs.
     pub(super) fn begin(
         &mut self,
         unit: Unit,
@@ -114,7 +114,7 @@ impl<W: Work> Crew<'_, W> {
         let result_file = self.path(RESULTS, &format!("{attempt}.json"));
         let disk = self.context.disk.clone();
         write_whole(&*disk, &prompt_file, brief.prompt.as_bytes(), None).map_err(Error::File)?;
-        // The agent writes it; its folder has to be there.
+        // The agent writes the result; its folder has to exist.
         let results = self.place.folder().join(RESULTS);
         let _ = disk.create_folders(&results);
         let call = client.call(&Ask {
@@ -162,17 +162,17 @@ impl<W: Work> Crew<'_, W> {
         Ok(())
     }
 
-    /// Goes on with an attempt of an earlier run, whatever has become of it.
+    /// Continues an attempt of an earlier run, whatever its state.
     pub(super) fn attach(&mut self, unit: Unit, mut note: Note) -> Result<(), Error> {
         let client = self.work.client(&unit)?;
         let attempt = self.attempt_id(&unit.id, &note);
         let folder = self.path(ATTEMPTS, &attempt);
         if !folder.join("spec.json").is_file() {
-            // It was never made.
+            // It was never created.
             note.stage = Stage::Idle;
             return self.remember(&unit.id, &note);
         }
-        // Its output is read from the beginning, and counted again.
+        // Its output is read from the start, and counted again.
         note.used = note.before;
         self.told(Told::Found {
             id: unit.id.clone(),
@@ -193,7 +193,7 @@ impl<W: Work> Crew<'_, W> {
         let began = note.began_ms.min(now);
         let mut flight = Flight::of(unit, note, &client, now);
         flight.time_ms = brief.time_ms;
-        // The time it took while nobody looked is its time too.
+        // The time while no run was there is working time too.
         flight.since_ms = began;
         self.flights.insert(id, flight);
         self.attempts.attach(&attempt, known);
@@ -309,7 +309,7 @@ impl<W: Work> Crew<'_, W> {
         self.land(&flight.unit, flight.note, Outcome::Ended(reply))
     }
 
-    /// The attempt is over without having counted.
+    /// Ends an attempt that does not count; the unit is tried again.
     pub(super) fn begins_anew(&mut self, id: &str, not_before_ms: i64) -> Result<(), Error> {
         let Some(flight) = self.flights.remove(id) else {
             return Ok(());
@@ -320,7 +320,7 @@ impl<W: Work> Crew<'_, W> {
         self.remember(id, &note)
     }
 
-    /// Ends agents whose time is over, and tells of clients that have sent no valid message in time.
+    /// Ends agents that exceed a limit, and reports clients that sent no valid message in time.
     pub(super) fn look(&mut self) {
         let now = self.now_ms();
         let running = self.flights.iter_mut();
@@ -361,7 +361,7 @@ impl<W: Work> Crew<'_, W> {
     }
 }
 
-/// Why a line says that this unit failed: `FAIL:ID:reason`.
+/// Returns the reason if a line says that this unit failed: `FAIL:ID:reason`.
 fn failure<'l>(line: &'l str, id: &str) -> Option<&'l str> {
     let rest = line.trim_matches(['*', '`', ' ']).strip_prefix("FAIL:")?;
     Some(rest.strip_prefix(id)?.strip_prefix(':')?.trim())
@@ -373,7 +373,8 @@ fn in_file(path: &Path) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// The last result between its marks. A fence around it, or inside, is an agent's habit.
+/// Returns the last result between its marks. Agents like to add a code fence around or inside of
+/// it.
 fn in_words(words: &str) -> Option<Value> {
     let (before, _) = words.rsplit_once("[/RESULT]")?;
     let (_, text) = before.rsplit_once("[RESULT]")?;

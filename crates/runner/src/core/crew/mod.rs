@@ -1,12 +1,14 @@
-//! Agents that work a state file off: one loop for every kind whose file others may change while it runs.
+//! Runs agents on a state file: one loop for every kind of work whose file others may change
+//! meanwhile.
 //!
-//! The kind is behind [`Work`]: it says what can be done now, makes the moves in the state file, writes prompts, and judges what
-//! came of an attempt. Everything else is here: attempts, what is remembered of them, limits, waiting, and going on after
-//! anything that may have ended an earlier run.
+//! The kind is behind [`Work`]: it names the units that are ready, changes the state file, writes
+//! prompts and judges results. The loop has the rest: attempts, their records, limits, waiting, and
+//! recovery from whatever ended an earlier run.
 //!
-//! **After a crash.** The move of the state file comes first, then the note, then the attempt. A note whose try is not the one of
-//! the state file was settled there and counts no more; one that is, is gone on with: a live agent is heard again from the
-//! beginning of its output, and one that is gone counts as it ended.
+//! **After a crash.** The state file changes first, then the record, then the attempt. A record
+//! whose try differs from that of the state file was settled there and is ignored. Otherwise its
+//! attempt continues: a live agent's output is read again from the start, and an agent that is gone
+//! counts as it ended.
 
 mod flight;
 mod work;
@@ -33,13 +35,13 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Without any reason, the state file is looked at this often: others may have changed it.
+/// Longest time between two reads of the state file: others may have changed it.
 const LOOK_MS: i64 = 2_000;
-/// Attempts in a row that never began, before that counts as a failure.
+/// Attempts in a row that never started, before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
-/// Whoever wants the agents ended too asks again within this time.
+/// Time in which a second request to leave ends the agents too.
 const LEAVE_MS: i64 = 1_000;
-/// Letters of a name in a file name.
+/// Letters of a unit's id in a file name.
 const NAME_CHARS_MAX: usize = 40;
 
 enum Heard<C> {
@@ -49,26 +51,23 @@ enum Heard<C> {
     Stop,
 }
 
-/// What a run is made of.
+/// Everything a run is made of.
 pub struct Parts<'s> {
-    /// The surroundings.
     pub context: Context,
-    /// The right to run.
+    /// Exclusive right to run on this state file.
     pub place: RunPlace,
-    /// Which run of the state file this is: what is remembered of another one does not count.
+    /// Identity of the run in the state file: records of another one are ignored.
     pub identity: String,
-    /// What the run is called.
+    /// Name of the run for people, used in attempts.
     pub name: String,
-    /// The settings of the project.
     pub settings: Settings,
-    /// How it goes.
     pub rules: Rules,
-    /// Who is shown what happens.
+    /// Observer of what happens.
     pub screen: &'s mut dyn Screen,
 }
 
-/// Works a state file off, until everything is done, nothing can go on, or somebody wants it to leave. `begun` gets what others
-/// need for that.
+/// Runs a state file's work until all is done, nothing can go on, or the run is asked to leave.
+/// `begun` receives the handle for that.
 pub fn run<W: Work>(
     parts: Parts<'_>,
     work: W,
@@ -137,7 +136,8 @@ pub fn run<W: Work>(
 }
 
 struct Crew<'s, W: Work> {
-    /// The clock when the run began, and a watch since then: a clock that stands still or is set must not hold a wait up.
+    /// Clock when the run began, and a monotonic watch since then: a clock that is set or stands
+    /// still must not prolong a wait.
     began_ms: i64,
     began: Instant,
     key: String,
@@ -154,14 +154,14 @@ struct Crew<'s, W: Work> {
     flights: BTreeMap<String, Flight>,
     /// Units that wait before they are tried again.
     resting: BTreeMap<String, i64>,
-    /// Limits by client.
+    /// End of the rate limit of each client.
     limits: BTreeMap<String, i64>,
-    /// Attempts in a row that never began.
+    /// Attempts in a row that never started, by unit.
     unbegun: BTreeMap<String, u32>,
     starts: Starts,
     started: u32,
     failed: Vec<(String, Why)>,
-    /// Somebody wants it to leave, then.
+    /// End of the time in which a stop ends the agents too; set by the first request to leave.
     leaving_ms: Option<i64>,
     ending: bool,
     stopped: Option<Error>,
@@ -174,7 +174,7 @@ impl<W: Work> Crew<'_, W> {
     }
 
     fn work_off(&mut self, events: &Receiver<Heard<W::Checked>>) -> Result<Report, Error> {
-        // Words of an agent move nothing in the state file.
+        // Output alone does not change the state file.
         let mut moved = true;
         let mut open = true;
         loop {
@@ -220,7 +220,7 @@ impl<W: Work> Crew<'_, W> {
         }
     }
 
-    /// Nothing new is started. Who asks once more within a moment means the agents too.
+    /// Starts nothing new. A second request within [`LEAVE_MS`] ends the agents too.
     fn leave(&mut self) {
         if self.leaving_ms.is_none() {
             self.leaving_ms = Some(self.now_ms() + LEAVE_MS);
@@ -290,7 +290,7 @@ impl<W: Work> Crew<'_, W> {
             .min()
     }
 
-    /// Starts what may be started; whether anything is left that this run may still do.
+    /// Starts every unit that may be started. False if nothing is left that this run may still do.
     fn advance(&mut self) -> Result<bool, Error> {
         if self.leaving_ms.is_some() || self.stopped.is_some() {
             return Ok(false);
@@ -317,7 +317,7 @@ impl<W: Work> Crew<'_, W> {
         }
     }
 
-    /// Goes on with a unit wherever it stands, or lets it rest.
+    /// Continues a unit from its record, starts it, or lets it wait.
     fn take_up(&mut self, unit: Unit) -> Result<(), Error> {
         let now = self.now_ms();
         let mut note = self.note(&unit.id);
@@ -325,7 +325,7 @@ impl<W: Work> Crew<'_, W> {
             note.settle();
         }
         if unit.round == 0 && !unit.begun {
-            // A fresh start: what went wrong before counts no more.
+            // A fresh start: earlier failures are ignored.
             note.failures.clear();
         }
         match (note.stage, note.reply.take()) {
@@ -374,7 +374,8 @@ impl<W: Work> Crew<'_, W> {
         self.begin(unit, note, &client)
     }
 
-    /// What the rules do not allow ends the run once the agents at work have ended; anything else ends it at once.
+    /// Ends the run: a refusal of the rules once the running agents have ended, any other error at
+    /// once.
     fn refused(&mut self, error: Error) -> Result<(), Error> {
         match error.class() {
             ExitClass::Refused | ExitClass::NotFound => {
@@ -451,8 +452,8 @@ impl<W: Work> Crew<'_, W> {
         self.land(&flight.unit, flight.note, Outcome::Failed(why))
     }
 
-    /// Judges what an attempt came to. What was handed back is durable first: a crash, or a state file that takes no moves now,
-    /// does not lose it.
+    /// Judges the outcome of an attempt. Its result is stored first: neither a crash nor a state
+    /// file that takes no change now loses it.
     fn land(&mut self, unit: &Unit, mut note: Note, outcome: Outcome) -> Result<(), Error> {
         match &outcome {
             Outcome::Ended(reply) => {
@@ -555,7 +556,7 @@ impl<W: Work> Crew<'_, W> {
     fn note(&self, id: &str) -> Note {
         let name = format!("{}-{}.json", self.key, file_name(id));
         let text = std::fs::read(self.path("notes", &name)).unwrap_or_default();
-        // One that cannot be read is as none: its work is begun anew.
+        // A record that cannot be read counts as none: its work starts anew.
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -567,7 +568,7 @@ impl<W: Work> Crew<'_, W> {
     }
 }
 
-/// What earlier runs remember, each note with the beginning of the ids of its attempts.
+/// Returns the records of earlier runs, each with the prefix of its attempt ids.
 fn notes_of(place: &RunPlace) -> Vec<(String, Note)> {
     let files = std::fs::read_dir(place.folder().join("notes"));
     let files = files.into_iter().flatten().flatten();
@@ -580,7 +581,7 @@ fn notes_of(place: &RunPlace) -> Vec<(String, Note)> {
     files.filter_map(read).collect()
 }
 
-/// A name for files: the id where it can be one, else a part of it and its hash.
+/// Returns a name for files: the id if it can be one, else a part of it and its hash.
 fn file_name(id: &str) -> String {
     let plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_".contains(*letter);
     let name: String = id.chars().filter(plain).take(NAME_CHARS_MAX).collect();

@@ -1,4 +1,4 @@
-//! What a kind of work says to a crew, and what is said of a run.
+//! Interface between a kind of work and the loop that runs it, and the report of a run.
 
 use crate::core::clients::Client;
 use crate::core::note::{Note, Reply};
@@ -6,202 +6,184 @@ use crate::core::why::Why;
 use bowline_engine::Error;
 use std::path::PathBuf;
 
-/// Something that can be worked on now.
+/// A unit of work that can be started or continued now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
-    /// How people call it.
+    /// Name for people.
     pub id: String,
-    /// Which try of it this is, as the state file counts.
+    /// Number of the try, as the state file counts.
     pub round: u32,
-    /// It is in progress in the state file.
+    /// True if it is in progress in the state file.
     pub begun: bool,
 }
 
-/// What an attempt is made with.
+/// Everything that an attempt of a unit needs.
 #[derive(Debug, Clone)]
 pub struct Brief {
-    /// What the agent is told.
+    /// Prompt for the agent.
     pub prompt: String,
-    /// Where it works.
+    /// Folder that the agent works in.
     pub folder: PathBuf,
-    /// What stands for `{phase}` in its command.
+    /// Value of `{phase}` in its command.
     pub number: u32,
-    /// Variables of the kind.
+    /// Variables that only this kind of work sets.
     pub variables: Vec<(&'static str, String)>,
-    /// How long this try may take.
+    /// Time that this try may take; unlimited if none.
     pub time_ms: Option<i64>,
 }
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It ended well, and this was handed back.
+    /// It ended well, with this result.
     Ended(Reply),
-    /// It failed.
     Failed(Why),
 }
 
-/// Something that takes its time: done by a thread of its own.
+/// Check that takes time, run on a thread of its own.
 pub type Job<C> = Box<dyn FnOnce() -> C + Send>;
 
-/// What follows an attempt.
+/// Next step after an attempt.
 pub enum After<C> {
     /// The unit is done.
     Done,
-    /// It is tried again.
+    /// The unit is tried again.
     Again {
-        /// Not at once.
+        /// Wait before the next try.
         wait_ms: i64,
-        /// Why.
         why: Why,
     },
-    /// It failed for good: a person has to act.
-    GaveUp {
-        /// Why.
-        why: Why,
-    },
-    /// This has to be found out first.
+    /// The unit failed for good: a person has to act.
+    GaveUp { why: Why },
+    /// This check decides.
     Check(Job<C>),
 }
 
-/// What is left when nothing can be worked on.
+/// State of the work when no unit is ready.
 #[derive(Debug)]
 pub enum Over {
-    /// Nothing.
+    /// Nothing is left to do.
     Done,
-    /// Something that only others can do.
+    /// Only a person or another process can continue.
     Stopped(Box<Error>),
 }
 
 /// A kind of work. Every change of the state file is a verb of the engine.
 pub trait Work {
-    /// What a job finds out.
+    /// Result of a check.
     type Checked: Send + 'static;
-    /// What can be worked on now, in order; those in progress too.
+    /// Returns the units that can be worked on now, in order, including those in progress.
     fn ready(&mut self) -> Result<Vec<Unit>, Error>;
-    /// The client that works on it.
+    /// Returns the client that works on a unit.
     fn client(&mut self, unit: &Unit) -> Result<Client, Error>;
-    /// What has to be found out before an agent is asked; a refusal ends the run.
+    /// Returns a check that must run before an agent starts; an error ends the run.
     fn before(&mut self, _unit: &Unit) -> Result<Option<Job<Self::Checked>>, Error> {
         Ok(None)
     }
-    /// Begins it in the state file; how it is called there now.
+    /// Starts a unit in the state file; returns it as it is there now.
     fn start(&mut self, unit: &Unit) -> Result<Unit, Error>;
-    /// What the next attempt is made with.
+    /// Returns prompt and settings of the next attempt.
     fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error>;
-    /// Judges an attempt, and makes the moves that follow.
+    /// Judges an attempt and changes the state file accordingly.
     fn ended(
         &mut self,
         unit: &Unit,
         note: &Note,
         outcome: Outcome,
     ) -> Result<After<Self::Checked>, Error>;
-    /// Goes on with what a job found out.
+    /// Continues with the result of a check.
     fn checked(
         &mut self,
         unit: &Unit,
         note: &Note,
         found: Self::Checked,
     ) -> Result<After<Self::Checked>, Error>;
-    /// Why nothing can be worked on.
+    /// Explains why no unit is ready.
     fn over(&mut self) -> Result<Over, Error>;
-    /// How much is done, of how much.
+    /// Returns the number of units done, and of all units.
     fn progress(&mut self) -> (usize, usize);
 }
 
-/// What people are told while a run goes on.
+/// Progress event of a run, shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// An attempt was begun.
+    /// An attempt was started.
     Begun {
-        /// Of what.
         id: String,
-        /// Its number.
+        /// Number of the attempt.
         attempt: u32,
     },
-    /// One was found alive, or as it ended.
-    Found {
-        /// Of what.
-        id: String,
-    },
-    /// What came of it is looked at.
-    Checking {
-        /// Of what.
-        id: String,
-    },
-    /// Something is done.
+    /// An attempt of an earlier run was found, alive or ended.
+    Found { id: String },
+    /// The result of an attempt is being checked.
+    Checking { id: String },
+    /// A unit is done.
     Done {
-        /// What.
         id: String,
-        /// So much is done now.
+        /// Units done so far.
         done: usize,
-        /// Of so much.
+        /// Units in all.
         total: usize,
     },
     /// An attempt failed.
     Failed {
-        /// Of what.
         id: String,
-        /// Why.
         why: Why,
-        /// It is tried again.
+        /// True if it is tried again.
         again: bool,
     },
-    /// A limit holds it.
+    /// A rate limit holds a unit.
     Parked {
-        /// What.
         id: String,
-        /// For how long.
+        /// Seconds until the limit ends.
         seconds: i64,
     },
     /// A client has sent no message that its protocol knows.
     NothingValid {
-        /// Of what.
         id: String,
-        /// For so long.
+        /// Seconds since it was started.
         seconds: i64,
     },
-    /// Somebody wants the run to leave; asked once more, it ends its agents too.
+    /// The run was asked to leave; asked once more, it ends its agents too.
     Leaving,
 }
 
-/// Who is shown what happens.
+/// Observer that shows a run's progress.
 pub trait Screen {
-    /// Something happened.
+    /// Shows one event.
     fn told(&mut self, told: &Told);
 }
 
-/// How a run came to its end.
+/// Way in which a run ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// Everything is done.
+    /// All work is done.
     Done,
-    /// Nothing can go on without somebody.
+    /// Only a person or another process can continue.
     Stopped(Box<Error>),
-    /// Somebody asked to leave; agents may go on.
+    /// The run was asked to leave; agents may go on.
     Left,
 }
 
-/// What a run came to.
+/// Summary of a run that ended.
 #[derive(Debug)]
 pub struct Report {
-    /// How it ended.
     pub ended: Ended,
-    /// So much is done.
+    /// Units done so far.
     pub done: usize,
-    /// Of so much.
+    /// Units in all.
     pub total: usize,
-    /// What failed for good in this run, and why.
+    /// Units that failed for good in this run, with the reason.
     pub failed: Vec<(String, Why)>,
     /// Units whose agents go on.
     pub going_on: Vec<String>,
 }
 
-/// How a run goes.
+/// Limits of a run.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Units in hand at once.
     pub parallel: usize,
-    /// Agents started by this run at the most.
+    /// Most agents that this run starts; unlimited if none.
     pub starts_max: Option<u32>,
 }

@@ -1,7 +1,9 @@
-//! Develop runs: checkpoints one after the other, each until its command is green or a person is asked; with `auto` the phases
-//! around them too, as far as the sealed commands of the gates allow.
+//! Runs develop checkpoints one after the other, each until its command is green or a person is
+//! asked. With `auto`, also the phases around them, as far as the sealed commands of the gates
+//! allow.
 //!
-//! Everything here has the rights of an agent: no gate opens by a word, and nothing is reopened.
+//! Everything here has the rights of an agent: no gate is opened by a claim alone, and none is
+//! reopened.
 
 mod prompt;
 
@@ -30,23 +32,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tries of what is no checkpoint: a design, a review, a gate that stays red.
+/// Tries of work that is no checkpoint: a design, a review, a gate that stays red.
 const TRIES_MAX: u32 = 3;
-/// Where a design is looked for when its agent does not say.
+/// Path of the design if its agent does not name one.
 const DESIGN: &str = "docs/design.md";
 
-/// What a run is started with.
+/// Options of a develop run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The agent of everything.
+    /// Name of the agent for all work.
     pub agent: Option<String>,
-    /// Every phase, as far as the gates allow.
+    /// Runs every phase, as far as the gates allow.
     pub auto: bool,
-    /// Agents started at the most.
+    /// Most agents that the run starts.
     pub iterations: Option<u32>,
 }
 
-/// Works a develop run off.
+/// Runs agents on a develop run until nothing is left that they may do.
 pub fn run(
     context: &Context,
     run: &DevelopRun,
@@ -65,7 +67,7 @@ pub fn run(
     crew(parts, develop, begun)
 }
 
-/// What a run would start.
+/// Returns the units that a run would start.
 pub fn rehearse(
     context: &Context,
     run: &DevelopRun,
@@ -76,7 +78,7 @@ pub fn rehearse(
     would_start(develop, 1)
 }
 
-/// Something an agent is asked for.
+/// Kind of work that an agent is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Task {
     Design,
@@ -85,13 +87,13 @@ enum Task {
     PullRequest,
 }
 
-/// What a command came to.
+/// Result of a gate's or checkpoint's command.
 pub(super) struct Found {
     result: Result<Passed, Error>,
     evidence: Option<Evidence>,
 }
 
-/// Keeps the last evidence: a refusal does not tell what the command printed.
+/// Keeps the last evidence: a refusal does not contain the command's output.
 #[derive(Default)]
 struct Keep(Mutex<Option<Evidence>>);
 
@@ -122,16 +124,16 @@ struct Develop {
     options: Options,
     settings: Settings,
     tries: BTreeMap<String, u32>,
-    /// Tasks for which only others can do something, and why.
+    /// Units that only others can continue, with the error to report.
     given_up: BTreeMap<String, Option<Error>>,
-    /// Gates that were tried before anybody was asked to mend anything.
+    /// Gates whose command ran once before any agent was asked to repair something.
     tried: BTreeSet<Gate>,
 }
 
 impl Develop {
     fn new(context: &Context, run: &DevelopRun, options: &Options) -> Result<Develop, Error> {
         let settings = settings_at(run.root())?;
-        // A name nobody knows is told before anything is begun.
+        // An unknown agent is refused before anything is started.
         client(&settings, options.agent.as_deref(), None)?;
         Ok(Develop {
             context: Context {
@@ -152,7 +154,7 @@ impl Develop {
         run.ok_or_else(|| refused(Refusal::NoRun))
     }
 
-    /// What an agent is to do now.
+    /// Returns the work for the present phase.
     fn task(&self, run: &Run) -> Result<Option<Task>, Error> {
         let auto = self.options.auto;
         Ok(match run.phase {
@@ -171,8 +173,8 @@ impl Develop {
         })
     }
 
-    /// The checkpoint to be worked on: the one in progress, else the first whose needs have passed. One that waits for a person
-    /// holds up those that need it, and nothing else.
+    /// Returns the checkpoint to work on: the one in progress, else the first whose dependencies
+    /// have passed. One that waits for a person holds up only those that depend on it.
     fn checkpoint<'r>(&self, run: &'r Run) -> Result<Option<&'r Checkpoint>, Error> {
         let contract = self.run.contract(&self.context)?;
         let passed = |id: &String| {
@@ -195,7 +197,7 @@ impl Develop {
         Ok(contract.into_iter().find(|planned| planned.id == id))
     }
 
-    /// Moves that need no agent, because their gate is open.
+    /// Moves to the next phase if its gate is open, which needs no agent. True if it moved.
     fn move_on(&self, run: &Run) -> Result<bool, Error> {
         if !self.options.auto || self.context.dry_run {
             return Ok(false);
@@ -224,7 +226,7 @@ impl Develop {
         })
     }
 
-    /// A try of something that is no checkpoint failed.
+    /// Retries work that is no checkpoint, or gives it up after [`TRIES_MAX`] failures.
     fn again(&mut self, unit: &Unit, why: Why, error: Option<Error>) -> After<Found> {
         let tries = self.tries.entry(unit.id.clone()).or_default();
         *tries += 1;
@@ -243,7 +245,7 @@ impl Develop {
     }
 
     fn failed_checkpoint(&mut self, unit: &Unit, why: Why) -> Result<After<Found>, Error> {
-        // An agent may say what kind of failure it is: `FAIL:cp-1:DESIGN_MISMATCH: no such table`.
+        // An agent may name the kind of failure: `FAIL:cp-1:DESIGN_MISMATCH: no such table`.
         let word = why.own_words().split([':', ' ']).next().unwrap_or_default();
         let class = FailureClass::from_name(word).unwrap_or(FailureClass::NotImplemented);
         let changed = self.run.checkpoint_fail(&self.context, &unit.id, class)?;
@@ -263,7 +265,8 @@ impl Develop {
         }
     }
 
-    /// Takes a contract over. One whose checkpoints cannot be judged would stop the run later.
+    /// Adopts a contract. It is refused if a checkpoint has no command, which would stop the run
+    /// later.
     fn hand_in(&self, path: &str) -> Result<(), Error> {
         let path = self.run.root().join(path);
         let changed = self.run.review(&self.context, &[], Some(&path))?;
@@ -322,7 +325,7 @@ fn after_attempt(run: Option<&Run>, unit: &Unit, why: Why) -> After<Found> {
     }
 }
 
-/// What a red command printed, for whoever is to mend it.
+/// Returns the reason for a red command with its output, for the next attempt.
 fn told(evidence: Option<&Evidence>) -> Why {
     let Some(evidence) = evidence else {
         return Reason::CommandRed.into();
@@ -352,7 +355,8 @@ impl Work for Develop {
                     id,
                 }
             }
-            // What the state file does not count has one round, always in progress.
+            // The state file does not count the tries of these: they have one round, always in
+            // progress.
             Task::Design => whole(Phase::Design.name()),
             Task::Gate(gate) => whole(gate.name()),
             Task::PullRequest => whole("pull-request"),
@@ -480,7 +484,7 @@ impl Work for Develop {
                     override_reason: None,
                     by: Actor::Agent,
                 };
-                // Whatever forbids it: the rules say.
+                // The rules explain what forbids the start.
                 match DevelopMachine::step(&Some(run), start, self.context.now()) {
                     Err(refusal) => stopped(refused(refusal)),
                     Ok(_) => Ok(Over::Done),

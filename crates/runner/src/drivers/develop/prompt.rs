@@ -1,4 +1,4 @@
-//! What an agent is told about its part of a develop run.
+//! Prompts for the parts of a develop run.
 
 use super::super::prompts::Prompt;
 use super::{DESIGN, Task};
@@ -6,17 +6,17 @@ use crate::core::note::Note;
 use bowline_engine::operations::develop::{ATTEMPTS_MAX, Gate, Planned, Run};
 use std::path::Path;
 
-/// Letters of a feature.
+/// Characters of the feature.
 const FEATURE_CHARS_MAX: usize = 4_000;
 
-/// What a further attempt does otherwise: first the message, then its surroundings, then everything.
+/// Advice for a further attempt: first the message alone, then its surroundings, then everything.
 const RALPH: [&str; 2] = [
     "Read the message, and mend what it names.",
     "The same way did not help. Read the tests and everything they touch before you change anything; find the first thing that \
      is wrong, and write the cause down.",
 ];
 
-/// The prompt of the next attempt.
+/// Builds the prompt of the next attempt.
 pub(super) fn prompt(
     root: &Path,
     run: &Run,

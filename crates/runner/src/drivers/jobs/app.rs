@@ -1,5 +1,5 @@
-//! What a task has made, started to be looked at: the command its type names, at a port of its own. It is nobody's agent and
-//! outlives the server like one.
+//! Starts the result of a task for a reviewer: the command of its type, on a port of its own. The
+//! process is no agent, but outlives the server like one.
 
 use super::rebuild::end;
 use super::{Jobs, Refused};
@@ -8,39 +8,39 @@ use bowline_supervisor::{Attempt, Condition, Handle, Spec, Stream};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// Output of it that is shown, from its end.
+/// Bytes of its output that are shown, from the end.
 const SHOWN_BYTES: u64 = 4_096;
-/// The exit code of a shell that finds no such program.
+/// Exit code of a shell that finds no such program.
 const NOT_STARTED: i32 = 127;
 
-/// An app of a task.
+/// Status of a task's app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
-    /// Its process is there.
+    /// True while its process is alive.
     pub running: bool,
-    /// The port it was given; 0 before the first start.
+    /// Port it was given; 0 before the first start.
     pub port: u16,
-    /// What is started.
+    /// Command that starts it, before `{port}` is filled in.
     pub command: Vec<String>,
-    /// What it printed last.
+    /// End of its standard output and error.
     pub output: String,
-    /// How it ended, where nobody ended it.
+    /// Exit code, unless it was stopped on request or still runs.
     pub exit_code: Option<i32>,
 }
 
-/// Where the starts of a task's app are.
+/// Returns the folder with the starts of a task's app.
 pub(super) fn folder(data: &Path, job: &str) -> PathBuf {
     data.join("apps").join(job)
 }
 
-/// The starts of an app, the oldest first.
+/// Returns the starts of an app, the oldest first.
 pub(super) fn starts(folder: &Path) -> Vec<Attempt> {
     let count = std::fs::read_dir(folder).map_or(0, Iterator::count);
     let opened = (1..=count).map(|number| Attempt::open(&folder.join(number.to_string())));
     opened.filter_map(Result::ok).collect()
 }
 
-/// The end of what was printed, whole lines where it is longer.
+/// Returns the end of the output, from the first whole line if it is longer.
 fn tail(attempt: &Attempt, stream: Stream) -> String {
     let file = match stream {
         Stream::Out => "log",
@@ -72,7 +72,7 @@ impl Jobs {
         }
     }
 
-    /// The app of a task, looked at now.
+    /// Returns the status of a task's app, checked now.
     pub fn app(&self, row: &JobRow) -> Result<App, Refused> {
         let command = self.app_command(row)?;
         let last = starts(&folder(&self.config().data, &row.id)).pop();
@@ -99,7 +99,7 @@ impl Jobs {
         Ok(app)
     }
 
-    /// Starts the app of a task, unless it runs.
+    /// Starts the app of a task unless it runs.
     pub fn start_app(&self, row: &JobRow) -> Result<App, Refused> {
         let command = self.app_command(row)?;
         let known = self.app(row)?;
@@ -107,7 +107,7 @@ impl Jobs {
             return Ok(known);
         }
         let failed = |error: &dyn std::fmt::Display| Refused::Failed(error.to_string());
-        // Free now; whoever else asks gets another one for a while.
+        // Free now; another program that asks gets a different port for a while.
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|it| failed(&it))?;
         let port = listener.local_addr().map_err(|it| failed(&it))?.port();
         drop(listener);
@@ -132,7 +132,7 @@ impl Jobs {
         self.app(row)
     }
 
-    /// Ends the app of a task, and waits for it.
+    /// Stops the app of a task and waits until it has ended.
     pub fn stop_app(&self, row: &JobRow) -> Result<App, Refused> {
         self.app_command(row)?;
         for attempt in starts(&folder(&self.config().data, &row.id)) {

@@ -1,4 +1,4 @@
-//! What is kept of a task that has ended: all that it made in one file, and its error log.
+//! Files kept of a task that has ended: an archive of its results, and its error log.
 
 use super::workshop::files;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ fn holds(bytes: &[u8], secrets: &[String]) -> bool {
         })
 }
 
-/// Everything the task made in one file, without files that hold a value a person gave.
+/// Writes everything the task made to a zip file, without files that contain a secret value.
 pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
@@ -36,7 +36,7 @@ pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::i
     out.sync_all()
 }
 
-/// The whole error log of a task, without values a person gave.
+/// Writes the error output of all attempts to one file, with secret values masked.
 pub(super) fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;

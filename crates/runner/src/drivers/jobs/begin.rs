@@ -1,4 +1,4 @@
-//! Attempts: how they begin, how they are found again after a restart, and what they are told.
+//! Lifecycle of attempts: start, recovery after a restart, input and verification.
 
 use super::carry::awaits;
 use super::desk::{Desk, Live, Used};
@@ -26,8 +26,9 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 impl Desk {
-    /// The store against the world, after a start: what lives is attached to at the byte that was processed, what is gone is
-    /// recovered. Nothing stays running that is not.
+    /// Compares the store with the machine after a start: live agents are attached to at the offset
+    /// that was processed, and jobs whose agent is gone are recovered. No job stays running without
+    /// an agent.
     pub(super) fn reconcile(&mut self) {
         let rows: Vec<JobRow> = self.rows.values().cloned().collect();
         for row in rows.iter().filter(|row| row.job.process == Process::Live) {
@@ -52,7 +53,7 @@ impl Desk {
         }
     }
 
-    /// Whether an attempt is known to whoever drives it; it is made known where its folder is there.
+    /// Attaches to an attempt if its folder exists. True if the driver of agents knows it.
     pub(super) fn attached(&mut self, row: &JobRow, attempt: u32) -> bool {
         let id = attempt_id(&row.id, attempt);
         if self.live.contains_key(&id) {
@@ -83,12 +84,12 @@ impl Desk {
             session: row.about.session.clone(),
         };
         self.attempts.attach(&id, known);
-        // A store that failed here is noted, and the next desk does it again.
+        // A failed store is noted, and the next dispatcher does it again.
         let _ = self.hide(row, &id);
         true
     }
 
-    /// Hides what people gave in whatever the agent prints, before it can know it.
+    /// Masks the values that people gave in the agent's output, before the agent can know them.
     fn hide(&self, row: &JobRow, id: &str) -> Result<(), StoreError> {
         let values = self.provided(&row.id)?;
         if !values.is_empty() {
@@ -98,7 +99,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Values that were given to a job, by name.
+    /// Returns the values that were given to a job, by name.
     pub(super) fn provided(&self, job: &str) -> Result<Vec<(String, String)>, StoreError> {
         prompt::provided(&self.store, &self.key, job)
     }
@@ -126,19 +127,19 @@ impl Desk {
 
     fn know(&self, token: String, row: &JobRow, attempt: u32) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only the present attempt of a job speaks for it.
+        // Only the present attempt may act for its job.
         tokens.retain(|_, (job, _)| *job != row.id);
         tokens.insert(token, (row.id.clone(), attempt));
     }
 
-    /// Ends the token of an attempt that is over.
+    /// Revokes the token of an attempt that is over.
     pub(super) fn forget_token(&self, job: &str, attempt: u32) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|_, (of, number)| of != job || *number != attempt);
         let _ = std::fs::remove_file(self.config.token(&attempt_id(job, attempt)));
     }
 
-    /// A token that only this attempt has, in a file that only its user can read.
+    /// Creates a token for this attempt alone, in a file that only its user can read.
     fn new_token(&self, row: &JobRow, attempt: u32) -> std::io::Result<PathBuf> {
         let file = self.config.token(&attempt_id(&row.id, attempt));
         if let Some(folder) = file.parent() {
@@ -152,7 +153,7 @@ impl Desk {
         Ok(file)
     }
 
-    /// Starts the process of the present attempt, in a folder that is ready.
+    /// Starts the process of the present attempt, in a folder that is prepared.
     pub(super) fn begin_attempt(&mut self, row: &JobRow) -> Result<(), String> {
         let id = &attempt_id(&row.id, row.job.attempt);
         let io = |error: std::io::Error| error.to_string();
@@ -164,7 +165,8 @@ impl Desk {
         let opening = self.opening(row, &say, &text);
         let opening = opening.map_err(|error| error.to_string())?;
         let file = prompt::file(&self.config.record_folder(row), phase);
-        // Where the command names the file, nothing else tells the process what those before it have not read.
+        // If the command names the file, it is the only way to give the process earlier unread
+        // messages.
         let named = agent.command.iter().any(|it| it.contains("{prompt_file}"));
         prompt::write(&file, if named { &opening } else { &text }).map_err(io)?;
         folders::describe(&self.config, row, self.now()).map_err(io)?;
@@ -178,7 +180,7 @@ impl Desk {
         if row.job.attempt > 1 {
             environment.insert("BOWLINE_RESUME".into(), "1".into());
         }
-        // A name that would change what the agent itself is told is given by message only.
+        // A value whose name would change the agent itself is sent in a message only.
         let values = self.provided(&row.id).map_err(|error| error.to_string())?;
         let named = values
             .iter()
@@ -206,7 +208,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What waits to be the first message of the present attempt.
+    /// Returns the messages that wait to be the first input of the present attempt.
     fn own_first_words(&self, row: &JobRow) -> Vec<Message> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
         waiting
@@ -222,7 +224,7 @@ impl Desk {
             .collect()
     }
 
-    /// The prompt of a client that gets it by its command line: what a new process is told first.
+    /// Builds the prompt for a client that takes it on its command line.
     fn opening(&self, row: &JobRow, say: &[Message], phase: &str) -> Result<String, StoreError> {
         let mut text = String::new();
         for message in say {
@@ -264,7 +266,7 @@ impl Desk {
         environment
     }
 
-    /// Writes to an attempt, under a number: told again, it is heard once.
+    /// Sends messages to an attempt under a number: sent again, they are delivered once.
     pub(super) fn tell(&mut self, row: &JobRow, id: &str, number: u64, say: &[Message]) {
         let Some(agent) = self.agent(row).cloned() else {
             return;
@@ -272,13 +274,14 @@ impl Desk {
         let (first, seq) = (number == 1, self.input_number(row, number));
         let deaf = agent.protocol == Protocol::CodexJson;
         if first && (deaf || prompt::in_command(&agent)) {
-            // It has its prompt; the number is used up all the same.
+            // The command line has the prompt; its number is used up all the same.
             let nothing = crate::core::attempts::raw(String::new());
             self.attempts.say(id, seq, deaf, nothing);
             return;
         }
         let say = say.to_vec();
-        // A value that cannot be hidden is not told; the failed store is noted, and the next desk tells it.
+        // A value that cannot be masked is not sent; the failed store is noted, and the next
+        // dispatcher sends it.
         let (Ok(spelling), Ok(())) = (self.spelling(row, &say, first), self.hide(row, id)) else {
             return;
         };
@@ -286,7 +289,8 @@ impl Desk {
         self.attempts.say(id, seq, false, message);
     }
 
-    /// What is needed to spell messages. A new process (`first`) has values in its environment and no conversation.
+    /// Collects what is needed to encode messages. A new process (`first`) has values in its
+    /// environment and no conversation.
     fn spelling(&self, row: &JobRow, say: &[Message], first: bool) -> Result<Spelling, StoreError> {
         let records = self.config.record_folder(row);
         let values = match first {
@@ -307,7 +311,8 @@ impl Desk {
                     if first {
                         text += &self.history(row, say);
                     }
-                    // Told in the message as well; the file is for those who would rather read it.
+                    // The message contains the prompt too; the file is for agents that prefer to
+                    // read it.
                     let _ = prompt::write(&file, &text);
                     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
                     let spec = self.config.types.get(type_name);
@@ -335,7 +340,7 @@ impl Desk {
         Ok(spelling)
     }
 
-    /// Interrupts an attempt: by a message with a number where its client takes one.
+    /// Interrupts an attempt: by a numbered message if its client takes one, else by a signal.
     pub(super) fn interrupt(&mut self, row: &JobRow, id: &str, number: u64) {
         if !takes_interrupts(self.agent(row)) {
             self.attempts.interrupt(id);
@@ -346,7 +351,7 @@ impl Desk {
         self.attempts.say(id, seq, false, message);
     }
 
-    /// Has an agent look at a finished phase, where its type wants that. Says whether one does.
+    /// Starts the agent that verifies a finished phase. False if the type has none.
     pub(super) fn begin_verifier(
         &mut self,
         effect: u64,
@@ -385,7 +390,7 @@ impl Desk {
         };
         let folder = self.config.attempt(&id);
         if folder.exists() {
-            // One of an earlier process of ours: all it said is read again.
+            // It was started by an earlier process of ours: all its output is read again.
             let known = Known {
                 folder,
                 fence: 0,
@@ -420,7 +425,7 @@ impl Desk {
         true
     }
 
-    /// Ends agents that look at a phase for too long, or at one that nobody waits for any more.
+    /// Ends verifying agents that take too long or whose verification no job waits for.
     pub(super) fn end_verifiers(&mut self) {
         let now = self.now().0;
         let limit = i64::try_from(self.config.verify_s).unwrap_or(i64::MAX);
@@ -440,8 +445,8 @@ impl Desk {
         }
     }
 
-    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed. Either counts when
-    /// its process is over, so that none is left behind.
+    /// Handles events of a verifying agent: its result, or an end without one, which counts as
+    /// failed. Either counts only once its process is over, so that none is left behind.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
         let (used, criteria, files) = match what {
             Happened::Output {
@@ -464,7 +469,7 @@ impl Desk {
                         _ => {}
                     }
                 }
-                // A client that ends its turns says only then what this one cost.
+                // A client with turns reports the cost only at the end of one.
                 ended |= live.protocol == Protocol::Markers;
                 if ended && live.found.is_some() {
                     self.attempts.want(id, Want::Ended);
@@ -483,7 +488,8 @@ impl Desk {
             return;
         };
         let Ok(mut row) = self.row(job) else { return };
-        // Its words are read again from the start after a crash: what it used counts once, with its result.
+        // After a crash its output is read again from the start: usage counts once, with the
+        // result.
         let state = row.job_mut();
         state.tokens = state.tokens.saturating_add(used.tokens);
         row.about_mut().cost_before_usd += used.usd;
@@ -524,7 +530,7 @@ impl Desk {
     }
 }
 
-/// Whether the client of an agent is interrupted by a message, and not by a signal.
+/// True if the client of an agent is interrupted by a message and not by a signal.
 pub(super) fn takes_interrupts(agent: Option<&AgentSpec>) -> bool {
     let protocol = agent.map(|it| it.protocol);
     matches!(protocol, Some(Protocol::ClaudeStreamJson | Protocol::Acp))
@@ -548,8 +554,8 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
     }
 }
 
-/// A new process knows nothing: it is told its phase, and then what the one before was to be told. One that goes on with a
-/// conversation knows its phase.
+/// Puts the start of the phase in front of the first messages. A process that resumes a session
+/// knows its phase, unless there is nothing else to send.
 pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
     let phase = row.job.phase;
     let told = say
@@ -561,7 +567,7 @@ pub(super) fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
     say.insert(0, Message::PhaseStart { phase });
 }
 
-/// The command line of an agent.
+/// Builds the command line of an agent.
 fn command(
     agent: &AgentSpec,
     row: &JobRow,

@@ -1,15 +1,15 @@
-//! Effects, carried out in the order of each job, at least once.
+//! Executes effects in the order of each job, at least once.
 //!
-//! | effect | repeated without harm by |
+//! | effect | safe to repeat because |
 //! |---|---|
-//! | spawn | the folder of the attempt: one that is there is attached to, and a lost one is never started again |
-//! | signal | a level: the last one counts, and whoever attaches gives it anew; an end is settled when the attempt is over |
-//! | tell | the number of the message; settled when a process has read it, sent again until then (`delivery.rs`) |
-//! | interrupt | its number, where it is a message; else once more than wanted is harmless |
-//! | snapshot | its own id: a second one is a second checkpoint |
-//! | verify | the ticket: an answer to another one is refused |
+//! | spawn | an attempt whose folder exists is attached to; a lost one never starts again |
+//! | signal | it sets a state and the last one counts; an end is settled with its attempt |
+//! | tell | it is sent under one number until a process has read it (`message_delivery.rs`) |
+//! | interrupt | as a message it has a number; as a signal, one too many is harmless |
+//! | snapshot | each has its own id: a second one is a second checkpoint |
+//! | verify | the result of another verification is refused |
 //! | zip, error log | the same file is written again |
-//! | notify | whoever delivers it has its number |
+//! | notify | the receiver has its number |
 
 use super::decide::new_id;
 use super::delivery::Told;
@@ -34,19 +34,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Seconds until an effect is tried again that failed for lack of resources, and how often unless the task needs it.
+/// Seconds until an effect that failed for lack of a resource is tried again, and the number of
+/// tries unless the task depends on it.
 const HELD_S: i64 = 1;
 const HELD_TRIES_MAX: u32 = 10;
 
-/// What became of an effect now.
+/// Progress of an effect after one call.
 pub(super) enum Carried {
-    /// It is done.
+    /// The effect is done.
     Done,
-    /// It is done when something else is over.
+    /// The effect is settled later: when a process has read it, when its attempt is over, or when
+    /// the notification was delivered.
     Kept,
-    /// It waits, and what follows it too.
+    /// The effect waits, and those behind it too.
     Waits,
-    /// It is being done elsewhere.
+    /// A worker executes the effect.
     Busy,
 }
 
@@ -61,7 +63,7 @@ impl Desk {
                 };
                 let carried = match Carry::from_value(&effect.body) {
                     Ok(carry) => self.carry(&effect, carry),
-                    // Of a program that knew more: it is not ours to do.
+                    // Stored by a newer program: it waits for that one.
                     Err(_) => Carried::Waits,
                 };
                 match carried {
@@ -95,7 +97,7 @@ impl Desk {
     fn carry(&mut self, effect: &EffectRow, carry: Carry) -> Carried {
         let job = effect.job.clone();
         let Ok(row) = self.row(&job) else {
-            // It is gone; a store that failed is noted, and nothing is settled.
+            // The job is gone; a failed store is noted, and nothing is settled.
             return Carried::Done;
         };
         match carry {
@@ -109,7 +111,7 @@ impl Desk {
                 if want != Level::Ended {
                     return Carried::Done;
                 }
-                // Nobody else looks after an attempt that is over for its job.
+                // Nothing else watches an attempt that is over for its job.
                 self.hand_over(&id, vec![without_words(effect.id, 0)]);
                 Carried::Kept
             }
@@ -135,7 +137,7 @@ impl Desk {
                 if number == 0 {
                     return Carried::Done;
                 }
-                // Sent again until it is read: messages behind it have the numbers that follow.
+                // Sent again until it is read: later messages have the numbers that follow.
                 self.hand_over(&id, vec![without_words(effect.id, number)]);
                 Carried::Kept
             }
@@ -205,7 +207,7 @@ impl Desk {
         }
     }
 
-    /// The code before and after the present phase, where both were saved.
+    /// Returns the code before and after the present phase if both were saved.
     fn phase_changes(&self, row: &JobRow) -> Option<PhaseChanges> {
         let (from, to) = (row.about.phase_ref.clone()?, self.saved_code(&row.about)?);
         Some(PhaseChanges {
@@ -220,8 +222,8 @@ impl Desk {
         })
     }
 
-    /// An earlier process of ours began one that looks at the phase. It is taken up even if nobody waits for it any more: somebody
-    /// has to end it.
+    /// True if an earlier process started the verifying agent. It is attached to even if no job
+    /// waits for it, because it has to be ended.
     fn looks_already(&self, job: &str, verification: u32) -> bool {
         let begun = self.config.attempt(&verifier_id(job, verification));
         begun.exists()
@@ -241,7 +243,7 @@ impl Desk {
         if !current {
             return Carried::Done;
         }
-        // No attempt starts while an earlier one may live.
+        // No attempt starts while an earlier one may be alive.
         let earlier = |live: &Live| live.job == row.id && !live.verifies;
         let id = attempt_id(&row.id, attempt);
         if self
@@ -276,7 +278,7 @@ impl Desk {
             SpawnFrom::Start | SpawnFrom::Latest => None,
             SpawnFrom::Checkpoint(checkpoint) => self.code_of(row, checkpoint),
         };
-        // A folder of ours begins empty, unless it is a copy.
+        // A folder of the server begins empty, unless it is a copy.
         let filled = row.about.workspace.is_some() || restore.is_some();
         let first_state =
             (attempt == 1 && filled).then(|| (Arc::clone(&self.config), Box::new(row.clone())));
@@ -293,7 +295,8 @@ impl Desk {
         Carried::Busy
     }
 
-    /// Whether a task that is over still has a process in the same folder, or files of it to be saved.
+    /// True if a task that is over still has a process in the same folder, or files there to be
+    /// saved.
     fn is_folder_being_left(&self, row: &JobRow) -> bool {
         let saves = |effect: &EffectRow| {
             let carry = Carry::from_value(&effect.body);
@@ -313,7 +316,7 @@ impl Desk {
         })
     }
 
-    /// The code of a checkpoint: repository, ref, and whether the folder is new.
+    /// Returns the code of a checkpoint: repository, ref, and whether the folder is new.
     fn code_of(
         &self,
         row: &JobRow,
@@ -328,7 +331,8 @@ impl Desk {
         Some((repository, saved.code_ref?, record.job != row.id))
     }
 
-    /// A breaker before the start: it goes on by itself when the oldest start is an hour ago.
+    /// Stops a job with too many starts in an hour. It resumes by itself when the oldest start is
+    /// an hour ago.
     fn too_many_runs(&mut self, row: &JobRow, attempt: u32) {
         let oldest = row.about.starts.first().copied().unwrap_or(self.now().0);
         let command = Command::Breaker {
@@ -376,7 +380,7 @@ impl Desk {
         });
     }
 
-    /// Removes what a forgotten job left, once no worker has its files in hand.
+    /// Deletes the files of a removed job once no worker uses them.
     pub(super) fn remove_files(&mut self, row: JobRow, reply: Reply) {
         self.held.remove(&row.id);
         self.busy.remove(&row.id);
@@ -386,7 +390,7 @@ impl Desk {
         }
     }
 
-    /// Something was finished in the workshop.
+    /// Handles an outcome of the worker pool.
     pub(super) fn finished(&mut self, finished: Finished) {
         let Finished { effect, job, what } = finished;
         if let Some((row, reply)) = self.leaving.remove(&job) {
@@ -395,7 +399,8 @@ impl Desk {
         }
         let first = self.effects.get(&job).and_then(|it| it.front());
         if first.is_none_or(|it| it.id != effect) {
-            // Settled before the dispatcher started anew, or of a task that is gone or about to go: its removal waits for this.
+            // Settled before the dispatcher restarted, or of a job that is being removed: its
+            // removal waits for this.
             if first.is_none() {
                 self.busy.remove(&job);
             }
@@ -407,7 +412,7 @@ impl Desk {
         let mut end = EffectEnd::Done;
         match what {
             Came::Done => {}
-            // Unless it was given up, or replaced, while its folder was made ready.
+            // Unless the attempt was given up or replaced while its folder was prepared.
             Came::Ready { attempt } => {
                 if row.job.attempt == attempt
                     && row.job.process == Process::Live
@@ -443,7 +448,7 @@ impl Desk {
                 if (wanted || self.looks_already(&job, verification))
                     && self.begin_verifier(effect, &row, verification, &files)
                 {
-                    // Its result settles the effect.
+                    // The verifying agent's result settles the effect.
                     self.busy.insert(job);
                     return;
                 }
@@ -451,10 +456,10 @@ impl Desk {
                 advance.changes.extend(change);
             }
             Came::Failed(note) => {
-                // A process whose folder cannot be made ready cannot be started; everything else goes on without.
+                // An attempt needs its folder; everything else goes on without.
                 let first = self.effects.get(&job).and_then(|it| it.front());
                 let carry = first.and_then(|it| Carry::from_value(&it.body).ok());
-                // What a task cannot go on without is tried until it is not wanted any more.
+                // Effects that a task cannot go on without are tried without end.
                 let tries = match carry {
                     Some(Carry::Spawn { .. } | Carry::Verify { .. }) => u32::MAX,
                     Some(_) | None => HELD_TRIES_MAX,
@@ -476,7 +481,8 @@ impl Desk {
         self.stage(advance, After::Nothing);
     }
 
-    /// Keeps an effect that failed because the machine lacks something, to try it again soon. Says whether it does.
+    /// Keeps an effect that failed for lack of a resource, to try it again soon. True if it is
+    /// kept.
     fn hold(&mut self, job: &str, note: &str, tries_max: u32) -> bool {
         let tries = self.held.get(job).map_or(0, |(tries, _)| *tries);
         if Resource::named_in(note).is_none() || tries >= tries_max {
@@ -490,7 +496,7 @@ impl Desk {
         true
     }
 
-    /// Lets effects be tried again whose time has come.
+    /// Releases held effects whose time has come.
     pub(super) fn release_held(&mut self) {
         let now = self.now();
         for (job, (_, at)) in &mut self.held {
@@ -501,7 +507,7 @@ impl Desk {
         }
     }
 
-    /// What a verification comes to, for the machine and for people.
+    /// Builds the change and the records for the result of a verification.
     pub(super) fn verified(
         &self,
         row: &JobRow,
@@ -554,12 +560,13 @@ impl Desk {
     }
 }
 
-/// Whether this verification is the one the job waits for.
+/// True if the job waits for this verification.
 pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
     matches!(row.job.life, Life::Verifying { .. }) && row.job.verifications == verification
 }
 
-/// An effect that is done with its attempt, or when what was sent under its number is read.
+/// Returns the delivery of an effect that is settled when its number is read, or with 0 when its
+/// attempt ends.
 fn without_words(effect: u64, number: u64) -> Told {
     let say = Vec::new();
     Told {

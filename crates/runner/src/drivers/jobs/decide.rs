@@ -1,4 +1,4 @@
-//! Wishes of people, and exact words of agents.
+//! Decides requests of people and typed reports of agents.
 
 use super::desk::{Desk, resolve_workspace};
 use super::flight::{After, Answer};
@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Letters of an id.
+/// Random letters in an id.
 const ID_LETTERS: usize = 12;
-/// Answers that are no option before the question says so no more.
+/// Wrong answers that are counted on a question.
 const TRIES_MAX: u32 = 3;
 
 pub(super) fn new_id(kind: &str) -> String {
@@ -33,7 +33,7 @@ pub(super) fn new_id(kind: &str) -> String {
     format!("{kind}_{}", &unguessable()[..ID_LETTERS])
 }
 
-/// What was decided: the step, and which job and row the answer is about.
+/// Result of a decision: the changes, and what the response is about.
 pub(super) struct Decided {
     pub(super) changes: Vec<Change>,
     pub(super) job: Option<String>,
@@ -51,7 +51,7 @@ impl Decided {
 }
 
 impl Desk {
-    /// Decides on a wish; the answer follows the commit.
+    /// Decides a request; the reply follows the commit.
     pub(super) fn asked(&mut self, asked: Asked, reply: Reply) {
         if let Some(id) = &asked.request {
             if self.is_staged(id) {
@@ -104,10 +104,10 @@ impl Desk {
         }
     }
 
-    /// The answer to a request that was carried out before.
+    /// Returns the response to a request that was carried out before.
     fn answered_before(&self, id: &str, wish: &Wish) -> Option<Result<super::Answered, Refused>> {
         let known = self.store.request(id).ok().flatten()?;
-        // Asked again as it is: the store compares what was wanted.
+        // Submitted again as it is: the store compares the fingerprints.
         let again = Advance {
             request: Some(Request {
                 id: id.into(),
@@ -124,7 +124,7 @@ impl Desk {
             Err(error) => return Some(Err(error.into())),
         }
         let text = |key: &str| known[key].as_str().map(str::to_owned);
-        // As the store has it: what is decided here may not be durable yet.
+        // Read from the store: what is decided here may not be durable yet.
         let row = text("job").and_then(|job| self.store.job(&job).ok().flatten());
         let made = text("made");
         Some(Ok(super::Answered { row, made }))
@@ -240,7 +240,7 @@ impl Desk {
         Ok(Decided::of(self.step(&row, command)?))
     }
 
-    /// The open review of a task.
+    /// Returns the open review of a task.
     fn open_review(&self, task: &str, command: &'static str) -> Result<String, Refused> {
         let job = self.row(task)?.job;
         let open = job.open_review().map(|review| review.id.clone());
@@ -254,7 +254,7 @@ impl Desk {
         })
     }
 
-    /// The job, if it is at the version that is meant.
+    /// Returns a job if it is at the expected version.
     pub(super) fn at(&self, task: &str, version: Option<u64>) -> Result<JobRow, Refused> {
         let row = self.row(task)?;
         match version {
@@ -265,7 +265,7 @@ impl Desk {
         }
     }
 
-    /// The job that a row belongs to.
+    /// Returns the job that a record belongs to.
     pub(super) fn of(&self, what: &'static str, id: &str) -> Result<String, Refused> {
         let record = self.record(id).ok_or_else(|| no_such(what, id))?;
         let fits = match &record.body {
@@ -297,7 +297,7 @@ impl Desk {
         }
     }
 
-    /// Tasks that are waited for exist, and wait for nobody who waits for this one.
+    /// Checks that the dependencies of a task exist and form no cycle.
     fn needs(&self, id: &str, needed: &[String]) -> Result<(), Refused> {
         let mut open: Vec<Vec<String>> = needed.iter().map(|it| vec![it.clone()]).collect();
         let mut seen = std::collections::BTreeSet::new();
@@ -391,7 +391,7 @@ impl Desk {
         let change = self.step(&row, Command::Retry { new: new.clone() })?;
         let made = self.anew(&new, row.job.retried(task), &row, None);
         let mut changes = vec![change, made];
-        // Whoever waits for the failed one waits for the new one from now on.
+        // Tasks that depend on the failed one depend on the new one from now on.
         for dependent in self.dependents(task)? {
             let (from, to) = (task.to_owned(), new.clone());
             let waiting = self.row(&dependent)?;
@@ -406,13 +406,13 @@ impl Desk {
         })
     }
 
-    /// Whoever waits for a job, as the store has it once it has everything.
+    /// Returns the jobs that depend on a job, read after everything is committed.
     fn dependents(&mut self, task: &str) -> Result<Vec<String>, Refused> {
         self.commit();
         Ok(self.store.dependents(task)?)
     }
 
-    /// A new job like another one.
+    /// Creates a job with the settings of another one.
     fn anew(
         &self,
         id: &str,
@@ -426,7 +426,7 @@ impl Desk {
             type_name: like.type_name.clone(),
             priority: like.priority,
             agent: like.agent.clone(),
-            // A fork has a folder of its own; a retry takes the same one up again where a person named it.
+            // A fork has a folder of its own; a retry reuses the folder that a person named.
             workspace: like.workspace.clone().filter(|_| forked_from.is_none()),
             real_workspace: like
                 .real_workspace
@@ -443,7 +443,7 @@ impl Desk {
         Change::to(id, 0, job, about)
     }
 
-    /// A checkpoint: whose it is, and what the machine needs of it.
+    /// Returns a checkpoint with its job.
     fn checkpoint(&self, id: &str) -> Result<(String, Checkpoint), Refused> {
         let record = self.record(id).ok_or_else(|| no_such("checkpoint", id))?;
         let RecordBody::Checkpoint(row) = record.body else {
@@ -486,7 +486,7 @@ impl Desk {
             text: text.clone(),
         };
         let mut change = self.step(&row, command)?;
-        // Until a process has read it.
+        // The message stays queued until a process has read it.
         let body = RecordBody::Said(SaidRow {
             text,
             status: "queued".into(),
@@ -564,7 +564,7 @@ impl Desk {
         }
     }
 
-    /// Answers that are no option are counted where the person sees them.
+    /// Counts an answer that is no option, where the person sees it.
     fn count_try(&mut self, question: &str) {
         let Some(mut record) = self.record(question) else {
             return;
@@ -681,7 +681,8 @@ pub(super) fn no_such(what: &'static str, id: &str) -> Refused {
     }
 }
 
-/// Whoever looks at a task must hear of every wish about it, also of one that makes no transition: a draft that is made, edited or deleted.
+/// Returns an event for a request without a transition, such as an edited draft: clients that show
+/// a task must learn of every request about it.
 fn changed(verb: &str) -> NewEvent {
     NewEvent {
         kind: EventKind::Agent,

@@ -1,7 +1,8 @@
 //! Delivery of messages to attempts.
 //!
-//! A message is an effect that is done when a process has read it. What an attempt has not read when it is over stays an
-//! effect, and goes into the first message of the next attempt, in the order in which it was decided.
+//! A message is an effect that is done when a process has read it. If an attempt ends without
+//! reading it, it stays an effect and becomes part of the next attempt's first message, in the
+//! order of the decisions.
 
 use super::attempt_id;
 use super::carry::Carried;
@@ -16,7 +17,8 @@ use bowline_store::{Advance, Change, EffectEnd, JobRow, Settle};
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) effect: u64,
-    /// The number of the message in its attempt; 0 for what is no message and is done with the attempt.
+    /// Number of the message in its attempt; 0 for an effect without a message that ends with the
+    /// attempt.
     pub(super) number: u64,
     pub(super) say: Vec<Message>,
 }
@@ -30,20 +32,20 @@ impl Told {
     }
 }
 
-/// Whether the job has come to its end.
+/// True if the job is completed or failed.
 pub(super) fn is_over(job: &Job) -> bool {
     matches!(job.life, Life::Completed { .. } | Life::Failed(_))
 }
 
 impl Desk {
-    /// Hands a message to its attempt, or keeps it for the next one.
+    /// Sends a message to its attempt, or keeps it for the next one.
     pub(super) fn deliver(&mut self, row: &JobRow, attempt: u32, message: Told) -> Carried {
         if is_over(&row.job) {
             self.give_up(row, vec![message]);
             return Carried::Kept;
         }
         let id = attempt_id(&row.id, attempt);
-        // From its start on, the next attempt has in its first message what this one has not read.
+        // Once started, the next attempt has in its first message what this one has not read.
         let present = self
             .config
             .attempt(&attempt_id(&row.id, row.job.attempt))
@@ -58,7 +60,7 @@ impl Desk {
         if listens && number == 1 {
             let say = self.first_words(row, &message.say);
             self.tell(row, &id, number, &say);
-            // They are read with it, or go on to the next attempt with it.
+            // They are read with it, or move to the next attempt with it.
             let before = self.unread.remove(&row.id).unwrap_or_default();
             handed.extend(before.into_iter().map(|it| Told { number, ..it }));
         } else if listens {
@@ -79,12 +81,13 @@ impl Desk {
         self.mark_read(id, read);
     }
 
-    /// What a new process is told first: what those before it have not read, and then what is for it.
+    /// Returns the first messages of a new process: those that earlier ones have not read, then its
+    /// own.
     pub(super) fn first_words(&self, row: &JobRow, own: &[Message]) -> Vec<Message> {
         let before = self.unread.get(&row.id).into_iter().flatten();
         let before = before.flat_map(|it| it.say.clone());
         let mut say: Vec<Message> = before.chain(own.iter().cloned()).collect();
-        // It begins one phase, the present one.
+        // Only the start of the present phase is kept.
         let begins = |it: &Message| matches!(it, Message::PhaseStart { .. });
         let present = Message::PhaseStart {
             phase: row.job.phase,
@@ -99,8 +102,8 @@ impl Desk {
         say
     }
 
-    /// The number a message has for the shim of its attempt. `None` for attempts of a client that was greeted before
-    /// messages were numbered behind the greeting.
+    /// Returns the number of a message as the shim counts. `None` for attempts of a client that was
+    /// greeted before messages were numbered behind the greeting.
     pub(super) fn input_number(&self, row: &JobRow, number: u64) -> Option<u64> {
         let greeted = self.agent(row).map(|it| it.protocol) == Some(Protocol::Acp);
         match (greeted, row.about.input_offset) {
@@ -109,7 +112,7 @@ impl Desk {
         }
     }
 
-    /// An attempt has read its input up to a number of its shim.
+    /// Handles an attempt that has read its input up to a number of its shim.
     pub(super) fn input_read(&mut self, id: &str, upto: u64) {
         let Some(live) = self.live.get(id) else {
             return;
@@ -158,7 +161,8 @@ impl Desk {
         self.stage(advance, After::Nothing);
     }
 
-    /// Keeps what an attempt has not read for the next one. Replies to its client die with it.
+    /// Keeps the messages that an attempt has not read for the next one. Replies to its client are
+    /// dropped with it.
     pub(super) fn keep_unread(&mut self, row: &JobRow, unread: Vec<Told>) {
         let mut advance = Advance::at(self.now());
         for mut it in unread {
@@ -178,7 +182,7 @@ impl Desk {
         }
     }
 
-    /// Gives up what no process will read, because its task has ended.
+    /// Withdraws messages that no process will read because their task has ended.
     pub(super) fn give_up(&mut self, row: &JobRow, unread: Vec<Told>) {
         let mut advance = Advance::at(self.now());
         let mut change = Change::beside(&row.id, row.version);
@@ -189,7 +193,7 @@ impl Desk {
         self.stage(advance, After::Nothing);
     }
 
-    /// Settles messages that no process will read, and says so of those that a person wrote.
+    /// Settles messages that no process will read, and marks those of people as withdrawn.
     pub(super) fn withdraw(&self, unread: &[Told], change: &mut Change, settled: &mut Vec<Settle>) {
         settled.extend(unread.iter().map(Told::settle));
         for message in unread.iter().flat_map(|it| &it.say) {

@@ -1,4 +1,5 @@
-//! The one place where it is decided: takes what has come, has the machines decide, commits all of it at once, and then acts.
+//! The dispatcher: takes a batch of inputs, lets the state machines decide, commits all of it at
+//! once, and then acts.
 
 use super::decide::{new_id, no_such};
 use super::delivery::{Told, is_over};
@@ -27,19 +28,19 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// What comes in together is decided and handed to the store together, up to so many: it writes these while more are decided on.
+/// Inputs decided and committed as one batch; the store writes one batch while the next is decided.
 pub(super) const TOGETHER_MAX: usize = 32;
-/// What may be under way before nothing more is decided.
+/// In-flight commits beyond which the dispatcher waits.
 const UNDER_WAY_MAX: usize = 256;
-/// The longest that nobody looks: clocks are set, and places of silent output are to be written down.
+/// Longest sleep: clocks are set, and offsets of silent output have to be stored.
 const TICK_MS: u64 = 1_000;
 
-/// Something that has come.
+/// Input of the dispatcher.
 pub(super) enum Input {
     Asked(Box<Asked>, Reply),
     News(News),
     Finished(Box<Finished>),
-    /// Somebody else found the store damaged.
+    /// Another user of the store found it damaged.
     Damaged(Outage),
     Stop(Sender<()>),
 }
@@ -54,28 +55,28 @@ impl std::fmt::Debug for Input {
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) job: String,
-    /// Its number; the ticket for a verifying agent.
+    /// Number of the attempt; for a verifying agent, of the verification.
     pub(super) number: u32,
     pub(super) verifies: bool,
-    /// When one that looks at a phase began, or was found again.
+    /// Start of a verifying agent, or when it was found again.
     pub(super) since: i64,
-    /// Started by this process, which then knows why it could not be.
+    /// True if this process started it and therefore knows why a start failed.
     pub(super) begun_here: bool,
     pub(super) first_message: FirstMessage,
-    /// Output that was read, and whose place is not durable.
+    /// Offset and resume point of processed output that are not stored yet.
     pub(super) unwritten: Option<(u64, Resume)>,
-    /// What it was handed and has not read, and the number up to which it has read.
+    /// Messages handed over that it has not read, and the number up to which it has read.
     pub(super) told: Vec<Told>,
     pub(super) read: u64,
-    /// Of one that looks at a phase: how it speaks, what it found, and what it used.
+    /// For a verifying agent: its protocol, result and usage.
     pub(super) protocol: Protocol,
     pub(super) found: Option<Vec<Criterion>>,
-    /// Of one that looks at a phase: the files that the phase left on the disk.
+    /// For a verifying agent: the files that the phase produced.
     pub(super) files: Vec<String>,
     pub(super) used: Used,
 }
 
-/// Tokens and money of one process.
+/// Usage of one process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Used {
     pub(super) tokens: u64,
@@ -89,15 +90,15 @@ impl Used {
             Since::Turn => self.tokens.saturating_add(total),
             Since::Session => total,
         };
-        // Clients tell what their process has cost so far.
+        // Clients report the cost of their process so far.
         self.usd = usage.cost_usd.unwrap_or(self.usd);
     }
 }
 
 pub(super) struct Desk {
-    /// As it was at the beginning of this turn.
+    /// Configuration as of the start of this round.
     pub(super) config: Arc<Config>,
-    /// Where it comes from, if it can change.
+    /// Source of the configuration, if it can change.
     shared: Option<SharedConfig>,
     pub(super) store: WatchedStore,
     pub(super) key: Key,
@@ -106,41 +107,42 @@ pub(super) struct Desk {
     pub(super) workshop: Box<dyn Bench>,
     pub(super) tokens: Tokens,
     pub(super) listeners: Listeners,
-    /// Every job that is not over, and those that are looked at.
+    /// Every job that is not over, and jobs that were just read.
     pub(super) rows: BTreeMap<String, JobRow>,
     /// Jobs whose removal is decided and not durable yet: the store still has them.
     pub(super) removed: BTreeSet<String>,
-    /// Rows a person is waited for, and those changed since the last commit.
+    /// Records that wait for a person, and those changed since the last commit.
     pub(super) open: BTreeMap<String, Record>,
     pub(super) timers: BTreeMap<(String, String), TimerRow>,
-    /// What is to be carried out, by job, in order.
+    /// Effects to execute, by job, in order.
     pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
-    /// Jobs whose first effect is in the workshop.
+    /// Jobs whose first effect is in the worker pool.
     pub(super) busy: BTreeSet<String>,
-    /// Jobs among them whose effect failed for lack of resources: how often, and when it is tried again.
+    /// Jobs whose effect failed for lack of a resource: number of tries, and time of the next one.
     pub(super) held: BTreeMap<String, (u32, Timestamp)>,
-    /// Removed jobs with a worker on their files: those are removed when it is done.
+    /// Removed jobs whose files a worker still uses; they are deleted when it is done.
     pub(super) leaving: BTreeMap<String, (JobRow, Reply)>,
-    /// Verifications by job: effect and when they began.
+    /// Effects of running verifications, by job.
     pub(super) verifying: BTreeMap<String, u64>,
     pub(super) live: BTreeMap<String, Live>,
-    /// What attempts that are over have not read, by job, in order.
+    /// Messages that ended attempts have not read, by job, in order.
     pub(super) unread: BTreeMap<String, Vec<Told>>,
-    /// Which jobs and timers are next for something.
+    /// Jobs and timers by what is next for them.
     pub(super) index: Index,
-    /// Jobs whose folder has to say something else of them, once that is durable.
+    /// Jobs whose metadata file must be rewritten once their change is durable.
     pub(super) untold: BTreeSet<String>,
-    /// Jobs whose client has asked leave for a tool since rules were last looked at.
+    /// Jobs whose client requested a permission since rules were last applied.
     pub(super) asking: BTreeSet<String>,
     pub(super) batch: Vec<(Advance, After)>,
     pub(super) requests: BTreeSet<String>,
-    /// What was decided before, while it is flushed, the oldest first.
+    /// Commits in flight, the oldest first.
     pub(super) flights: VecDeque<Flight>,
-    /// Has somebody look at what was flushed.
+    /// Wakes the dispatcher when a commit is durable.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
-    /// One wish has come and nothing else: whoever is here has it flushed without another thread.
+    /// True if the batch is a single request: it is committed on this thread.
     pub(super) alone: bool,
-    /// The store failed: nothing is decided any more, and a new one takes over from what is durable.
+    /// Set when the store failed: nothing is decided any more, and a new dispatcher continues from
+    /// what is durable.
     pub(super) broken: Option<Outage>,
 }
 
@@ -156,7 +158,7 @@ impl Desk {
     ) -> Result<Desk, Outage> {
         let config = current(&shared);
         let (news, flushed) = (shift.clone(), shift.clone());
-        // A desk that has ended needs no news; the agents are found by the next one.
+        // A dispatcher that has ended drops events; the next one finds the agents.
         let retries = &shift.failures.retries;
         let attempts = Attempts::drive_counting(config.shim.clone(), retries, move |it| {
             drop(news.put(Input::News(it)));
@@ -174,14 +176,14 @@ impl Desk {
         })
     }
 
-    /// Lets go of agents and store. Every agent goes on; what was not durable is refused.
+    /// Releases agents and store. Every agent goes on; requests that are not durable are refused.
     pub(super) fn close(mut self, outage: Outage) {
         self.broken.get_or_insert(outage);
         self.refuse_pending();
         self.attempts.close();
     }
 
-    /// The same, whoever drives agents and does what takes its time.
+    /// Creates a dispatcher on given drivers of agents and workers.
     pub(super) fn with(
         config: Arc<Config>,
         store: Arc<dyn Store>,
@@ -230,7 +232,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Removes what is left of tasks that the store has forgotten and an earlier process did not come to remove.
+    /// Deletes files of removed tasks that an earlier process did not get to.
     fn finish_removals(&mut self) -> Result<(), StoreError> {
         for row in folders::noted_removals(&self.config) {
             match self.store.job(&row.id)? {
@@ -241,7 +243,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Everything that is not over, as the store has it.
+    /// Loads everything that is not over from the store.
     fn load(&mut self) -> Result<(), StoreError> {
         for mut row in self.store.open_jobs()? {
             if row.about.real_workspace.is_none() {
@@ -277,13 +279,14 @@ impl Desk {
         self.config.clock.now()
     }
 
-    /// Goes on with what it finds.
+    /// Continues with the state found in the store and on the machine.
     pub(super) fn resume(&mut self) {
         self.reconcile();
         self.settle_down();
     }
 
-    /// Takes what has come together, decides, and acts. Gives back who wants it to stop.
+    /// Processes a batch of inputs: decides, commits and acts. Returns the sender of a request to
+    /// stop.
     pub(super) fn turn(&mut self, together: Vec<Input>) -> Option<Sender<()>> {
         if let Some(shared) = &self.shared {
             self.config = current(shared);
@@ -313,7 +316,7 @@ impl Desk {
         stop
     }
 
-    /// Decides, commits and acts until there is nothing left to do at once.
+    /// Decides, commits and acts until nothing is left to do at once.
     fn settle_down(&mut self) {
         self.release_held();
         loop {
@@ -337,12 +340,12 @@ impl Desk {
         }
     }
 
-    /// For how long nothing has to be done by itself.
+    /// Returns the time until something is due by itself.
     pub(super) fn patience(&self) -> Duration {
         let now = self.now().0;
         let next = match self.is_full() {
             false => self.index.next_timer(Timestamp(i64::MIN)),
-            // What is due and waits for a place is looked at when there is one.
+            // A due job that waits for a free slot is looked at when there is one.
             true => self.index.next_timer(Timestamp(now)),
         };
         let next = next.map(|due| due.0 - now);
@@ -357,7 +360,7 @@ impl Desk {
         Duration::from_millis(ms.clamp(10, TICK_MS))
     }
 
-    /// A job, wherever it is.
+    /// Returns a job from memory or from the store.
     pub(super) fn row(&self, id: &str) -> Result<JobRow, Refused> {
         if let Some(row) = self.rows.get(id) {
             return Ok(row.clone());
@@ -369,20 +372,20 @@ impl Desk {
         kept.ok_or_else(|| no_such("task", id))
     }
 
-    /// A row for people, as it will be once everything is committed.
+    /// Returns a record as it will be once everything is committed.
     pub(super) fn record(&self, id: &str) -> Option<Record> {
         let known = self.open.get(id).cloned();
         known.or_else(|| self.store.record(id).ok().flatten())
     }
 
-    /// Has the machine decide, and makes a change of it.
+    /// Lets the state machine decide and builds the store change.
     pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<Change, Refused> {
         let at = self.now();
         let step = JobMachine::step(&row.job, command, at)?;
         Ok(self.follow(row, step.next, About::clone(&row.about), step.effects, at))
     }
 
-    /// Puts a decided step with those that are committed next. The rows are as if it were done.
+    /// Adds a decided step to the next commit. Rows in memory change as if it were durable.
     pub(super) fn stage(&mut self, mut advance: Advance, after: After) {
         for change in &mut advance.changes {
             change.spent = self.spent(change);
@@ -454,7 +457,7 @@ impl Desk {
         self.batch.push((advance, after));
     }
 
-    /// Keeps nothing of a job in memory.
+    /// Drops everything about a job from memory.
     pub(super) fn forget(&mut self, job: &str) {
         let before = self.rows.remove(job);
         self.index.job(before.as_ref(), None);
@@ -467,14 +470,14 @@ impl Desk {
         }
     }
 
-    /// The timers of a job.
+    /// Returns the keys of a job's timers.
     pub(super) fn timer_keys(&self, job: &str) -> Vec<String> {
         let of = self.timers.range((job.to_owned(), String::new())..);
         let of = of.take_while(|((owner, _), _)| owner == job);
         of.map(|((_, key), _)| key.clone()).collect()
     }
 
-    /// What a change says was used since the one before, so that it is written down with whatever told of it.
+    /// Returns the usage that a change adds, so that it is stored together with its cause.
     fn spent(&self, change: &Change) -> Option<Spent> {
         let Next::Is(job, about) = &change.next else {
             return None;
@@ -493,14 +496,14 @@ impl Desk {
         })
     }
 
-    /// One change, with nobody waiting for it.
+    /// Stages one change that has no caller waiting for it.
     pub(super) fn stage_change(&mut self, change: Change) {
         let mut advance = Advance::at(self.now());
         advance.changes.push(change);
         self.stage(advance, After::Nothing);
     }
 
-    /// Timers that are due come back, each once.
+    /// Fires every timer that is due, once.
     fn fire(&mut self) {
         let now = self.now();
         let due = self.index.timers_until(now);
@@ -519,7 +522,7 @@ impl Desk {
             };
             let kind = TimerKind::from_value(&timer.body).ok();
             if kind == Some(TimerKind::RateLimitReset) && self.is_full() {
-                // What goes on by itself waits for a place, and has it before whoever is new.
+                // A job that resumes by itself waits for a slot, and gets it before new jobs.
                 continue;
             }
             let command = kind.and_then(|kind| {
@@ -540,7 +543,7 @@ impl Desk {
                         if !row.about.turn_over {
                             return None;
                         }
-                        // What seemed to be unanswered was taken into the turn that ended.
+                        // Input that seemed unanswered was taken into the turn that ended.
                         row.about_mut().prompts_open = 0;
                         Command::Said {
                             attempt: row.job.attempt,
@@ -557,7 +560,7 @@ impl Desk {
             let mut change = decided.unwrap_or_else(|| {
                 let mut same = Change::to(&row.id, row.version, row.job.clone(), row.about.clone());
                 if timer.key == TimerKind::Silence.name() && row.job.life == Life::Running {
-                    // It has printed since: looked at again when that is as long ago.
+                    // There was output since: checked again when that is as long ago.
                     same.timers.push(TimerChange::Set {
                         key: timer.key.clone(),
                         due: Timestamp(self.heard_at(&row) + row.job.limits.silence_s),
@@ -566,23 +569,23 @@ impl Desk {
                 }
                 same
             });
-            // First of all, so that one set anew by the same step stays.
+            // Inserted first, so that a timer set anew by the same step stays.
             change.timers.insert(0, fired);
             self.stage_change(change);
         }
     }
 
-    /// As many agents are at work as may be.
+    /// True if as many agents work as may.
     fn is_full(&self) -> bool {
         self.index.working() >= self.config.slots as usize
     }
 
-    /// When the agent of a job last printed something, as far as is known.
+    /// Returns when the agent of a job last printed something, as far as known.
     fn heard_at(&self, row: &JobRow) -> i64 {
         row.about.output_at.or(row.about.attempt_at).unwrap_or(0)
     }
 
-    /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
+    /// Assigns agents to queued jobs, the most urgent and oldest first, while slots are free.
     fn assign(&mut self) {
         while !self.is_full() {
             let Some(mut row) = self
@@ -605,13 +608,13 @@ impl Desk {
                 Err(Refused::Rule(Refusal::WorkspaceBusy { .. })) => {
                     self.index.wait_for_folder(&row);
                 }
-                // It waits for its time or for another; either of them wakes it.
+                // It waits for its time or for another job; either of them wakes it.
                 Err(_) => self.index.hold(&row),
             }
         }
     }
 
-    /// Stopped agents beyond four times the places make room, the longest waiting first.
+    /// Evicts stopped agents beyond four times the slots, the longest waiting first.
     fn shed(&mut self) {
         let kept = self.config.slots as usize * 4;
         let beyond = self.index.stopped().len().saturating_sub(kept);
@@ -632,7 +635,7 @@ impl Desk {
     }
 }
 
-/// Notes the real path of a folder that a person named: links may lead elsewhere than they did.
+/// Stores the real path of a folder that a person named: links may have changed.
 pub(super) fn resolve_workspace(row: &mut JobRow) {
     let Some(named) = &row.about.workspace else {
         return;
@@ -643,7 +646,7 @@ pub(super) fn resolve_workspace(row: &mut JobRow) {
     }
 }
 
-/// Whether the folder of a job says something else of it than it did.
+/// True if the metadata file of a job has to be rewritten after this change.
 fn tells_anew(before: Option<&JobRow>, row: &JobRow) -> bool {
     let told = |job: &Job| {
         (

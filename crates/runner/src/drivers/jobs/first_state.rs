@@ -1,4 +1,5 @@
-//! The files of a workspace as the first agent of a task finds them: the review of the first phase compares with them.
+//! The files of a workspace as the first agent of a task finds them: the review of the first phase
+//! compares with them.
 
 use super::Config;
 use super::git_script::git;
@@ -6,15 +7,15 @@ use super::workshop::{repository, save_code, shown};
 use crate::core::quoted;
 use bowline_store::JobRow;
 
-/// The last part of the ref.
+/// Last part of the ref.
 const NAME: &str = "first";
 
-/// The ref that holds them.
+/// Returns the ref of the saved files.
 pub fn first_state_ref(id: &str) -> String {
     format!("refs/bowline/{id}/{NAME}")
 }
 
-/// Saves them, once. Where they cannot be saved, the review of the first phase shows every file as new.
+/// Saves the files once. If that fails, the review of the first phase shows every file as new.
 pub(super) fn save(config: &Config, row: &JobRow) {
     let known = repository(config, row).and_then(|path| {
         let (path, name) = (shown(&path), quoted(&first_state_ref(&row.id)));

@@ -1,8 +1,10 @@
-//! What was decided is made durable, and only then answered, published and carried out.
+//! In-flight commits: decided steps become durable first, and only then are answered, published and
+//! executed.
 //!
-//! While a batch is flushed, wishes are decided on as if it were durable already. What they come to is handed over when it is,
-//! and is refused when it is not; nobody hears of it before. Only wishes: news of agents, what came of the workshop and effects
-//! are acted on, and wait until nothing is under way.
+//! Requests are decided optimistically on top of the batch being flushed. Replies are held until
+//! that batch is durable; if it fails, they fail with it. This holds for requests only: events of
+//! agents, results of the worker pool and effects are acted on at once, and wait until no commit is
+//! in flight.
 
 use super::Reply;
 use super::decide::no_such;
@@ -16,11 +18,11 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// What follows once a step is durable.
+/// Action that follows once a step is durable.
 pub(super) enum After {
     Nothing,
     Reply(Reply, Answer),
-    /// The job is forgotten: what it left on the disk goes too.
+    /// The job is removed: its files are deleted too.
     Remove(Reply, Box<JobRow>),
     Processed {
         attempt: String,
@@ -30,7 +32,7 @@ pub(super) enum After {
 }
 
 impl After {
-    /// Nothing follows: the step is not known to be durable.
+    /// Refuses the caller: the step is not known to be durable.
     fn refuse(self, refused: impl FnOnce() -> Refused) {
         if let After::Reply(reply, _) | After::Remove(reply, _) = self {
             reply(Err(refused()));
@@ -38,59 +40,63 @@ impl After {
     }
 }
 
-/// Which answer is given.
+/// Content of the response to a request.
 #[derive(Default)]
 pub(super) struct Answer {
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
-    /// The job as it is with everything that is committed together.
+    /// The job as it is with the whole batch committed.
     pub(super) row: Option<Box<JobRow>>,
 }
 
-/// Steps that are being made durable.
+/// A batch of steps that is being made durable.
 pub(super) struct Flight {
     advancing: Advancing,
     afters: Vec<After>,
-    /// The job of each step that is about one job alone.
+    /// For each step, its job if it is about one job alone.
     subjects: Vec<Option<String>>,
     requests: BTreeSet<String>,
-    /// Jobs that move, and rows for people that change: until it is durable, they are known here only.
+    /// Jobs and records that the batch changes: until it is durable, only memory has them as they
+    /// are.
     jobs: BTreeSet<String>,
     records: BTreeSet<String>,
-    /// Those whose folder has to say something else then.
+    /// Jobs whose metadata file must be rewritten then.
     untold: Vec<JobRow>,
 }
 
 impl Desk {
-    /// Whether a request waits to be committed.
+    /// True if a request waits to be committed.
     pub(super) fn is_staged(&self, request: &str) -> bool {
         let mut under_way = self.flights.iter();
         self.requests.contains(request) || under_way.any(|it| it.requests.contains(request))
     }
 
-    /// Nothing has to be carried out, now or after what was decided: wishes may be decided on while that is flushed.
+    /// True if no effect is pending or decided: requests may then be decided while the batch is
+    /// flushed.
     pub(super) fn is_quiet(&self) -> bool {
         let quiet = |change: &Change| change.effects.is_empty();
         self.effects.is_empty()
             && (self.batch.iter()).all(|(step, _)| step.changes.iter().all(quiet))
     }
 
-    /// Makes everything durable that was decided, and only then answers, publishes and lets effects follow.
+    /// Commits everything decided and waits; then replies, publishes and queues effects.
     pub(super) fn commit(&mut self) {
         self.push_on(true);
     }
 
-    /// Waits for what is under way. Whatever acts at once, and not by an effect, begins with it.
+    /// Waits for the commits in flight. Everything that acts at once, and not by an effect, begins
+    /// with this.
     pub(super) fn land(&mut self) {
         if !self.flights.is_empty() {
             self.commit();
         }
     }
 
-    /// Hands to the store what was decided, and answers what is durable; all of it, after waiting, where `wait` says so. The store
-    /// takes what it was handed meanwhile together, in this order: what is decided rests on what is under way, and is refused with it.
+    /// Commits what was decided and finishes the commits that are durable; with `wait`, all of
+    /// them. The store flushes batches that queue up meanwhile together and in order, because each
+    /// rests on the one before and fails with it.
     pub(super) fn push_on(&mut self, wait: bool) {
-        // What was decided on a read that failed is worth nothing.
+        // Decisions after a failed read are worthless.
         self.broken = self.broken.take().or_else(|| self.store.failure());
         if self.broken.is_none() && !self.batch.is_empty() {
             let flight = self.set_out();
@@ -106,7 +112,8 @@ impl Desk {
                 self.broken = Some(Outage::of(&error));
                 Vec::new()
             });
-            // Only this desk writes: somebody else has the store, or it is not what it was.
+            // Only this dispatcher writes: otherwise another process has the store, or it is not
+            // what it was.
             let expected = |(it, subject): (&Outcome, &Option<String>)| match it {
                 Outcome::Applied { .. } => true,
                 it => is_about_removed(it, subject),
@@ -177,7 +184,7 @@ impl Desk {
         }
     }
 
-    /// What follows from steps that are durable; those without an outcome are not.
+    /// Acts on a batch that is durable. Steps without an outcome are not.
     fn landed(&mut self, flight: Flight, outcomes: Vec<Outcome>) {
         if self.broken.is_none() {
             let at = self.now();
@@ -194,7 +201,7 @@ impl Desk {
                     after.refuse(|| outage.clone().into());
                     continue;
                 }
-                // A step about a job that is gone moves nothing; others go on.
+                // A step about a removed job changes nothing; the other steps go on.
                 (_, None) => {
                     let job = subject.unwrap_or_default();
                     self.failures.dropped_steps.fetch_add(1, Ordering::Relaxed);
@@ -221,7 +228,7 @@ impl Desk {
                 } => self.attempts.processed(&attempt, upto, resume),
             }
         }
-        // What is over is the store's, unless it moves on in what is under way now.
+        // A job that is over leaves memory, unless a commit in flight changes it.
         let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
         for id in flight.jobs {
             // Its removal is durable, or none was decided: the store knows.
@@ -259,7 +266,7 @@ impl Desk {
     }
 }
 
-/// Whether a step was not applied because its one job had been removed.
+/// True if a step was not applied because its only job had been removed.
 fn is_about_removed(outcome: &Outcome, subject: &Option<String>) -> bool {
     matches!(outcome, Outcome::Conflict { job, version: 0 } if subject.as_ref() == Some(job))
 }

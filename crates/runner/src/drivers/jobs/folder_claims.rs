@@ -1,7 +1,9 @@
-//! Which tasks hold which folders. One task at a time works in a folder; parents and children of it count as the same one.
+//! Folder claims: one task at a time works in a folder; parents and children of a folder count as
+//! the same one.
 //!
-//! A task holds its folder from its first start until it is completed, failed or cancelled. The next ones wait in the order of
-//! the queue: a later one does not overtake an earlier one that waits for a folder that overlaps.
+//! A task holds its folder from its first start until it is completed, failed or cancelled. Others
+//! wait in the order of the queue: a later one does not overtake an earlier one that waits for an
+//! overlapping folder.
 
 use super::index::{Queued, queue_key};
 use bowline_machines::job::Life;
@@ -10,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The claims of this process: the dispatcher keeps them, whoever shows a task reads them.
+/// The claims of this process: the dispatcher updates them, and other threads read them.
 pub(super) type SharedClaims = Arc<Mutex<FolderClaims>>;
 
-/// Who holds which folder, and who waits for one.
+/// Holders and waiters of folders.
 #[derive(Debug, Default)]
 pub(super) struct FolderClaims {
-    /// Where tasks without a named folder have their own.
+    /// Parent of the folders of tasks for which none was named.
     workspaces: PathBuf,
     holders: BTreeMap<PathBuf, BTreeSet<String>>,
     held: BTreeMap<String, PathBuf>,
@@ -32,7 +34,7 @@ impl FolderClaims {
         }
     }
 
-    /// The real path of a task's folder, as it was last resolved.
+    /// Returns the real path of a task's folder, as it was last resolved.
     pub(super) fn folder_of(&self, row: &JobRow) -> PathBuf {
         let about = &row.about;
         match about.real_workspace.as_ref().or(about.workspace.as_ref()) {
@@ -41,14 +43,14 @@ impl FolderClaims {
         }
     }
 
-    /// The task that holds a folder which overlaps that of this one.
+    /// Returns another task that holds a folder overlapping with that of this one.
     pub(super) fn holder(&self, row: &JobRow) -> Option<String> {
         let folder = self.folder_of(row);
         let found = overlapping(&self.holders, &folder).find(|id| **id != row.id);
         found.cloned()
     }
 
-    /// The task that a pending one waits for: a holder, or an earlier one that waits itself.
+    /// Returns the task that a pending one waits for: a holder, or an earlier waiter.
     pub(super) fn waits_for(&self, row: &JobRow) -> Option<String> {
         if row.about.share_workspace {
             return None;
@@ -61,7 +63,7 @@ impl FolderClaims {
         self.holder(row).or_else(earlier)
     }
 
-    /// Notes that a pending task waits for its folder.
+    /// Adds a pending task to those that wait for its folder.
     pub(super) fn wait(&mut self, row: &JobRow) {
         let folder = self.folder_of(row);
         self.waiting.insert(row.id.clone(), folder.clone());
@@ -71,7 +73,7 @@ impl FolderClaims {
             .insert(queue_key(row));
     }
 
-    /// Notes where a task stands now; gives back the tasks that may go on because of it.
+    /// Updates the claims of a task; returns the tasks that may continue because of it.
     pub(super) fn update(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) -> Vec<Queued> {
         let mut freed = Vec::new();
         if let Some(row) = before {
@@ -88,7 +90,7 @@ impl FolderClaims {
         }
         if let Some(row) = now.filter(|row| holds_folder(&row.job.life)) {
             let folder = self.folder_of(row);
-            // Whoever waits for that folder still does.
+            // Tasks that wait for that folder keep waiting.
             freed.retain(|it| *it != folder);
             self.holders
                 .entry(folder.clone())
@@ -108,14 +110,14 @@ impl FolderClaims {
         woken
     }
 
-    /// Whether the folders of two tasks overlap.
+    /// True if the folders of two tasks overlap.
     pub(super) fn overlap(&self, one: &JobRow, other: &JobRow) -> bool {
         let (one, other) = (self.folder_of(one), self.folder_of(other));
         one.starts_with(&other) || other.starts_with(&one)
     }
 }
 
-/// Whether a task in this state holds its folder.
+/// True if a task in this state holds its folder.
 fn holds_folder(life: &Life) -> bool {
     match life {
         Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => false,
@@ -138,7 +140,7 @@ fn remove<T: Ord>(map: &mut BTreeMap<PathBuf, BTreeSet<T>>, folder: &Path, it: &
     }
 }
 
-/// Everything at a folder, above it and below it.
+/// Returns the entries at a folder, above it and below it.
 fn overlapping<'m, T>(
     map: &'m BTreeMap<PathBuf, BTreeSet<T>>,
     folder: &Path,
@@ -154,7 +156,7 @@ fn overlapping<'m, T>(
     above.into_iter().chain(below).flatten()
 }
 
-/// The path with its links followed, as far as it is there.
+/// Resolves the links in a path, as far as the path exists.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

@@ -1,5 +1,5 @@
-//! The folders of tasks: what they say of themselves, and their end. Nobody who asks waits for the first, so that a thread of its
-//! own does it; the other follows on the same one, and no folder comes back after it.
+//! Metadata files in the folders of tasks, and the removal of these folders. A thread of its own
+//! does both, so that no request waits for a file, and no folder comes back after its removal.
 
 use super::git_script::git;
 use super::waiting::{self, Waiting};
@@ -18,27 +18,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Entries of a workspace that are never handed out: the records of git and of ours.
+/// Entries of a workspace that are never handed out: records of git and of the server.
 const PRIVATE: [&str; 4] = [".git", ".checkpoints", ".metadata", ".logs"];
-/// Folders that are made anew from other files.
+/// Folders that are built from other files.
 const BUILT: [&str; 2] = ["node_modules", "target"];
 
-/// Whether a path leads through something that is never handed out.
+/// True if a path leads through an entry that is never handed out.
 pub fn is_private(path: &str) -> bool {
     path.split('/').any(|part| PRIVATE.contains(&part))
 }
 
-/// Whether an entry of a workspace is neither a deliverable nor holds any.
+/// True if an entry of a workspace is no deliverable and contains none.
 pub fn is_passed_over(name: &OsStr, is_folder: bool) -> bool {
     PRIVATE.iter().any(|it| name == *it) || is_folder && BUILT.iter().any(|it| name == *it)
 }
 
-/// Until what could not be deleted is tried again.
+/// Time until files that could not be deleted are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Where a workspace says which task it is.
+/// Path of a task's metadata file in its folder.
 pub(super) const TOLD: &str = ".metadata/task.json";
 
-/// The thread. It ends with this, once everything is done.
+/// Handle to the thread. Dropping it waits until all queued work is done.
 pub(super) struct Folders {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Wanted {
-    /// Jobs whose folder does not say yet where they stand; the latest of each.
+    /// Jobs whose metadata file is outdated, with their latest row.
     untold: BTreeMap<String, (JobRow, Timestamp)>,
     removed: VecDeque<(JobRow, Reply)>,
     over: bool,
@@ -106,15 +106,15 @@ impl Drop for Folders {
 
 fn keep(config: &Config, shared: &Shared) {
     let mut waiting = Waiting::open(config);
-    // A panic about one task leaves all others their turn; what is left of it is no more than files.
+    // A panic about one task must not stop the others; what is left of it is only files.
     let removed =
         |row: &JobRow| catch_unwind(AssertUnwindSafe(|| remove(config, row))).unwrap_or(true);
-    // Removed jobs of which something could not be deleted yet.
+    // Removed jobs of which some files could not be deleted yet.
     let mut left: Vec<JobRow> = Vec::new();
     let mut last_try = Instant::now();
     let mut wanted = shared.wanted();
     loop {
-        // However much else there is to do: a crash forgets them.
+        // First, however much else there is to do: a crash forgets them.
         if !left.is_empty() && last_try.elapsed() >= AGAIN {
             drop(wanted);
             left.retain(|row| !removed(row));
@@ -135,7 +135,7 @@ fn keep(config: &Config, shared: &Shared) {
             for (row, at) in untold.into_values() {
                 match row.job.attempt {
                     0 => lines.push_str(&format!("{}\n", told(config, &row, at))),
-                    // It is told again with the next change; nothing else rests on it.
+                    // The next change writes it again; nothing else depends on it.
                     _ => drop(catch_unwind(AssertUnwindSafe(|| {
                         describe(config, &row, at)
                     }))),
@@ -157,7 +157,7 @@ fn keep(config: &Config, shared: &Shared) {
     }
 }
 
-/// Writes what is known of a task beside its checkpoints, so that a lost store can be rebuilt.
+/// Writes the metadata of a task beside its checkpoints, so that a lost store can be rebuilt.
 pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
     let file = config.record_folder(row).join(TOLD);
     prompt::write(&file, &format!("{:#}\n", told(config, row, at)))
@@ -184,32 +184,32 @@ fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
     })
 }
 
-/// The folder that has a note for each task whose removal was decided and may not be finished.
+/// Returns the folder with a note for each removal that may be unfinished.
 fn removals(config: &Config) -> PathBuf {
     config.data.join("removed")
 }
 
-/// Notes that a task is about to be forgotten: what it leaves is removed after a crash, too.
+/// Notes a removal, so that its files are deleted after a crash too.
 pub(super) fn note_removal(config: &Config, row: &JobRow) {
     let note = json!({
         "workspace": row.about.workspace,
         "attempts": row.job.attempt, "verifications": row.job.verifications,
     });
-    // Without it a crash in the next moment leaves files behind, and nothing else.
+    // Without the note a crash right now leaves files behind, and nothing worse.
     let _ = prompt::write(&removals(config).join(&row.id), &format!("{note}\n"));
 }
 
-/// Takes the note back: the task is still there.
+/// Deletes the note: the removal is finished, or the task still exists.
 pub(super) fn forget_removal(config: &Config, id: &str) {
     let _ = std::fs::remove_file(removals(config).join(id));
 }
 
-/// Whether a task has such a note.
+/// True if the removal of a task is noted.
 pub(super) fn is_removal_noted(config: &Config, id: &str) -> bool {
     removals(config).join(id).exists()
 }
 
-/// The tasks with such a note, with what is needed to remove what they left.
+/// Returns the tasks with a note, with what is needed to delete their files.
 pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
     let notes = std::fs::read_dir(removals(config)).into_iter().flatten();
     let rows = notes.flatten().filter_map(|entry| {
@@ -236,8 +236,8 @@ pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
     rows.collect()
 }
 
-/// Removes what a forgotten job left on the disk: its own folders, and our refs in a folder that a person named; nothing else
-/// there. Tells whether nothing is left; what the machine lacks for it may be there later.
+/// Deletes the files of a removed job: its own folders, and only our refs in a folder that a person
+/// named. True if nothing is left; a missing resource may be there later.
 fn remove(config: &Config, row: &JobRow) -> bool {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some() && row.job.attempt > 0 && workspace.is_dir() {
@@ -245,7 +245,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
         let script = format!(
             "git for-each-ref --format='delete %(refname)' {refs} | git update-ref --stdin"
         );
-        // A folder without a repository has none.
+        // A folder without a repository has no refs.
         if let Err(error) = git(&script, &workspace, &config.environment)
             && Resource::named_in(&error).is_some()
         {
@@ -262,14 +262,14 @@ fn remove(config: &Config, row: &JobRow) -> bool {
     let verifiers = (1..=row.job.verifications).map(|it| verifier_id(&row.id, it));
     for id in attempts.chain(verifiers) {
         let folder = config.attempt(&id);
-        // One that is being ended does not outlive its folder.
+        // A process that is being ended must not outlive its folder.
         rebuild::end(&folder);
         folders.push(folder);
         let _ = std::fs::remove_file(config.token(&id));
     }
     let index = index(config, row);
     let _ = std::fs::remove_file(&index);
-    // Of a git that was killed.
+    // Left from a git that was killed.
     let _ = std::fs::remove_file(index.with_extension("index.lock"));
     let _ = std::fs::remove_file(index.with_extension("index.exclude"));
     let app = app::folder(&config.data, &row.id);
@@ -284,7 +284,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
     let left = folders.iter().filter(|folder| !is_gone(folder)).count();
     match left {
         0 => forget_removal(config, &row.id),
-        // What was lacking for it may have been lacking for the note as well.
+        // The resource that was missing may have been missing for the note too.
         _ => note_removal(config, row),
     }
     left == 0

@@ -1,4 +1,5 @@
-//! What a step of the machine means for the store: events, effects, timers, and rows that people look at.
+//! Builds the store change of a transition: events, effects, timers and the records that people
+//! see.
 
 use super::begin::takes_interrupts;
 use super::desk::Desk;
@@ -20,13 +21,13 @@ use bowline_store::{
 };
 use serde_json::{Map, Value, json};
 
-/// Seconds in which starts are counted.
+/// Seconds of the window in which starts are counted.
 const HOUR_S: i64 = 3_600;
-/// Steps whose times are kept, and the letters of their names.
+/// Steps whose times are kept, and the characters of their names.
 const STEPS_MAX: usize = 500;
 const STEP_NAME_MAX: usize = 120;
 
-/// The name of a timer among those of its job.
+/// Returns the key of a timer, unique in its job.
 pub(super) fn timer_key(kind: &TimerKind) -> String {
     match kind {
         TimerKind::Question { id } | TimerKind::Dependency { id } => {
@@ -71,12 +72,12 @@ fn transition(id: &str, moved: &JobTransition, at: Timestamp) -> NewEvent {
     };
     NewEvent {
         kind: EventKind::Transition,
-        // Texts and numbers: they always have a spelling.
+        // Texts and numbers always serialise.
         body: serde_json::to_value(line).unwrap_or_default(),
     }
 }
 
-/// The event that tells listeners of a row.
+/// Returns the event that announces a record.
 fn told(record: &Record) -> NewEvent {
     let (kind, mut body) = match &record.body {
         RecordBody::Review(row) => (EventKind::Review, json!(row)),
@@ -95,7 +96,7 @@ fn told(record: &Record) -> NewEvent {
     NewEvent { kind, body }
 }
 
-/// The ids of what people said among messages to an agent.
+/// Returns the ids of people's messages among messages to an agent.
 fn sayings<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     let id = |message: &Message| match message {
         Message::Said { id, .. } => Some(id.clone()),
@@ -104,7 +105,7 @@ fn sayings<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     messages.into_iter().filter_map(id).collect()
 }
 
-/// What people said that is handed to an agent by these effects.
+/// Returns the ids of people's messages that these effects hand to an agent.
 fn handed_over(effects: &[Effect]) -> Vec<String> {
     let told = |effect: &Effect| match effect {
         Effect::Tell { message, .. } => sayings([message]),
@@ -115,7 +116,7 @@ fn handed_over(effects: &[Effect]) -> Vec<String> {
 }
 
 impl Desk {
-    /// The change that a step of the machine makes of a row.
+    /// Builds the store change for a transition of a job.
     pub(super) fn follow(
         &self,
         before: &JobRow,
@@ -143,7 +144,8 @@ impl Desk {
                     });
                     continue;
                 }
-                // The queue is the list of pending jobs; new jobs are made by whoever decides on the wish.
+                // The list of pending jobs is the queue; the code that decides the request creates
+                // new jobs.
                 Effect::Enqueue
                 | Effect::RemoveFromQueue
                 | Effect::CreateRetry { .. }
@@ -151,7 +153,7 @@ impl Desk {
                 Effect::Spawn { attempt, from, say } => {
                     let counts_on = about.session.is_some() && self.is_greeted(before);
                     begun(&mut about, attempt, counts_on, at);
-                    // The greeting of such a client is its first message.
+                    // The greeting of such a client takes the first message numbers.
                     about.input_offset = match self.is_greeted(before) {
                         true => GREETINGS,
                         false => 0,
@@ -166,7 +168,7 @@ impl Desk {
                     }
                 }
                 Effect::Signal { attempt, want } => {
-                    // What it is told comes before it wakes.
+                    // Messages to a process are sent before it is resumed.
                     self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
                     Carry::Signal { attempt, want }
                 }
@@ -219,13 +221,13 @@ impl Desk {
         change
     }
 
-    /// Whether the client of a job is greeted before it is told anything.
+    /// True if the client of a job is greeted before its first message.
     fn is_greeted(&self, row: &JobRow) -> bool {
         let agent = self.agent(row);
         agent.is_some_and(|it| it.protocol == Protocol::Acp)
     }
 
-    /// What a live process is told in one step goes out as one message.
+    /// Combines all messages of one step to a live process into one.
     fn flush(
         &self,
         change: &mut Change,
@@ -238,7 +240,7 @@ impl Desk {
             return;
         }
         about.inputs += 1;
-        // An answer to a request of the client begins no turn.
+        // A reply to a request of the client starts no turn.
         let prompts = |it: &Message| match it {
             Message::Permitted { .. } | Message::Denied { .. } => false,
             Message::QuestionAnswer { question, .. } => self.requested(question, attempt).is_none(),
@@ -253,7 +255,7 @@ impl Desk {
         change.effects.push(effect(&carry, at));
     }
 
-    /// The request by which the client of an attempt asked a question, where it waits for the answer in its own way.
+    /// Returns the client's request behind a question if its attempt still waits for the reply.
     pub(super) fn requested(&self, question: &str, attempt: u32) -> Option<Asked> {
         let RecordBody::Question(row) = self.record(question)?.body else {
             return None;
@@ -266,7 +268,7 @@ impl Desk {
         })
     }
 
-    /// The code of the latest checkpoint.
+    /// Returns the ref of the code in the latest checkpoint.
     pub(super) fn saved_code(&self, about: &About) -> Option<String> {
         let (id, _) = about.checkpoint.as_ref()?;
         match self.record(id)?.body {
@@ -275,7 +277,8 @@ impl Desk {
         }
     }
 
-    /// Rows for people, where the machine's lists changed.
+    /// Updates the records of reviews, questions, dependencies, permissions and messages that
+    /// changed.
     fn records(
         &self,
         before: &JobRow,
@@ -301,7 +304,7 @@ impl Desk {
             change.events.push(told(&record));
             change.records.push(record);
         }
-        // Whatever is no longer asked by the machine is settled: withdrawn, or dead with its attempt.
+        // A permission that is no longer pending was withdrawn, or its attempt is gone.
         for gone in asked(old).filter(|id| !asked(next).any(|it| it == *id)) {
             if let Some(record) = self.settled_permission(gone, "withdrawn", None, at) {
                 change.events.push(told(&record));
@@ -311,12 +314,12 @@ impl Desk {
         let (were, are) = (sayings(&old.unsaid), sayings(&next.unsaid));
         let gone = were.iter().filter(|id| !are.contains(id));
         for id in gone.filter(|id| !handed_over.contains(id)) {
-            // Somebody took it back, or the task ended first.
+            // A person withdrew it, or the task ended first.
             self.said(id, "withdrawn", change, at);
         }
     }
 
-    /// A saying that was told, or never will be.
+    /// Settles the record of a message that was delivered or never will be.
     pub(super) fn said(&self, id: &str, status: &str, change: &mut Change, at: Timestamp) {
         let Some(mut record) = self.record(id) else {
             return;
@@ -334,7 +337,7 @@ impl Desk {
         change.records.push(record);
     }
 
-    /// Adds a row and tells of it.
+    /// Adds a record to a change, with the event that announces it.
     pub(super) fn show(change: &mut Change, record: Record) {
         change.events.push(told(&record));
         change.records.retain(|it| it.id != record.id);
@@ -445,7 +448,7 @@ impl Desk {
     }
 }
 
-/// Keeps when a step began. Those behind it were begun in an earlier round of the phase.
+/// Stores when a step began. Later steps were of an earlier round of the phase and are dropped.
 fn note_step(about: &mut About, next: &Job, at: Timestamp) {
     let Some(step) = &next.step else {
         return;
@@ -464,7 +467,7 @@ fn note_step(about: &mut About, next: &Job, at: Timestamp) {
     }
 }
 
-/// A new attempt: nothing of the one before counts for it, but money where the client counts over all of its conversation.
+/// Resets what belongs to an attempt. The cost stays if the client counts over its whole session.
 fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
     about.place = Place {
         attempt,
@@ -485,7 +488,7 @@ fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
     about.starts.push(at.0);
 }
 
-/// The agent has a process that is stopped.
+/// True if the agent of a job in this state has a process that is stopped.
 pub(super) fn stopped(life: &Life) -> bool {
     match life {
         Life::Paused(_)

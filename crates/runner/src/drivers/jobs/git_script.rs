@@ -1,15 +1,16 @@
-//! Git for workspaces, with settings that an agent cannot change.
+//! Runs git in workspaces, with settings that an agent cannot change.
 
 use super::workshop::Environment;
 use bowline_engine::process::run_in;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long git may take.
+/// Time limit of one script, in seconds.
 const GIT_S: u64 = 60;
 
-/// Makes git save the same bytes whenever they are saved. Variables of our own environment lead it nowhere else, and neither
-/// programs nor filters that an agent wrote into the settings of its repository are run or hide a change.
+/// Makes git save the same bytes whenever it runs. Variables of our own environment do not redirect
+/// it, and programs or filters that an agent put into the settings of its repository neither run
+/// nor hide a change.
 const GIT_PREAMBLE: &str = r#"
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_NAMESPACE GIT_CONFIG_PARAMETERS \
   GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE
@@ -39,7 +40,7 @@ $filters
 END
 "#;
 
-/// Runs a script of git commands in a folder and returns the end of what it printed.
+/// Runs a script of git commands in a folder and returns the end of its output.
 pub(super) fn git(
     script: &str,
     folder: &Path,

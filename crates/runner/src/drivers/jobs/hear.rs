@@ -1,5 +1,5 @@
-//! News of agents. What a piece of output caused is committed together with how far it has been read, so that after a crash
-//! nothing counts twice and nothing is left out.
+//! Events of agents. The consequences of a piece of output are committed together with its offset,
+//! so that after a crash nothing counts twice and nothing is missed.
 
 use super::decide::new_id;
 use super::delivery::is_over;
@@ -25,12 +25,12 @@ use bowline_store::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// Bytes of output whose place is written down at once.
+/// Bytes of processed output after which the offset is stored at once.
 const PLACE_BYTES: u64 = 256 << 10;
-/// A client takes what it is told in the middle of a turn into that turn, or begins another with it: nothing new for so long says
-/// that it did the former.
+/// Seconds without output after which input sent during a turn counts as part of that turn. A
+/// client may also begin a new turn with it.
 const TURN_QUIET_S: i64 = 5;
-/// A limit lasts at least so long, whatever is said.
+/// Least seconds that a rate limit lasts, whatever the client says.
 const LIMIT_S_MIN: i64 = 1;
 
 impl Desk {
@@ -74,7 +74,8 @@ impl Desk {
                 let attempt = number;
                 let command = match message {
                     Some(message) if begun_here => not_started(attempt, message),
-                    // The process before us was cut short: the next attempt knows whether it can be started.
+                    // The earlier process was interrupted: the next attempt shows whether it can be
+                    // started.
                     Some(_) | None => Command::Recover { attempt },
                 };
                 self.over(&id, &job, command);
@@ -100,8 +101,9 @@ impl Desk {
     ) {
         let Ok(row) = self.row(job) else { return };
         if row.job.attempt != number || row.job.process == Process::Gone {
-            // Words of an attempt that is over: acknowledged, so that it can end, and not listened to; but a client tells what a
-            // turn cost behind the words that ended the task.
+            // Output of an attempt that is over is acknowledged, so that it can end, and ignored.
+            // Only usage still counts: a client reports the cost of a turn after the text that
+            // ended the task.
             self.attempts.processed(id, upto, resume);
             self.count_late(row, number, events);
             return;
@@ -129,7 +131,7 @@ impl Desk {
 
     fn count_late(&mut self, mut row: JobRow, attempt: u32, events: Vec<Event<'static>>) {
         if row.job.attempt != attempt {
-            // The next one counts its own money already.
+            // The next attempt counts its own cost already.
             return;
         }
         let mut used = false;
@@ -145,7 +147,7 @@ impl Desk {
         }
     }
 
-    /// Writes down how far output has been read where that has waited for a tick.
+    /// Stores offsets of processed output that have waited for a tick.
     pub(super) fn write_places(&mut self) {
         let waiting = self
             .live
@@ -192,7 +194,7 @@ impl Desk {
         self.stage(advance, after);
     }
 
-    /// Tells of clients that have sent no valid message in time.
+    /// Reports clients that have sent no valid message in time.
     pub(super) fn tell_of_silent_clients(&mut self) {
         let now_ms = self.now().0.saturating_mul(1_000);
         let late = self.live.values_mut().filter_map(|live| {
@@ -226,7 +228,7 @@ impl Desk {
                 };
                 change.events.push(NewEvent {
                     kind: EventKind::Transition,
-                    // Texts and numbers: they always have a spelling.
+                    // Texts and numbers always serialise.
                     body: serde_json::to_value(line).unwrap_or_default(),
                 });
                 self.stage_change(change);
@@ -234,7 +236,7 @@ impl Desk {
         }
     }
 
-    /// One thing an agent said; says whether something came of it.
+    /// Handles one event of an agent. True if it had consequences.
     fn hear_event(&mut self, job: &str, attempt: u32, event: Event<'static>) -> bool {
         let Ok(mut row) = self.row(job) else {
             return false;
@@ -244,7 +246,7 @@ impl Desk {
             return false;
         }
         row.about_mut().place.resume = event.resume;
-        // What a turn has cost is told with its end.
+        // The cost of a turn is reported with its end.
         let ends = matches!(event.what, What::TurnEnded(_) | What::Usage(_));
         let begins = !ends && std::mem::take(&mut row.about_mut().turn_over);
         let mut records = Vec::new();
@@ -254,7 +256,7 @@ impl Desk {
             None => return false,
         };
         if markers.is_empty() {
-            // Something to remember, and nothing to decide.
+            // The event changes what is remembered, and needs no decision.
             let waits = row.about.turn_over && row.about.prompts_open > 0;
             let mut change = Change::to(job, row.version, row.job, row.about);
             if waits {
@@ -268,7 +270,7 @@ impl Desk {
             self.break_if_over(job);
             return true;
         }
-        // Known before the step, so that what the machine makes of it has what only people need.
+        // Visible before the step, so that the records built from it have what only people need.
         for record in &records {
             self.open.insert(record.id.clone(), record.clone());
         }
@@ -276,7 +278,7 @@ impl Desk {
             let Ok(mut now) = self.row(job) else {
                 return true;
             };
-            // What was remembered above is part of this step.
+            // This step also stores what was remembered above.
             now.about = row.about.clone();
             match self.step(&now, Command::Said { attempt, marker }) {
                 Ok(mut change) => {
@@ -289,7 +291,7 @@ impl Desk {
                     self.stage_change(change);
                 }
                 Err(_) => {
-                    // A marker that cannot be heard now changes nothing; its place is still behind us.
+                    // A marker that is refused now changes nothing; its offset is still stored.
                     let change = Change::to(job, now.version, now.job, now.about);
                     self.stage_change(change);
                 }
@@ -299,7 +301,8 @@ impl Desk {
         true
     }
 
-    /// What the machine is told of something an agent said. `None` for what nobody needs to know.
+    /// Converts an event into markers for the state machine. `None` if nothing has to be stored or
+    /// decided.
     fn markers(
         &self,
         row: &mut JobRow,
@@ -394,7 +397,8 @@ impl Desk {
                 let after = after.map(|after| at.0.saturating_add(after));
                 let stated = until.map(|until| until.as_second()).or(after);
                 let until = match (stated, row.about.limited_until) {
-                    // A client that has told until when ends its turn with the limit as well, and then does not say.
+                    // A client that stated the end of a limit also ends its turn with it, and then
+                    // does not repeat it.
                     (None, Some(known)) => known,
                     (stated, _) => {
                         let until = stated.unwrap_or(at.0 + self.config.retry_after_s);
@@ -446,14 +450,15 @@ impl Desk {
         })
     }
 
-    /// Seconds by which the next parked task wakes later than the others, so that not all come at once.
+    /// Returns the seconds by which the next paused task wakes later than the others, so that not
+    /// all wake at once.
     fn parked(&self) -> i64 {
         let parked =
             |row: &&JobRow| matches!(row.job.life, Life::Paused(PausedBy::RateLimit { .. }));
         i64::try_from(self.rows.values().filter(parked).count()).unwrap_or(0)
     }
 
-    /// Stops a job that has used up what it may use.
+    /// Stops a job that has used up its budget.
     fn break_if_over(&mut self, job: &str) {
         let Ok(row) = self.row(job) else { return };
         let (own, usual) = (row.about.budget, self.config.budget);
@@ -487,7 +492,7 @@ impl Desk {
         }
     }
 
-    /// The last news of an attempt.
+    /// Handles the last event of an attempt.
     fn over(&mut self, id: &str, job: &str, command: Command) {
         self.write_place(id);
         let Some(live) = self.live.remove(id) else {
@@ -497,7 +502,7 @@ impl Desk {
         match self.row(job) {
             Ok(row) if !is_over(&row.job) => self.keep_unread(&row, live.told),
             Ok(row) => self.give_up(&row, live.told),
-            // Its effects went with it; a store that failed is noted, and nothing is settled.
+            // Its effects are gone with it; a failed store is noted, and nothing is settled.
             Err(_) => return,
         }
         if let Ok(row) = self.row(job)
@@ -510,12 +515,13 @@ impl Desk {
     }
 }
 
-/// What an agent is told that asks for a variable which is not to be replaced.
+/// Returns the message to an agent that requests a protected variable.
 fn protected(name: &str) -> String {
     format!("the environment variable '{name}' is protected: ask under another name")
 }
 
-/// What becomes of an attempt that could not be started: one that the machine lacked something for is lost, no more.
+/// Returns the command for an attempt that could not be started. Without a resource of the machine
+/// it counts as lost.
 fn not_started(attempt: u32, message: String) -> Command {
     match Resource::named_in(&message) {
         Some(_) => Command::Recover { attempt },
@@ -523,7 +529,8 @@ fn not_started(attempt: u32, message: String) -> Command {
     }
 }
 
-/// Adds what a client says it used. Reading from a cache is no use of tokens; what it costs is in the money.
+/// Adds the usage that a client reports. Reads from a cache count no tokens; their cost is in the
+/// dollars.
 fn count(row: &mut JobRow, usage: Usage) {
     let (job, about) = (Arc::make_mut(&mut row.job), Arc::make_mut(&mut row.about));
     let total = usage.input.saturating_add(usage.output);

@@ -1,20 +1,22 @@
-//! The conversation of a task so far, for a process that knows nothing of it.
+//! Conversation of a task so far, for a new process that has not seen it.
 //!
-//! It holds what earlier processes have read. What none has read is told as a message, so that no word comes twice.
+//! It contains what earlier processes have read. Messages that none has read are sent as input, so
+//! that nothing appears twice.
 
 use super::desk::Desk;
 use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{DependencyStatus, Job, Message, QuestionStatus, ReviewStatus};
 use bowline_store::{About, JobRow, RecordBody};
 
-/// Entries that are kept; of more, the newest.
+/// Entries that are kept; the oldest are dropped.
 const ENTRIES_MAX: usize = 200;
-/// Bytes of them in a prompt; of more, the newest.
+/// Bytes of entries in a prompt; the oldest are left out.
 const BYTES_MAX: usize = 64 << 10;
-/// As in the prompt of a phase: a client that prints its prompt must not say a mark that a person wrote.
+/// Indentation, as in the prompt of a phase: a client that prints its prompt must not emit a marker
+/// that a person wrote.
 const INDENT: &str = "    ";
 
-/// The row that a message is about, where it is a word of a person.
+/// Returns the id of the record behind a message of a person.
 pub(super) fn entry_id(job: &Job, message: &Message) -> Option<String> {
     match message {
         Message::QuestionAnswer { question, .. } => Some(question.clone()),
@@ -46,7 +48,7 @@ fn dependency_id(job: &Job, name: &str, status: DependencyStatus) -> Option<Stri
     found.map(|it| it.id.clone())
 }
 
-/// Adds an entry, each once.
+/// Adds an entry unless it is there.
 pub(super) fn note(about: &mut About, entry: String) {
     if about.history.contains(&entry) {
         return;
@@ -59,8 +61,8 @@ pub(super) fn note(about: &mut About, entry: String) {
 }
 
 impl Desk {
-    /// The conversation so far, for the prompt of a new process that is told `say` beside it. Empty for the first one, and
-    /// for a client that goes on with its own conversation.
+    /// Renders the conversation for the prompt of a new process that is sent `say` beside it. Empty
+    /// for the first process, and for a client that resumes its own session.
     pub(super) fn history(&self, row: &JobRow, say: &[Message]) -> String {
         if row.about.session.is_some() {
             return String::new();
@@ -71,7 +73,7 @@ impl Desk {
         render(&entries, row.about.history_left_out)
     }
 
-    /// An entry in words.
+    /// Renders one entry.
     fn entry(&self, job: &Job, id: &str) -> Option<String> {
         if let Some(asked) = job.questions.iter().find(|it| it.id == id) {
             let answer = match &asked.status {
@@ -96,7 +98,7 @@ impl Desk {
             RecordBody::Dependency(row) if row.status == DependencyStatus::Provided.name() => {
                 let how = match check_env_name(&row.name) {
                     Ok(()) => "it is set in your environment.",
-                    // A name that would change what the agent itself is told is given to who asks for it.
+                    // A value whose name would change the agent itself is given only on request.
                     Err(_) => "request it again where you need it.",
                 };
                 Some(entry(&format!("{} was provided:", row.name), how))
@@ -135,7 +137,7 @@ fn render(entries: &[String], left_out: u64) -> String {
         bytes <= BYTES_MAX
     };
     let shown = entries.iter().rev().take_while(fits).count();
-    // One that is too long alone is cut, not left out: it is the newest thing that was said.
+    // The newest entry is cut if it is too long alone, and never left out.
     let newest = entries.last().filter(|_| shown == 0).map(|entry| {
         let end = entry.floor_char_boundary(BYTES_MAX);
         format!("{}\n{INDENT}(the rest is left out)\n", &entry[..end])

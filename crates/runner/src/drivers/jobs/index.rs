@@ -1,5 +1,5 @@
-//! Which jobs and timers are next for something. Kept with every change, so that what is asked often costs the same with ten
-//! jobs and with a hundred thousand.
+//! Jobs and timers by what is next for them. Updated with every change, so that frequent questions
+//! cost the same with ten jobs and with a hundred thousand.
 
 use super::folder_claims::{FolderClaims, SharedClaims};
 use super::follow::stopped;
@@ -11,20 +11,20 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A job's place in the queue: the most urgent and oldest first.
+/// Key of a job in the queue: the most urgent and oldest first.
 pub(super) type Queued = (Reverse<Priority>, i64, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Agents at work, or verified.
+    /// Jobs whose agent works, or is verified.
     working: BTreeSet<String>,
-    /// Pending jobs that nothing is known against.
+    /// Pending jobs that may be assigned, as far as known.
     queue: BTreeSet<Queued>,
-    /// Stopped agents with a process, the longest waiting first.
+    /// Jobs whose agent is stopped, the longest waiting first.
     stopped: BTreeSet<(i64, String)>,
     /// Timers, the next one first.
     timers: BTreeSet<(Timestamp, (String, String))>,
-    /// Which jobs hold and wait for which folders.
+    /// Folders that jobs hold or wait for.
     pub(super) claims: SharedClaims,
 }
 
@@ -54,14 +54,14 @@ impl Index {
         }
     }
 
-    /// Keeps the claims where others read them.
+    /// Moves the claims to where other threads read them.
     pub(super) fn share_claims(&mut self, shared: SharedClaims) {
         let mine = std::mem::take(&mut *self.claims());
         *shared.lock().unwrap_or_else(PoisonError::into_inner) = mine;
         self.claims = shared;
     }
 
-    /// A job that was one thing and is another.
+    /// Updates the index for a job that changed, appeared or is gone.
     pub(super) fn job(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) {
         let woken = self.claims().update(before, now);
         self.queue.extend(woken);
@@ -81,19 +81,19 @@ impl Index {
         }
     }
 
-    /// A pending job may be assigned, as far as is known.
+    /// Puts a pending job into the queue.
     pub(super) fn wake(&mut self, row: &JobRow) {
         if row.job.life == Life::Pending {
             self.queue.insert(queue_key(row));
         }
     }
 
-    /// A pending job cannot be assigned until it is woken.
+    /// Takes a pending job out of the queue until it is woken.
     pub(super) fn hold(&mut self, row: &JobRow) {
         self.queue.remove(&queue_key(row));
     }
 
-    /// A pending job waits for its folder until whoever it waits for is gone.
+    /// Takes a pending job out of the queue until the folder it needs is free.
     pub(super) fn wait_for_folder(&mut self, row: &JobRow) {
         self.hold(row);
         self.claims().wait(row);
@@ -103,7 +103,7 @@ impl Index {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A timer that was set or was taken away.
+    /// Updates the index for a timer that was set or cleared.
     pub(super) fn timer(&mut self, before: Option<&TimerRow>, now: Option<&TimerRow>) {
         if let Some(timer) = before {
             self.timers.remove(&place(timer));
@@ -115,7 +115,7 @@ impl Index {
         self.working.len()
     }
 
-    /// The next job of the queue.
+    /// Returns the next job of the queue.
     pub(super) fn queued(&self) -> Option<&String> {
         self.queue.first().map(|(_, _, id)| id)
     }
@@ -124,13 +124,13 @@ impl Index {
         &self.stopped
     }
 
-    /// When the next timer behind this moment is due.
+    /// Returns the time of the first timer after this moment.
     pub(super) fn next_timer(&self, behind: Timestamp) -> Option<Timestamp> {
         let first = (Timestamp(behind.0.saturating_add(1)), Default::default());
         self.timers.range(first..).next().map(|(due, _)| *due)
     }
 
-    /// Timers that are due, the oldest first.
+    /// Returns the timers that are due, the oldest first.
     pub(super) fn timers_until(&self, now: Timestamp) -> impl Iterator<Item = &(String, String)> {
         let due = self.timers.iter().take_while(move |(due, _)| *due <= now);
         due.map(|(_, place)| place)

@@ -1,31 +1,35 @@
-//! Jobs of the task server, with agents at work on them.
+//! Runs the tasks of the server (jobs) with agents.
 //!
-//! [`Jobs`] is the handle, cheap to clone. [`Jobs::ask`] has something decided and made durable and gives the answer;
-//! [`Jobs::ask_then`] calls back instead of waiting, for callers that must not wait. [`Jobs::subscribe`] gives every event after
-//! it is durable. Reading is the [`Store`]'s.
+//! [`Jobs`] is the handle, cheap to clone. [`Jobs::ask`] submits a request, waits until it is
+//! decided and durable, and returns the response; [`Jobs::ask_then`] calls back instead, for
+//! callers that must not block. [`Jobs::subscribe`] delivers every event after it is durable. Reads
+//! go to the [`Store`].
 //!
-//! **It is decided in one place** (`desk`). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command
-//! to its machine, in one order: load, decide, persist, act, publish. What comes in together is committed together.
+//! **One dispatcher decides** (`dispatcher`). Everything that can happen to a job (a request,
+//! output of its agent, a timer, an exit) is a command to its state machine, always in this order:
+//! load, decide, persist, act, publish. Inputs that arrive together are committed together.
 //!
-//! - `shift`: which thread is at the desk: one at a time, mostly whoever asks.
-//! - `follow`: what a step of the machine means for the store: events, effects, timers, rows for people.
-//! - `decide`: wishes of people.
-//! - `permits`: tools that clients ask leave for, answered one by one, together, or by rules.
-//! - `hear`: news of agents. How far their output has been read is committed with what it caused.
-//! - `carry`: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
-//! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
-//! - `flight`: what was decided is made durable; wishes are decided on meanwhile.
+//! - `dispatch_loop`: runs the dispatcher, one thread at a time, mostly the thread of a caller.
+//! - `store_change`: builds the store change of a transition: events, effects, timers, records.
+//! - `request_handlers`: requests of people.
+//! - `permissions`: tool permissions, answered one by one, together, or by rules.
+//! - `agent_events`: events of agents. The offset of processed output is committed with its
+//!   consequences.
+//! - `effects`: executes effects, in order per job, at least once; its table says what makes each
+//!   one safe to repeat.
+//! - `worker_pool`: worker pool for what takes time: checkpoints, checks of a phase, archives.
+//! - `commit_queue`: in-flight commits; requests are decided on top of them meanwhile.
 //! - `folder_claims`: one task at a time per folder.
-//! - `folders`: what the folders of jobs say of them, on a thread of its own.
-//! - `waiting`: what is told of jobs that nobody has begun.
-//! - `phase_files`: which files a phase changed.
-//! - `prompt`: what agents are told.
-//! - `types`: types of work.
-//! - `index`: which jobs are next for something, so that nobody looks at all of them.
+//! - `workspace_metadata`: metadata files in the folders of jobs, written on a thread of their own.
+//! - `pending_log`: metadata log of jobs that have not started.
+//! - `phase_files`: files that a phase changed.
+//! - `prompt`: prompts and messages to agents.
+//! - `work_types`: types of work.
+//! - `job_index`: jobs and timers by what is next for them, so that no request scans all of them.
 //! - `named_workspace`: folders that people name as workspaces.
-//! - `outage`: failures of the loop, and the start anew after them.
+//! - `outage`: failures of the dispatcher, and its restart.
 //! - `unknown_agents`: agents of tasks that the store does not know.
-//! - `rebuild`: a lost store, from what workspaces tell.
+//! - `rebuild`: recovery of a lost store from the metadata in workspaces.
 
 mod app;
 mod archives;
@@ -85,45 +89,43 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use workshop::Workshop;
 
-/// How jobs are worked on.
+/// Configuration of the job runner.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where everything of the server is: workspaces, attempts, archives, side repositories.
+    /// The server's data folder: workspaces, attempts, archives, side repositories.
     pub data: PathBuf,
-    /// Agents at work at once.
+    /// Agents that work at once.
     pub slots: u32,
-    /// Agents by name.
     pub agents: BTreeMap<String, AgentSpec>,
-    /// The one for tasks that name none.
+    /// Agent of tasks that name none.
     pub default_agent: String,
-    /// Types of work by name.
     pub types: BTreeMap<String, TypeSpec>,
-    /// Where agents reach the server.
+    /// Address of the server for agents; they cannot reach it if none.
     pub url: Option<String>,
-    /// Variables that every agent gets.
+    /// Environment that every agent gets.
     pub environment: BTreeMap<String, String>,
-    /// What becomes a shim.
+    /// Program that is started as the shim of an agent.
     pub shim: Shim,
-    /// Where the time comes from.
+    /// Source of the time, so that tests can set it.
     pub clock: Clock,
-    /// How often and how long, for new tasks.
+    /// Limits that new tasks start with.
     pub limits: Limits,
-    /// Seconds until a limit is tried again that says nothing of its end.
+    /// Seconds until the next try after a rate limit that states no end.
     pub retry_after_s: i64,
-    /// Processes started for a task within an hour.
+    /// Attempts of one task that may start within an hour.
     pub runs_per_hour: usize,
-    /// Turns of a task.
+    /// Turns that one task may take.
     pub turns_max: u32,
-    /// Seconds a check or a verifying agent may take.
+    /// Seconds that a check or a verifying agent may take.
     pub verify_s: u64,
-    /// What a task may use that says nothing of it.
+    /// Budget of tasks that set none.
     pub budget: Budget,
-    /// Somebody delivers notifications; otherwise they are settled at once.
+    /// True if something delivers notifications; otherwise they are settled at once.
     pub notifies: bool,
 }
 
 impl Config {
-    /// Usual values; there is no agent yet.
+    /// Creates a configuration with default values and no agents.
     pub fn new(data: &Path, shim: Shim) -> Config {
         let types = TypeSpec::built_in();
         Config {
@@ -146,17 +148,17 @@ impl Config {
         }
     }
 
-    /// The folder of an attempt.
+    /// Returns the folder of an attempt.
     fn attempt(&self, id: &str) -> PathBuf {
         self.data.join("attempts").join(id)
     }
 
-    /// The file with the token of an attempt.
+    /// Returns the file with the token of an attempt.
     fn token(&self, id: &str) -> PathBuf {
         self.data.join("tokens").join(id)
     }
 
-    /// The folder a job works in.
+    /// Returns the folder that a job works in.
     pub fn workspace(&self, row: &JobRow) -> PathBuf {
         match &row.about.workspace {
             Some(folder) => PathBuf::from(folder),
@@ -164,7 +166,8 @@ impl Config {
         }
     }
 
-    /// The folder that has `.metadata` and `.checkpoints` of a job: its workspace, or one of ours where a person named that.
+    /// Returns the folder with `.metadata` and `.checkpoints` of a job: its workspace, or a folder
+    /// of the server if a person named the workspace.
     pub fn record_folder(&self, row: &JobRow) -> PathBuf {
         match &row.about.workspace {
             Some(_) => self.data.join("tasks").join(&row.id),
@@ -176,21 +179,22 @@ impl Config {
 /// An agent that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpec {
-    /// Program and arguments, with `{prompt_file} {prompt} {workspace} {task_id} {phase}`. A single word with a structured
-    /// protocol is a client whose arguments are known.
+    /// Program and arguments, with `{prompt_file} {prompt} {workspace} {task_id} {phase}`. A single
+    /// word with a structured protocol is a client whose arguments are known.
     pub command: Vec<String>,
-    /// How it speaks.
+    /// Protocol of its output and input.
     pub protocol: Protocol,
-    /// Further variables.
+    /// Variables that only this agent gets.
     pub environment: BTreeMap<String, String>,
-    /// It can look at a finished phase.
+    /// True if it can verify finished phases.
     pub verifies: bool,
 }
 
-/// What an answer is handed to.
+/// Callback that takes the response.
 pub type Reply = Box<dyn FnOnce(Result<Answered, Refused>) + Send>;
 
-/// The jobs of this process. Cheap to clone; the thread behind it ends with [`Jobs::stop`], and every agent goes on.
+/// Handle to the jobs of this process. Cheap to clone; the dispatcher ends with [`Jobs::stop`], and
+/// every agent goes on.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     shift: Arc<Shift>,
@@ -202,10 +206,10 @@ pub struct Jobs {
     claims: SharedClaims,
 }
 
-/// What words for one answer are sealed for.
+/// Purpose for which one-time answer tokens are sealed.
 const ACTION_PURPOSE: &str = "action";
 
-/// What drives agents: [`Attempts`], or a simulation.
+/// Driver of agents: [`Attempts`], or a simulation.
 trait Agents: Send {
     fn begin(&self, begin: Begin, hidden: Vec<String>);
     fn attach(&self, id: &str, known: Known);
@@ -214,7 +218,7 @@ trait Agents: Send {
     fn interrupt(&self, id: &str);
     fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message);
     fn processed(&self, id: &str, upto: u64, resume: Resume);
-    /// Lets go of every agent, and waits until nothing more comes of them.
+    /// Releases every agent and waits until no more events can come.
     fn close(&self) {}
 }
 
@@ -252,18 +256,18 @@ impl Agents for Attempts {
     }
 }
 
-/// How jobs are worked on, as it is now.
+/// The configuration as it is now; it can be replaced.
 type SharedConfig = Arc<RwLock<Arc<Config>>>;
 
 type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
 type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
 
-/// The number of an attempt, machine-wide.
+/// Returns the id of an attempt, unique on the machine.
 fn attempt_id(job: &str, attempt: u32) -> String {
     format!("{job}-{attempt}")
 }
 
-/// The name of an agent that looks at a phase, machine-wide.
+/// Returns the id of a verifying agent, unique on the machine.
 fn verifier_id(job: &str, verification: u32) -> String {
     format!("{job}-v{verification}")
 }
@@ -274,7 +278,8 @@ fn current(config: &SharedConfig) -> Arc<Config> {
 }
 
 impl Jobs {
-    /// Goes on with every job of the store: attaches to agents that live, recovers those that were lost.
+    /// Starts the dispatcher and continues every job of the store: attaches to live agents, and
+    /// recovers jobs whose agent is gone.
     pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {
         let shift = Arc::new(Shift::default());
         let listeners = Listeners::default();
@@ -292,7 +297,7 @@ impl Jobs {
         };
         let claims = jobs.claims.clone();
         let done = shift.clone();
-        // Kept over a start anew: what it has in hand is finished once.
+        // Survives a restart of the dispatcher, so that a task it has in hand is done once.
         let workshop = Workshop::open(config, move |finished| {
             drop(done.put(Input::Finished(Box::new(finished))));
         });
@@ -324,7 +329,7 @@ impl Jobs {
                 reopened.reopen().map_err(|error| Outage::of(&error))?;
                 open(&shift)
             });
-            // Only when everything is let go is the store free for whoever comes next.
+            // Only when everything is released is the store free for the next process.
             drop((open, reopened));
             for answer in stopped {
                 let _ = answer.send(());
@@ -337,37 +342,41 @@ impl Jobs {
         Ok(jobs)
     }
 
-    /// How the loop that decides is.
+    /// Returns the health of the dispatcher.
     pub fn health(&self) -> Health {
         self.shift.health()
     }
 
-    /// How often it failed.
+    /// Returns the counters of failures.
     pub fn failures(&self) -> &Failures {
         &self.shift.failures
     }
 
-    /// Has this called with the health now, and whenever it changes. After [`Health::Failed`] the process has to end; agents go on.
+    /// Registers a callback for the health now and at every change. After [`Health::Failed`] the
+    /// process has to end; agents go on.
     pub fn on_health(&self, call: impl Fn(Health) + Send + Sync + 'static) {
         self.shift.on_health(Box::new(call));
     }
 
-    /// Has something decided, and made durable; the answer comes afterwards. Waits.
+    /// Submits a request, waits until it is decided and durable, and returns the response.
     pub fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
-        // Room for the one answer: a channel without bounds makes room for 31, and an answer is large.
+        // Room for one response: a channel without bounds makes room for 31, and a response is
+        // large.
         let (answer, answers) = sync_channel(1);
         let reply = move |it| {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = answer.send(it);
         };
-        // Nobody's fault where it comes back: nobody is there any more, and the answer is that there is none.
+        // An input that comes back is dropped with its reply, so that the channel closes and the
+        // response is `Draining`.
         let _ = self
             .shift
             .bring(Input::Asked(Box::new(asked), Box::new(reply)));
         answers.recv().unwrap_or(Err(Refused::Draining))
     }
 
-    /// The same without waiting. The answer is handed over on a thread of ours, which must not be held up.
+    /// Submits a request without waiting. The callback runs on an internal thread and must not
+    /// block.
     pub fn ask_then(&self, asked: Asked, reply: Reply) {
         let unread = self.shift.put(Input::Asked(Box::new(asked), reply));
         if let Err(Input::Asked(_, reply)) = unread {
@@ -375,7 +384,8 @@ impl Jobs {
         }
     }
 
-    /// Every event from now on, once it is durable. A listener that is gone is forgotten.
+    /// Returns a channel with every event from now on, once it is durable. A dropped receiver is
+    /// unsubscribed.
     pub fn subscribe(&self) -> Receiver<EventRow> {
         let (sender, events) = channel();
         let mut listeners = self
@@ -386,8 +396,8 @@ impl Jobs {
         events
     }
 
-    /// Ends the deciding, once what it has begun is durable, and returns when it has let go of the store. Agents
-    /// go on.
+    /// Stops the dispatcher once its started work is durable, and returns when the store is
+    /// released. Agents go on.
     pub fn stop(&self) {
         let (answer, answers) = channel();
         if self.shift.put(Input::Stop(answer)).is_ok() {
@@ -395,18 +405,19 @@ impl Jobs {
         }
     }
 
-    /// The task that a pending one waits for because it holds the same folder, or waits for it and comes first.
+    /// Returns the task that a pending one waits for: it holds the same folder, or waits for that
+    /// folder and comes first.
     pub fn workspace_held_by(&self, row: &JobRow) -> Option<String> {
         let claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         claims.waits_for(row)
     }
 
-    /// How jobs are worked on.
+    /// Returns the present configuration.
     pub fn config(&self) -> Arc<Config> {
         current(&self.config)
     }
 
-    /// Has jobs worked on otherwise from now on. The data folder and what becomes a shim stay.
+    /// Replaces the configuration. The data folder and the shim program stay.
     pub fn configure(&self, config: Config) {
         let before = self.config();
         let config = Config {
@@ -418,24 +429,24 @@ impl Jobs {
         *kept = Arc::new(config);
     }
 
-    /// Where jobs are kept.
+    /// Returns the store of the jobs.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// A word that stands for one answer of a person, for those who cannot show a token: whoever has it may give that answer,
-    /// and nobody can make one. It counts once, because every answer does.
+    /// Seals one answer of a person into a token, for people who cannot show a login: its holder
+    /// may give that answer, and nobody can forge one. It counts once, because every answer does.
     pub fn seal_action(&self, action: &str) -> Option<String> {
         self.key.seal(ACTION_PURPOSE, action.as_bytes()).ok()
     }
 
-    /// The answer that such a word stands for.
+    /// Returns the answer that such a token stands for.
     pub fn open_action(&self, word: &str) -> Option<String> {
         let opened = self.key.open_sealed(ACTION_PURPOSE, word).ok()?;
         String::from_utf8(opened).ok()
     }
 
-    /// Whose token that is: task and attempt, while that attempt has a process.
+    /// Returns task and attempt of an agent's token while that attempt has a process.
     pub fn agent_token(&self, text: &str) -> Option<(String, u32)> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let (task, attempt) = tokens.get(text).cloned()?;
@@ -445,7 +456,7 @@ impl Jobs {
         present.then_some((task, attempt))
     }
 
-    /// The task of an agent that is not shown by a token: one whose shim is among its ancestors.
+    /// Returns the task of an agent that shows no token, found by the shim among its ancestors.
     pub fn task_of_agent(&self, descent: &Descent) -> Option<String> {
         let config = self.config();
         descent.attempts.iter().find_map(|name| {
@@ -460,7 +471,7 @@ impl Jobs {
         })
     }
 
-    /// What the attempts of a job printed: a file each, the oldest first.
+    /// Returns the output logs of a job's attempts, the oldest first.
     pub fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
         let config = self.config();
         let log = |attempt: u32| {
@@ -473,14 +484,14 @@ impl Jobs {
             .collect()
     }
 
-    /// The process of the present attempt, if it is there, looked at now.
+    /// True if the process of the present attempt is alive, checked now.
     pub fn alive(&self, row: &JobRow) -> bool {
         let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open(&folder).ok();
         attempt.is_some_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
     }
 
-    /// The process of the agent, while it is there and its owner answers.
+    /// Returns the process id of the agent while its shim answers.
     pub fn pid(&self, row: &JobRow) -> Option<i32> {
         let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open(&folder).ok()?;
@@ -488,9 +499,9 @@ impl Jobs {
         handle.last_status().agent
     }
 
-    /// Values that were given to a job, in clear.
+    /// Returns the values that were given to a job, in clear.
     pub fn secrets(&self, row: &JobRow) -> Vec<String> {
-        // Of a store that fails, nothing is handed out at all.
+        // If the store fails, no output is shown at all.
         let values = prompt::provided(&*self.store, &self.key, &row.id).unwrap_or_default();
         values.into_iter().map(|(_, value)| value).collect()
     }

@@ -1,11 +1,11 @@
-//! Folders that people name as workspaces: those that no agent may work in are refused.
+//! Checks folders that people name as workspaces; no agent may work in some of them.
 
 use std::path::Path;
 
-/// Why a folder cannot be a workspace.
+/// Reason why a folder cannot be a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkspaceFault {
-    /// Nothing is there.
+    /// The path does not exist.
     Missing,
     /// It is a file, or something else that is no folder.
     NotAFolder,
@@ -35,7 +35,7 @@ pub(super) fn check_workspace(data: &Path, folder: &Path) -> Result<(), Workspac
     if !real.is_dir() {
         return Err(WorkspaceFault::NotAFolder);
     }
-    // One that cannot be resolved is not on the way to anything.
+    // A path that cannot be resolved contains nothing.
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
     if data.starts_with(&real) {
         return Err(WorkspaceFault::HoldsData);

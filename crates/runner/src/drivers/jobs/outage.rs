@@ -1,4 +1,4 @@
-//! Failures of the loop that decides, and how it gets over them.
+//! Failures of the dispatcher, and the recovery from them.
 
 use super::Refused;
 use super::desk::Input;
@@ -16,18 +16,18 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the loop is started anew within [`RESTART_WINDOW`] before the process is given up.
+/// Restarts allowed within [`RESTART_WINDOW`] before the process gives up.
 const RESTARTS_MAX: usize = 3;
 const RESTART_WINDOW: Duration = Duration::from_secs(60);
-/// The pause before the first of them; each further one waits twice as long.
+/// Pause before the first restart; it doubles for each further one.
 const RESTART_PAUSE: Duration = Duration::from_millis(250);
 
-/// Why nothing can be decided at the moment.
+/// Reason why nothing can be decided at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
-    /// What the machine lacks. It ends by itself when that is there again; any other outage is a fault.
+    /// Resource that the machine lacks. Such an outage ends by itself; any other one is a fault.
     pub resource: Option<Resource>,
-    /// The store is damaged: it does not end without a person.
+    /// True if the store is damaged: the outage does not end without a person.
     pub is_damage: bool,
     /// The error with its causes.
     pub reason: String,
@@ -67,34 +67,34 @@ impl From<Outage> for Refused {
     }
 }
 
-/// How the loop that decides is.
+/// Health of the dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// It decides.
+    /// The dispatcher works.
     Ready,
-    /// It is being started anew, or waits for what the machine lacks.
+    /// The dispatcher is being restarted, or waits for a resource.
     Recovering(Outage),
-    /// It failed too often: the process has to end.
+    /// The dispatcher failed too often: the process has to end.
     Failed(Outage),
 }
 
-/// Numbers of failures, since the process began.
+/// Counters of failures since the process began.
 #[derive(Debug, Default)]
 pub struct Failures {
-    /// Steps about tasks that had been removed.
+    /// Steps dropped because their task had been removed.
     pub dropped_steps: AtomicU64,
-    /// Times the loop was started anew.
+    /// Restarts of the dispatcher.
     pub restarts: AtomicU64,
-    /// Starts of agents, and work before them, tried again because the machine lacked something.
+    /// Starts of agents, and the work before them, retried for lack of a resource.
     pub retries: Arc<AtomicU64>,
 }
 
-/// When the loop was started anew, lately.
+/// Times of recent restarts.
 #[derive(Debug, Default)]
 pub(super) struct Restarts(Vec<Instant>);
 
 impl Restarts {
-    /// Counts one more and returns the pause before it; nothing where there were too many.
+    /// Counts a restart and returns the pause before it; none if there were too many.
     pub(super) fn allow(&mut self, now: Instant) -> Option<Duration> {
         self.0
             .retain(|at| now.saturating_duration_since(*at) < RESTART_WINDOW);
@@ -107,8 +107,9 @@ impl Restarts {
     }
 }
 
-/// A store that remembers its first failure: what was decided after a read that failed must not be committed. One that others
-/// than the dispatcher use tells it of damage: a read that fails elsewhere may be the first to meet it.
+/// A store that remembers its first failure, because decisions after a failed read must not be
+/// committed. The instance for other users reports damage to the dispatcher: their read may be the
+/// first to meet it.
 #[derive(Debug)]
 pub(super) struct WatchedStore {
     store: Arc<dyn Store>,
@@ -125,7 +126,7 @@ impl WatchedStore {
         }
     }
 
-    /// The store for others than the dispatcher.
+    /// Wraps the store for users other than the dispatcher.
     pub(super) fn shared(store: Arc<dyn Store>, shift: Arc<Shift>) -> WatchedStore {
         WatchedStore {
             shift: Some(shift),
@@ -133,7 +134,7 @@ impl WatchedStore {
         }
     }
 
-    /// The first failure of a call.
+    /// Returns the first failure of a call.
     pub(super) fn failure(&self) -> Option<Outage> {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.clone()
@@ -141,7 +142,7 @@ impl WatchedStore {
 
     fn watch<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &answer
-            // One row that cannot be read is a matter of its task alone.
+            // A single row that cannot be read concerns its task alone.
             && !matches!(error, StoreError::Damaged { .. })
         {
             let Some(shift) = &self.shift else {
@@ -163,7 +164,7 @@ impl Store for WatchedStore {
         self.watch(self.store.advance(steps))
     }
 
-    // Its answer comes later, and is looked at by the caller.
+    // Its result comes later, and is checked by the caller.
     fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
         self.store.advance_soon(steps, ready)
     }

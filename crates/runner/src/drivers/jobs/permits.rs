@@ -1,4 +1,4 @@
-//! Tools that clients ask leave for: answered by a person, several at once, or by a rule.
+//! Tool permissions that clients request: answered by a person, several at once, or by a rule.
 
 use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
@@ -7,10 +7,11 @@ use bowline_formats::permission_rule::{PermissionRule, deciding};
 use bowline_machines::job::{Command, Job, Marker};
 use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RuleRow};
 
-/// Who answered, where it was a person.
+/// Name of the answerer in a record if it was a person.
 pub(super) const PERSON: &str = "person";
 
-/// Everything a job's client asks leave for, also what still waits its turn.
+/// Returns the ids of all permissions a job's client requests, including those that wait their
+/// turn.
 pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
     let waiting = job.waiting.iter().filter_map(|marker| match marker {
         Marker::Permission(wanted) => Some(wanted.id.as_str()),
@@ -21,7 +22,7 @@ pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
 }
 
 impl Desk {
-    /// One answer, by a person or by the rule of that id.
+    /// Answers one permission, by a person or by the rule with that id.
     pub(super) fn permission(
         &mut self,
         permission: &str,
@@ -51,7 +52,7 @@ impl Desk {
         Ok(Decided::of(change))
     }
 
-    /// The same answer to several, of one task or of many.
+    /// Answers several permissions alike, of one task or of many.
     pub(super) fn permissions(
         &mut self,
         ids: &[String],
@@ -62,7 +63,7 @@ impl Desk {
             let row = self.row(&self.of("permission", id)?)?;
             let open = row.job.permissions.iter().any(|it| it.id == *id);
             if !open || !seen.insert(id) {
-                // The machine has the words for it, and has changed nothing.
+                // The state machine builds the refusal, and has changed nothing.
                 self.permission(id, denied.cloned(), PERSON, None)?;
                 return Err(no_such("permission", id));
             }
@@ -123,7 +124,7 @@ impl Desk {
         })
     }
 
-    /// Answers what rules can answer, of jobs that have asked since the last look.
+    /// Applies rules to permissions of jobs that requested one since the last call.
     pub(super) fn apply_rules(&mut self) {
         for job in std::mem::take(&mut self.asking) {
             let Ok(row) = self.row(&job) else { continue };
@@ -162,7 +163,7 @@ impl Desk {
     }
 }
 
-/// A row that belongs to no job.
+/// Returns a change with a record that belongs to no job.
 fn of_no_job(record: Record) -> Change {
     Change {
         records: vec![record],

@@ -1,4 +1,4 @@
-//! The files that a phase changed, as its saved code tells.
+//! Files that a phase changed, found by comparing its saved code.
 
 use super::git_script::git;
 use super::workshop::{Environment, shown};
@@ -6,17 +6,17 @@ use crate::core::quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The code before and after a phase.
+/// Saved code before and after a phase.
 pub(super) struct PhaseChanges {
     pub(super) repository: PathBuf,
     pub(super) from: String,
     pub(super) to: String,
-    /// A file for the list of names, which may be long.
+    /// Temporary file for the list of names, which may be long.
     pub(super) list: PathBuf,
 }
 
 impl PhaseChanges {
-    /// Files that were made or changed, from the workspace; nothing where git cannot tell.
+    /// Returns the files that were added or changed, relative to the workspace; none if git fails.
     pub(super) fn files(&self, environment: &Environment) -> Option<BTreeSet<String>> {
         let script = format!(
             "git --git-dir={} diff --name-only -z --no-renames --no-ext-diff --diff-filter=d {} {} > {}",

@@ -1,4 +1,4 @@
-//! What agents are told: prompts of phases, and messages while they run.
+//! Prompts for phases, and messages to running agents.
 
 use super::{AgentSpec, Config, Phase};
 use crate::core::clients::fill;
@@ -9,12 +9,12 @@ use bowline_machines::job::{Message, Value};
 use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store, StoreError};
 use std::path::Path;
 
-/// What a value is sealed for.
+/// Returns the purpose for which a value is sealed.
 pub(super) fn purpose(job: &str, name: &str) -> String {
     format!("dependency {job} {name}")
 }
 
-/// Values that were given to a job, by name.
+/// Returns the values that were given to a job, by name.
 pub(super) fn provided(
     store: &dyn Store,
     key: &Key,
@@ -38,7 +38,7 @@ pub(super) fn provided(
     Ok(values)
 }
 
-/// What an agent is to do in a phase, in words.
+/// Builds the prompt for a phase.
 pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
     let spec = config.types.get(type_name);
@@ -62,8 +62,8 @@ pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
     )
 }
 
-/// What a model has to know of the protocol stands here whole: it has read no page of ours. The marks are indented, so that a
-/// client that prints its prompt says none of them.
+/// Default prompt of a phase. It explains the whole protocol, because a model has read no page of
+/// ours. Markers are indented, so that a client that prints its prompt emits none of them.
 const TEMPLATE: &str = "\
 Task: {title}
 
@@ -151,7 +151,7 @@ fn custom(row: &JobRow) -> String {
     )
 }
 
-/// What an agent that looks at a finished phase is told.
+/// Builds the prompt for an agent that verifies a finished phase.
 pub(super) fn verification(config: &Config, row: &JobRow, number: u32, files: &[String]) -> String {
     let type_name = row.about.type_name.as_deref().unwrap_or("custom");
     let spec = config.types.get(type_name);
@@ -169,7 +169,7 @@ it:\n=== VERIFICATION_RESULT ===\n{{\"criteria\":[{{\"id\":\"P{number}_CONS_01\"
     )
 }
 
-/// Writes a prompt file, in a folder that is made where it is not there.
+/// Writes a file and creates its folder if necessary.
 pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
@@ -177,32 +177,34 @@ pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
     std::fs::write(file, text)
 }
 
-/// The path of the prompt of a phase.
+/// Returns the path of the prompt file of a phase.
 pub(super) fn file(records: &Path, number: u32) -> std::path::PathBuf {
     records
         .join(".metadata")
         .join(format!("prompt-{number}.md"))
 }
 
-/// What a person's request of a client must repeat in its answer.
+/// A client's request behind a question; the reply has to repeat it.
 pub(super) struct Asked {
     pub(super) question: String,
     pub(super) request: (String, String),
     pub(super) text: String,
 }
 
-/// Everything needed to spell messages, without the desk.
+/// Everything needed to encode messages, detached from the dispatcher.
 pub(super) struct Spelling {
     pub(super) prompts: Vec<(u32, String, String, String)>,
-    /// Values by name. `None` for a new process, which has them in its environment and is told no value.
+    /// Values by name. `None` for a new process, which has them in its environment and is sent no
+    /// value.
     pub(super) values: Option<Vec<(String, String)>>,
-    /// Requests of the client by the id of the permission.
+    /// Requests of the client: permission id, request id, request body.
     pub(super) permissions: Vec<(String, String, String)>,
     pub(super) asked: Vec<Asked>,
 }
 
 impl Spelling {
-    /// The bytes for a client. What was decided together is one message: a client may make a turn of each.
+    /// Encodes messages for a client. Messages decided together become one: a client may make a
+    /// turn of each.
     pub(super) fn write(&self, writer: &mut Writer, say: &[Message]) -> Delivery {
         let mut replies = String::new();
         for message in say {
@@ -252,7 +254,7 @@ impl Spelling {
         }
     }
 
-    /// What is no reply to a request of the client, as one text.
+    /// Renders all messages that are no reply to a request of the client.
     pub(super) fn words(&self, say: &[Message]) -> String {
         let mut words = String::new();
         for message in say.iter().filter(|it| self.asked(it).is_none()) {
@@ -264,7 +266,7 @@ impl Spelling {
         words
     }
 
-    /// The question of the client that a message answers.
+    /// Returns the client's question that a message answers.
     fn asked<'s>(&'s self, message: &'s Message) -> Option<(&'s Asked, &'s str)> {
         let Message::QuestionAnswer { question, answer } = message else {
             return None;
@@ -316,7 +318,7 @@ impl Spelling {
                         let found = values.iter().find(|(known, _)| known == name);
                         found.map_or("", |(_, value)| value.as_str())
                     }
-                    // A name that would change what the agent itself is told is given to who asks for it.
+                    // A value whose name would change the agent itself is given only on request.
                     (Value::Kept, None) if check_env_name(name).is_err() => {
                         return Some(format!("{name} was provided: request it again."));
                     }
@@ -354,7 +356,7 @@ fn request((id, body): &(String, String)) -> Request<'static> {
     }
 }
 
-/// Whether the command line carries the prompt itself.
+/// True if the command line contains the prompt or its file.
 pub(super) fn in_command(agent: &AgentSpec) -> bool {
     let named = |word: &String| word.contains("{prompt}") || word.contains("{prompt_file}");
     agent.command.iter().any(named)

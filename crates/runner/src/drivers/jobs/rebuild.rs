@@ -1,9 +1,11 @@
-//! A lost store, made again from what workspaces say of themselves (`.metadata/task.json` and `.checkpoints`; `tasks/ID` of
-//! the data folder has them of folders that people named) and from what is told of tasks that nobody has begun.
+//! Rebuilds a lost store from metadata on disk: `.metadata/task.json` and `.checkpoints` of
+//! workspaces (in `tasks/ID` of the data folder for folders that people named), and the log of
+//! tasks that have not started.
 //!
-//! Whatever is on the disk stays as it is; a task goes on in its folder. Values that people gave were in the store and are
-//! asked for again. No agent of before is taken up: what it asked and was told is not known any more, so it is ended, and the
-//! next one goes on with the client's conversation where the checkpoint names it.
+//! Files stay as they are, and a task continues in its folder. Values that people gave were only in
+//! the store and are requested again. Agents of the old store are ended, because their open
+//! requests are not known any more; the next agent resumes the client's session if the checkpoint
+//! names it.
 
 use super::folder_claims::real_path;
 use super::follow::timer_key;
@@ -31,37 +33,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long an agent of before may take to end.
+/// Time that an agent of the old store may take to end.
 const ENDED_TIME: Duration = Duration::from_secs(20);
-/// Size of a description that is read.
+/// Bytes of a metadata file; a larger one is not read.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// A task that was found again.
+/// Result for one task that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// Its id; the folder where it has none that can be read.
+    /// Id of the task; the folder if no id can be read.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// What became of it.
+    /// Way in which the task was restored.
     pub how: How,
 }
 
-/// What became of a task that was found again.
+/// Way in which a task was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// It goes on in this phase, from its latest checkpoint.
+    /// It continues in this phase from its latest checkpoint.
     GoesOn(u32),
-    /// It has no checkpoint: it begins with this phase, the first without what it should have left.
+    /// It has no checkpoint: it starts with this phase, the first whose files are missing.
     Cold(u32),
-    /// It is as it was, in this status.
+    /// It keeps this status.
     Kept(&'static str),
-    /// It cannot be found again.
+    /// It cannot be restored, for this reason.
     Lost(String),
 }
 
-/// The tasks that folders tell of, each with its workspace: those that were begun first, what is told of others behind.
-/// Nothing is told where a description cannot be read.
+/// Returns the tasks that metadata on disk describes, each with its workspace; those that have
+/// started come first. The metadata is none if it cannot be read.
 fn tasks_told(
     config: &Config,
     attempts: &BTreeMap<String, (u32, PathBuf)>,
@@ -93,7 +94,8 @@ fn tasks_told(
     Ok(all.filter(|(_, told)| !gone(told)).collect())
 }
 
-/// The ids of the tasks that files tell of, whatever the store knows; those that have begun, or all.
+/// Returns the ids of all tasks on disk, or of those that have started, whether or not the store
+/// knows them.
 pub fn tasks_on_disk(config: &Config, begun: bool) -> std::io::Result<BTreeSet<String>> {
     let told = tasks_told(config, &attempts(config))?;
     let has_begun = |folder: &Path| folder.join(TOLD).exists();
@@ -103,13 +105,13 @@ pub fn tasks_on_disk(config: &Config, begun: bool) -> std::io::Result<BTreeSet<S
     Ok(ids.filter(|id| !id.is_empty()).collect())
 }
 
-/// Puts every task that workspaces tell of into the store, and leaves alone those the store has. No loop may run.
+/// Adds every task found on disk to the store, except those it has. No dispatcher may run.
 pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refused> {
     let attempts = attempts(config);
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     let told = tasks_told(config, &attempts).map_err(|it| Refused::Failed(it.to_string()))?;
-    // What a folder says is newer.
+    // The metadata in a folder is newer than that of the log.
     for (folder, told) in told {
         let Some(told) = told else {
             if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
@@ -154,7 +156,7 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
     Ok(found)
 }
 
-/// One task, as its folder tells of it.
+/// One task with its metadata.
 struct Task<'a> {
     config: &'a Config,
     told: &'a Value,
@@ -208,7 +210,7 @@ impl Task<'_> {
         let mut change = Change::to(id, 0, job, about);
         change.events.push(NewEvent {
             kind: EventKind::Transition,
-            // Texts and numbers: they always have a spelling.
+            // Texts and numbers always serialise.
             body: serde_json::to_value(line).unwrap_or_default(),
         });
         (change.records, change.timers) = (records, timers);
@@ -253,7 +255,7 @@ impl Task<'_> {
         }
     }
 
-    /// Where task and agent stand again.
+    /// Restores the state of task and agent.
     fn life(
         &self,
         job: &mut Job,
@@ -340,7 +342,7 @@ impl Task<'_> {
         }
     }
 
-    /// The first phase that has not left what it should.
+    /// Returns the first phase whose files are missing.
     fn unfinished(&self, spec: &TypeSpec, total: u32) -> u32 {
         let left = spec.phases.iter().take_while(|phase| {
             let mut files_only = (*phase).clone();
@@ -398,7 +400,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     all.map(|entry| entry.path())
 }
 
-/// The last attempt of each task, and the folder it works in.
+/// Returns the last attempt of each task, and the folder it works in.
 fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
     let mut last: BTreeMap<String, (u32, PathBuf)> = BTreeMap::new();
     for folder in entries(&config.data.join("attempts")) {
@@ -419,7 +421,7 @@ fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
     last
 }
 
-/// Ends what runs in an attempt's folder, and all it left.
+/// Ends the process of an attempt, and everything it left behind.
 pub(super) fn end(folder: &Path) {
     let Ok(attempt) = Attempt::open(folder) else {
         return;
@@ -427,7 +429,7 @@ pub(super) fn end(folder: &Path) {
     match attempt.condition() {
         Ok(Condition::Alive) => {}
         Ok(Condition::Lost) => {
-            // What cannot be swept is found by the next look.
+            // The next check finds what cannot be swept.
             let _ = sweep(&attempt);
             return;
         }
@@ -443,7 +445,7 @@ pub(super) fn end(folder: &Path) {
     while handle.last_status().state != State::Ended && begun.elapsed() < ENDED_TIME {
         let status = handle.last_status();
         let (out, err) = (status.out.end, status.err.end);
-        // What it printed is not read any more; unacknowledged, it would not leave.
+        // Its output is not read any more; unacknowledged, it would not exit.
         if handle.acknowledge(out, err).is_err()
             || handle.wait(out, err, Duration::from_secs(1)).is_err()
         {
@@ -452,7 +454,7 @@ pub(super) fn end(folder: &Path) {
     }
 }
 
-/// The checkpoints of a task in these folders, the oldest first.
+/// Returns the checkpoints of a task in these folders, the oldest first.
 fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, Checkpoint)> {
     let files = folders.iter().flat_map(|it| entries(&it.join(FOLDER_NAME)));
     let mut saved: Vec<(String, Checkpoint)> = files

@@ -1,7 +1,8 @@
-//! Who is at the desk: whoever asks and finds nobody there, and otherwise a thread that stays.
+//! Runs the dispatcher on the calling thread if it is idle, otherwise on a dedicated thread.
 //!
-//! A wish that is decided on by the thread which has it costs no change of threads, and each of those takes as long as a
-//! fifth of a flush. There is still one desk, with one at it at a time, who takes what has come in its order.
+//! A request that its own thread decides costs no change of threads, each of which takes a fifth of
+//! a flush. There is one dispatcher, run by one thread at a time, and it takes inputs in their
+//! order.
 
 use super::desk::{Desk, Input, TOGETHER_MAX};
 use super::outage::{Failures, Health, Outage, Restarts};
@@ -12,18 +13,18 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Turns for others that whoever asks takes.
+/// Rounds for other callers that a calling thread runs.
 const TURNS_MAX: usize = 8;
-/// Between two looks whether what the machine lacks is there again.
+/// Time between two checks whether a missing resource is back.
 const OUTAGE_LOOK: Duration = Duration::from_millis(250);
 
-/// What is called whenever the health of the loop changes.
+/// Callback for changes of the dispatcher's health.
 type OnHealth = Box<dyn Fn(Health) + Send + Sync>;
 
 #[derive(Default)]
 pub(super) struct Shift {
     pub(super) failures: Arc<Failures>,
-    /// Empty before the first turn and after the last. Locked before `inbox`, never behind it.
+    /// Empty before the first round and after the last. Locked before `inbox`, never after it.
     seat: Mutex<Option<Desk>>,
     inbox: Mutex<Inbox>,
     come: Condvar,
@@ -33,26 +34,26 @@ pub(super) struct Shift {
 #[derive(Default)]
 struct Inbox {
     inputs: VecDeque<Input>,
-    /// What was under way is durable, or is not.
+    /// True once an in-flight commit is durable or has failed.
     flushed: bool,
-    /// Until when the thread sleeps.
+    /// Time until which the dedicated thread sleeps; none while it is awake.
     asleep: Option<Instant>,
-    /// Why nothing is decided at the moment.
+    /// Reason for which nothing is decided at the moment.
     outage: Option<Outage>,
-    /// It failed for good.
+    /// True once the dispatcher has failed for good.
     failed: bool,
-    /// Who waits for the end.
+    /// Callers that wait for the end.
     stopped: Vec<Sender<()>>,
     ended: bool,
 }
 
-/// What came of a turn.
+/// Result of one round.
 enum Turned {
-    /// Nothing has to be done for so long.
+    /// Nothing is due for this long.
     Idle(Duration),
     /// The store failed.
     Failed(Outage),
-    /// Somebody stopped it.
+    /// The dispatcher was stopped.
     Ended,
 }
 
@@ -69,30 +70,32 @@ impl std::fmt::Debug for Shift {
 }
 
 impl Shift {
-    /// Lays something before the desk, for the thread. What nobody will look at any more comes back.
+    /// Queues an input for the dedicated thread. Returns it if the dispatcher has ended.
     pub(super) fn put(&self, input: Input) -> Result<(), Input> {
         self.lay(input)?;
         self.come.notify_one();
         Ok(())
     }
 
-    /// Something that was under way can be answered.
+    /// Reports that an in-flight commit is durable or has failed.
     pub(super) fn flushed(&self) {
         if !std::mem::replace(&mut self.inbox().flushed, true) {
             self.come.notify_one();
         }
     }
 
-    /// The same, and sits down where nobody does.
+    /// Queues an input and runs the dispatcher on this thread if it is idle.
     pub(super) fn bring(&self, input: Input) -> Result<(), Input> {
         self.lay(input)?;
-        // Whoever is there looks at the inbox once more when it has got up. One that panicked leaves it to the thread.
+        // The running thread checks the inbox again when it is done. After a panic the dedicated
+        // thread takes over.
         let Ok(mut seat) = self.seat.try_lock() else {
             self.come.notify_one();
             return Ok(());
         };
         let mut turned = self.turn(&mut seat);
-        // What came meanwhile is seen to at once: to wake the thread for it takes longer. But nobody serves others for ever.
+        // Inputs that arrived meanwhile are handled at once: waking the other thread takes longer.
+        // The bound keeps a caller from serving others for ever.
         for _ in 0..TURNS_MAX {
             if !matches!(turned, Turned::Idle(_)) || self.inbox().is_empty() {
                 break;
@@ -114,8 +117,9 @@ impl Shift {
         Ok(())
     }
 
-    /// Sees to everything that nobody brings, until somebody stops it. After a failure `reopen` makes a new desk from what is
-    /// durable. Gives back who waits for the end.
+    /// Runs the dispatcher for everything that no caller handles, until it is stopped. After a
+    /// failure `reopen` creates a new dispatcher from what is durable. Returns the callers that
+    /// wait for the end.
     pub(super) fn stay(
         &self,
         mut desk: Desk,
@@ -137,7 +141,8 @@ impl Shift {
                 }
                 Turned::Ended => return std::mem::take(&mut self.inbox().stopped),
             };
-            // While nobody else can sit down: whoever does so next sees for how long this thread sleeps.
+            // Set before the lock is released, so that the next caller sees how long this thread
+            // sleeps.
             let mut inbox = self.inbox();
             inbox.asleep = Some(Instant::now() + patience);
             drop(seat);
@@ -151,7 +156,8 @@ impl Shift {
         }
     }
 
-    /// Waits for the seat. A caller that panicked on it leaves a desk that cannot be trusted.
+    /// Locks the dispatcher. If a caller panicked while it held the lock, the dispatcher is marked
+    /// broken.
     fn sit(&self) -> MutexGuard<'_, Option<Desk>> {
         self.seat.lock().unwrap_or_else(|poisoned| {
             self.seat.clear_poison();
@@ -163,8 +169,9 @@ impl Shift {
         })
     }
 
-    /// Starts anew from what is durable. What the machine lacks is waited for; any other failure may happen a few times, with
-    /// growing pauses. Nothing once it was stopped or has failed for good.
+    /// Restarts the dispatcher from what is durable. A missing resource is waited for; any other
+    /// failure is allowed a few times, with growing pauses. Returns none once it was stopped or has
+    /// failed for good.
     fn recover(
         &self,
         old: Option<Desk>,
@@ -190,7 +197,7 @@ impl Shift {
             }
             self.failures.restarts.fetch_add(1, Ordering::Relaxed);
             let opened = catch_unwind(AssertUnwindSafe(|| {
-                // News for the desk before: whatever they told is read again.
+                // Events for the old dispatcher are dropped: they are read again.
                 let mut inbox = self.inbox();
                 inbox
                     .inputs
@@ -218,8 +225,8 @@ impl Shift {
         }
     }
 
-    /// Waits before the next start. Requests are refused meanwhile where the machine lacks what they need, else they wait, too.
-    /// False once somebody wants it to stop.
+    /// Waits before the next restart. Requests are refused meanwhile if the machine lacks a
+    /// resource, else they wait too. False once the dispatcher was asked to stop.
     fn wait_out(&self, outage: &Outage, pause: Duration) -> bool {
         let mut inbox = self.inbox();
         if outage.resource.is_some() {
@@ -258,13 +265,14 @@ impl Shift {
         }
     }
 
-    /// Has this called with the health now, and whenever it changes. The first one stays.
+    /// Registers the callback for the health now and at every change. Only the first callback is
+    /// kept.
     pub(super) fn on_health(&self, call: OnHealth) {
         let _ = self.on_health.set(call);
         self.tell_health();
     }
 
-    /// Takes what has come to the desk.
+    /// Runs one round of the dispatcher on a batch from the inbox.
     fn turn(&self, seat: &mut Option<Desk>) -> Turned {
         let Some(desk) = seat.as_mut() else {
             return Turned::Ended;
@@ -309,7 +317,7 @@ impl Shift {
         let mut inbox = self.inbox();
         inbox.ended = true;
         for unread in std::mem::take(&mut inbox.inputs) {
-            // Whoever waits for an answer hears that there is none.
+            // The reply channel closes, so a waiting caller learns that there is no response.
             if let Input::Stop(answer) = unread {
                 inbox.stopped.push(answer);
             }
@@ -329,7 +337,7 @@ impl Inbox {
         inputs.any(|it| matches!(it, Input::Stop(_)))
     }
 
-    /// Answers whoever asks that nothing can be decided.
+    /// Refuses all queued requests because nothing can be decided.
     fn refuse_all(&mut self, outage: &Outage) {
         for input in std::mem::take(&mut self.inputs) {
             match input {

@@ -1,8 +1,8 @@
-//! Types of work: their phases, and what a finished phase must have left on the disk.
+//! Types of work: their phases, and the files that a finished phase must have produced.
 
 use bowline_machines::job::{Kind, PhaseSpec};
 
-/// The nine files of the first phase of an app.
+/// Files of the first phase of an app.
 pub const PLANNING: [&str; 9] = [
     "01_idea",
     "02_market",
@@ -14,7 +14,7 @@ pub const PLANNING: [&str; 9] = [
     "08_tech",
     "09_roadmap",
 ];
-/// The five of the second.
+/// Files of the second phase of an app.
 pub const DESIGN: [&str; 5] = [
     "01_screen",
     "02_data_model",
@@ -23,58 +23,58 @@ pub const DESIGN: [&str; 5] = [
     "05_architecture",
 ];
 
-/// A type of work.
+/// Type of work that a task can have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeSpec {
-    /// Its name.
     pub name: String,
-    /// In order; none for a type without verification and review.
+    /// Phases in order; none for a type without verification and review.
     pub phases: Vec<Phase>,
-    /// A process that ends with 0 has completed its phase.
+    /// True if a process that exits with 0 has completed its phase.
     pub complete_on_exit: bool,
-    /// What a reviewer starts to look at what was made; `{port}` is filled in. None where it is empty.
+    /// Command that starts the result for a reviewer; `{port}` is filled in. Empty if there is
+    /// none.
     pub app: Vec<String>,
 }
 
-/// A phase of a type.
+/// Phase of a type of work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Phase {
-    /// Its name.
     pub name: String,
-    /// What it is made of.
+    /// Names of its steps.
     pub steps: Vec<String>,
-    /// Patterns of files it leaves, from the workspace.
+    /// Patterns of the files it produces, relative to the workspace.
     pub deliverables: Vec<String>,
-    /// At least so many of them.
+    /// Least number of such files.
     pub count: usize,
-    /// Letters each of them has at least.
+    /// Least number of characters in each of them.
     pub min_chars: usize,
-    /// Words that stand for what is still to be written are looked for in them.
+    /// True if the files are searched for placeholder words.
     pub placeholders: bool,
-    /// A command that must end with 0, in the workspace.
+    /// Command that must exit with 0, run in the workspace.
     pub check: Vec<String>,
-    /// Whether an agent looks at it as well: nobody, the task's own, or another by name.
+    /// Agent that verifies the finished phase.
     pub verifier: Verifier,
-    /// A person approves it.
+    /// True if a person has to approve it.
     pub review: bool,
-    /// The text of its prompt, in place of ours. `{title}`, `{description}`, `{phase}`, `{name}` and `{steps}` are filled in.
+    /// Template that replaces the default prompt. `{title}`, `{description}`, `{phase}`, `{total}`,
+    /// `{name}`, `{steps}` and `{files}` are filled in.
     pub prompt: Option<String>,
 }
 
-/// Which agent looks at a finished phase.
+/// Agent that verifies a finished phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Verifier {
-    /// None.
+    /// No agent verifies it.
     #[default]
     Nobody,
-    /// The one that did the work, in a process of its own.
+    /// The agent that did the work, in a new process.
     Own,
-    /// Another.
+    /// Another agent, by name.
     Named(String),
 }
 
 impl TypeSpec {
-    /// As the machine wants it.
+    /// Returns the kind that the state machine uses.
     pub fn kind(&self) -> Kind {
         if self.phases.is_empty() {
             return Kind::Custom;
@@ -89,12 +89,12 @@ impl TypeSpec {
         }
     }
 
-    /// A phase, counted from 1.
+    /// Returns a phase by its number, counted from 1.
     pub fn phase(&self, number: u32) -> Option<&Phase> {
         self.phases.get((number as usize).checked_sub(1)?)
     }
 
-    /// The types that are always there.
+    /// Returns the types that always exist.
     pub fn built_in() -> Vec<TypeSpec> {
         let phase =
             |name: &str, steps: &[&str], files: &[&str], count: usize, min_chars: usize| Phase {

@@ -1,5 +1,5 @@
-//! Agents that run for tasks which the store does not know: after a lost store, or one that was put back. They are shown and
-//! held: paused until a person decides.
+//! Agents of tasks that the store does not know: after it was lost or restored from a backup. They
+//! are listed and held: paused until a person decides.
 
 use super::{Config, folders};
 use bowline_store::{Store, StoreError};
@@ -8,20 +8,20 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An agent of a task that the store does not know.
+/// Live agent of a task that the store does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAgent {
-    /// The name of its attempt.
+    /// Id of its attempt.
     pub attempt: String,
-    /// The task, as the attempt names it.
+    /// Id of the task, from the id of the attempt.
     pub task: String,
-    /// The folder it works in.
+    /// Folder that it works in.
     pub folder: PathBuf,
-    /// Its process, where its owner answers.
+    /// Its process id if its shim answers.
     pub pid: Option<i32>,
 }
 
-/// Looks for live agents whose task the store does not know.
+/// Finds live agents whose task the store does not know.
 pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownAgent>, StoreError> {
     let failed = |error| StoreError::Failed(Arc::new(error));
     let mut found = Vec::new();
@@ -47,19 +47,19 @@ pub fn unknown_agents(config: &Config, store: &dyn Store) -> Result<Vec<UnknownA
     Ok(found)
 }
 
-/// The same agent, looked at again; nothing when it has ended.
+/// Checks an agent again; returns none if it has ended.
 pub fn still_alive(config: &Config, known: &UnknownAgent) -> Option<UnknownAgent> {
     live_agent(config, known.attempt.clone(), known.task.clone())
 }
 
-/// Orders an unknown agent to pause. Its shim sees to it, also without a server.
+/// Orders an unknown agent to pause. Its shim carries that out, even without a server.
 pub fn hold_agent(config: &Config, known: &UnknownAgent) -> Result<(), Error> {
     let attempt = Attempt::open(&config.attempt(&known.attempt))?;
     let mut handle = Handle::attach(&attempt, 0)?;
     order(&mut handle, Want::Paused)
 }
 
-/// Orders an agent that nobody else gives orders to.
+/// Gives an order to an agent that no dispatcher controls.
 pub(super) fn order(handle: &mut Handle, want: Want) -> Result<(), Error> {
     let status = handle.last_status();
     let (fence, generation) = (status.fence, status.generation + 1);

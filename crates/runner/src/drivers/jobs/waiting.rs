@@ -1,5 +1,6 @@
-//! What is told of tasks that nobody has begun: a line for each change, in one file. The last line of a task counts, and one
-//! that only names it says that it is forgotten. A file for each task took a file system longer to make than the task itself.
+//! Metadata of tasks that have not started: one line for each change, in one file. The last line of
+//! a task counts; a line with only its id says that it is forgotten. A file for each task took the
+//! file system longer to make than the task itself.
 
 use super::Config;
 use bowline_engine::statefiles::{RealDisk, write_whole};
@@ -9,23 +10,23 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::PathBuf;
 
-/// From here on what does not count any more is left out.
+/// Size from which on outdated lines are removed.
 const BYTES_MAX: u64 = 256 << 10;
 
-/// Lines beyond it are given up.
+/// Bytes of unwritten lines beyond which they are dropped.
 const UNWRITTEN_BYTES_MAX: usize = 16 << 20;
 
 fn path(config: &Config) -> PathBuf {
     config.data.join("waiting.jsonl")
 }
 
-/// The file, to be written to. Without it nothing is told of tasks that wait, and nothing else is missing.
+/// Appender for the file. Without it only the metadata of waiting tasks is missing.
 pub(super) struct Waiting<'c> {
     config: &'c Config,
     file: Option<File>,
-    /// Bytes that may still be written until what does not count is left out.
+    /// Bytes that may still be written until outdated lines are removed.
     room: u64,
-    /// Lines that the disk had no room for.
+    /// Lines for which the disk had no room.
     unwritten: String,
 }
 
@@ -34,7 +35,7 @@ impl Waiting<'_> {
         let file = open(config).ok();
         let length = file.as_ref().and_then(|it| it.metadata().ok());
         let length = length.map_or(0, |it| it.len());
-        // As much as there is: however many tasks wait, each line is written anew no more than once or twice.
+        // As much as there is: however many tasks wait, each line is rewritten once or twice only.
         let room = BYTES_MAX.max(length);
         Waiting {
             config,
@@ -55,7 +56,7 @@ impl Waiting<'_> {
             None => false,
         };
         if !written && lines.len() < UNWRITTEN_BYTES_MAX {
-            // Behind what may have been written of it.
+            // A part of it may have been written, hence the line break.
             self.unwritten = format!("\n{lines}");
         }
     }
@@ -78,17 +79,17 @@ fn open(config: &Config) -> std::io::Result<File> {
         write_whole(&RealDisk, &path, lines.as_bytes(), None).map_err(std::io::Error::other)?;
     }
     let mut file = File::options().create(true).append(true).open(&path)?;
-    // Whoever was before us may have ended in the middle of a line.
+    // The process before may have ended in the middle of a line.
     file.write_all(b"\n")?;
     Ok(file)
 }
 
-/// The line of a task that is forgotten.
+/// Returns the line that marks a task as forgotten.
 pub(super) fn forgotten(id: &str) -> String {
     format!("{}\n", json!({ "id": id }))
 }
 
-/// What is told of each task.
+/// Returns the metadata of every task in the file.
 pub(super) fn all(config: &Config) -> std::io::Result<Vec<Value>> {
     let file = match File::open(path(config)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

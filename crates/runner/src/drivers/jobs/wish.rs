@@ -1,4 +1,4 @@
-//! What people and agents want of jobs, and what comes of it.
+//! Requests of people and agents about jobs, with their responses and errors.
 
 use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
@@ -6,18 +6,17 @@ use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::job::{Fork, Marker, Refusal};
 use bowline_store::{About, Budget, FileComment, JobRow, Priority, Settle, StoreError};
 
-/// Something somebody wants.
+/// A request with the conditions under which it is carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Given by whoever asks: the same one is never carried out twice.
+    /// Idempotency key of the caller: a request with the same key is carried out once.
     pub request: Option<String>,
-    /// The version of the job the wish is about; any when absent.
+    /// Version of the job that the request is about; any if none.
     pub version: Option<u64>,
-    /// What.
     pub wish: Wish,
 }
 
-/// What somebody wants of jobs. Ids are whole; where a verb takes nothing else, it is the one of what the verb is about.
+/// A request about jobs. Ids are complete; a variant with one string has the id of its object.
 #[derive(Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the verb it stands for")]
 pub enum Wish {
@@ -53,7 +52,7 @@ pub enum Wish {
         task: String,
         text: String,
     },
-    /// Takes back what was said and not yet told.
+    /// Withdraws a message that no agent has been given yet.
     Unsay(String),
     Interrupt(String),
     Approve {
@@ -65,12 +64,12 @@ pub enum Wish {
         feedback: String,
         comments: Vec<FileComment>,
     },
-    /// Approves the review of a task that is open.
+    /// Approves the open review of a task.
     ApproveTask {
         task: String,
         comment: Option<String>,
     },
-    /// Requests changes in the review of a task that is open.
+    /// Requests changes in the open review of a task.
     RequestTaskChanges {
         task: String,
         feedback: String,
@@ -94,16 +93,17 @@ pub enum Wish {
         permission: String,
         reason: String,
     },
-    /// Answers several at once: all of them, or none.
+    /// Answers several permissions at once: all of them, or none.
     Decide {
         permissions: Vec<String>,
-        /// Why not; they are permitted without.
+        /// Reason to deny them; permitted if none.
         denied: Option<String>,
     },
-    /// Answers whatever fits from now on, and what waits now.
+    /// Adds a rule that answers matching permissions from now on, and those that wait.
     AddRule(Box<PermissionRule>),
     RemoveRule(String),
-    /// The agent of an attempt says something exactly. Questions, dependencies and permissions get their id here.
+    /// A typed report of an attempt's agent. Questions, dependencies and permissions get their id
+    /// here.
     Said {
         task: String,
         attempt: u32,
@@ -113,15 +113,15 @@ pub enum Wish {
         task: String,
         attempt: u32,
         used: u64,
-        /// Dollars more, where the agent knows.
+        /// Additional dollars, if the agent knows them.
         usd: f64,
     },
-    /// A notification was delivered, or was not.
+    /// Reports that a notification was delivered, or was not.
     Settle(Settle),
 }
 
 impl Wish {
-    /// The word it is told of by.
+    /// Returns the verb that events and messages use for the request.
     pub(super) fn verb(&self) -> &'static str {
         match self {
             Wish::Create { .. } => "create",
@@ -156,7 +156,8 @@ impl Wish {
         }
     }
 
-    /// Everything a request asks for, as text, without any value that was given: a repeated request has the same.
+    /// Returns everything a request asks for as text, to recognise a repeated one. Secret values
+    /// are left out.
     pub(super) fn fingerprint(&self) -> String {
         let rest = match self {
             Wish::Create {
@@ -227,13 +228,13 @@ impl Wish {
 }
 
 impl std::fmt::Debug for Wish {
-    /// Never a value that was given.
+    /// Prints no secret value.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Wish")
     }
 }
 
-/// Changes to a draft; `None` leaves a field alone.
+/// Changes to a draft; `None` keeps a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is the field it changes")]
 pub struct Edit {
@@ -248,80 +249,79 @@ pub struct Edit {
     pub budget: Option<Budget>,
 }
 
-/// What came of it.
+/// Response to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// The job afterwards; the new one of a retry or a fork; nothing when it was deleted.
+    /// The job afterwards; the new one of a retry or a fork; none if it was deleted.
     pub row: Option<JobRow>,
-    /// The question, dependency, saying or rule that was made.
+    /// Id of the question, dependency, message or rule that was created.
     pub made: Option<String>,
 }
 
-/// Why nothing came of it.
+/// Reason why a request failed.
 #[derive(Debug)]
 pub enum Refused {
-    /// A rule.
+    /// The state machine refused the command.
     Rule(Refusal),
-    /// There is no such thing.
+    /// The object does not exist.
     NoSuch {
-        /// Task, review, …
+        /// Kind of the object: task, review, …
         what: &'static str,
-        /// Which.
+        /// Id as it was given.
         id: String,
     },
-    /// The job moved on.
+    /// The job changed since the version that was named.
     Changed {
-        /// Its version now.
+        /// Present version.
         version: u64,
     },
-    /// The request's id was used for something else.
+    /// The idempotency key was used for a different request.
     RequestReused,
-    /// There is no such type of work.
+    /// The type of work does not exist.
     UnknownType {
-        /// As it was named.
+        /// Name as it was given.
         name: String,
     },
-    /// There is no such agent.
+    /// The agent does not exist.
     UnknownAgent {
-        /// As it was named.
+        /// Name as it was given.
         name: String,
     },
-    /// Tasks that would wait for each other.
+    /// The tasks would wait for each other.
     Cycle {
-        /// One after the other.
+        /// Ids in the order of the dependencies.
         tasks: Vec<String>,
     },
-    /// A value that a dependency does not take.
+    /// The dependency does not take this value.
     BadValue {
-        /// Why not.
+        /// Explanation in English.
         why: String,
     },
-    /// A folder that cannot be a workspace.
+    /// The folder cannot be a workspace.
     BadWorkspace {
-        /// As it was named.
+        /// Path as it was given.
         path: String,
-        /// Why not.
         fault: WorkspaceFault,
     },
-    /// A dependency named like a variable that changes what programs do.
+    /// The dependency is named like a variable that changes what programs do.
     ProtectedName {
-        /// The name.
+        /// Name of the variable.
         name: String,
     },
-    /// An answer that is nearly an option.
+    /// The answer is nearly an option.
     NearMiss {
-        /// As it was given.
+        /// Answer as it was given.
         answer: String,
-        /// The option that is meant.
+        /// Option that is probably meant.
         suggestion: String,
     },
     /// The server stops.
     Draining,
-    /// Nothing can be decided at the moment. Whether a step under way is durable is not known.
+    /// Nothing can be decided at the moment. It is not known whether a step in flight is durable.
     Unavailable(Outage),
     /// The store failed.
     Store(StoreError),
-    /// Something else failed.
+    /// Another error, explained in English.
     Failed(String),
 }
 

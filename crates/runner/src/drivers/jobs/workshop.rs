@@ -1,4 +1,5 @@
-//! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
+//! Worker pool for what takes time: checkpoints, checks of a finished phase, archives, restored
+//! folders.
 
 use super::archives;
 use super::first_state;
@@ -19,13 +20,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Threads. Two verifications at once, and room for checkpoints beside them.
+/// Number of workers: two verifications at once, and one more for checkpoints.
 const THREADS: usize = 3;
 /// Bytes of an attempt's output that a checkpoint keeps.
 const SPOKEN_BYTES_MAX: usize = 64 << 10;
-/// Files looked at in a workspace.
+/// Files of a workspace that are listed.
 const FILES_MAX: usize = 10_000;
-/// Words that stand for what is still to be written.
+/// Words that mark unfinished text.
 const PLACEHOLDERS: [&str; 8] = [
     "[TODO]",
     "[TBD]",
@@ -36,10 +37,10 @@ const PLACEHOLDERS: [&str; 8] = [
     "Coming soon",
     "To be defined",
 ];
-/// The variables that commands get.
+/// Environment of commands.
 pub(super) type Environment = std::collections::BTreeMap<String, String>;
 
-/// Something to be done.
+/// Work for the pool.
 pub(super) enum Task {
     Snapshot {
         effect: u64,
@@ -76,23 +77,23 @@ pub(super) enum Task {
         to: PathBuf,
         secrets: Vec<String>,
     },
-    /// Makes the workspace ready for an attempt, as it was at a checkpoint where one is named.
+    /// Prepares the workspace for an attempt, at a checkpoint if one is named.
     Prepare {
         effect: u64,
         job: String,
         attempt: u32,
         workspace: PathBuf,
-        /// The folder that has `.metadata`.
+        /// Folder that contains `.metadata`.
         records: PathBuf,
-        /// The repository that has the code, the ref, and whether the folder is new.
+        /// Repository with the code, its ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
-        /// The task whose files are saved before its first agent starts.
+        /// Task whose files are saved before its first agent starts.
         first_state: Option<(Arc<Config>, Box<JobRow>)>,
         environment: Environment,
     },
 }
 
-/// What came of it.
+/// Outcome of a task of the pool.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) effect: u64,
@@ -119,20 +120,20 @@ pub(super) enum Came {
     Failed(String),
 }
 
-/// Who does what takes its time: a [`Workshop`], or a simulation.
+/// Executor of tasks that take time: a [`Workshop`], or a simulation.
 pub(super) trait Bench: Send {
     fn give(&self, task: Task);
-    /// The folder of a job says what has become of it, soon.
+    /// Schedules a rewrite of the job's metadata file.
     fn describe(&self, row: JobRow, at: Timestamp);
-    /// Whether a worker has files of a job in hand: its result is still to come.
+    /// True if a worker uses files of a job, so that its outcome is still to come.
     fn is_in_hand(&self, job: &str) -> bool;
-    /// What a forgotten job left on the disk goes; then it is answered.
+    /// Deletes the files of a removed job, then replies.
     fn remove(&self, row: JobRow, reply: Reply);
 }
 
 impl Bench for Arc<Workshop> {
     fn give(&self, task: Task) {
-        // Still in hand for a desk before this one: its result will come.
+        // A task of an earlier dispatcher is still in hand: its outcome will come.
         let (effect, job) = (task.effect(), task.job().to_owned());
         if self.in_hand().insert(effect, job).is_none() {
             // The threads live as long as this.
@@ -155,7 +156,7 @@ impl Bench for Arc<Workshop> {
 
 pub(super) struct Workshop {
     tasks: Sender<Task>,
-    /// Effects that were given and are not finished, with their jobs.
+    /// Effects that were submitted and are not finished, with their jobs.
     in_hand: Arc<Mutex<BTreeMap<u64, String>>>,
     folders: Folders,
 }
@@ -194,7 +195,7 @@ impl Workshop {
     }
 }
 
-/// What git stages for the checkpoints of a job.
+/// Returns the git index for the checkpoints of a job.
 pub(super) fn index(config: &Config, row: &JobRow) -> PathBuf {
     config.data.join("side").join(format!("{}.index", row.id))
 }
@@ -340,7 +341,8 @@ pub(super) fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-/// The repository that keeps the code of a workspace: its own, else one of ours beside it, never a `.git` in a person's folder.
+/// Returns the repository for the code of a workspace: its own, else one in the data folder. A
+/// person's folder never gets a `.git`.
 pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, String> {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some()
@@ -360,8 +362,8 @@ pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, Strin
     Ok(side)
 }
 
-/// Adds what settings of the repository hide. Rules of `info/exclude` count as they were before the first agent; a `.gitignore`
-/// that hides itself is added.
+/// Shell commands that add files hidden by settings of the repository. Rules of `info/exclude`
+/// count as they were before the first agent; a `.gitignore` that hides itself is added.
 const ADD_HIDDEN: &str = r#"
 others() { git ls-files -z --others "$@" ':(exclude).checkpoints' ':(exclude).metadata'; }
 add() { sed -z 's|/$||' | git update-index -z --add --stdin; }
@@ -371,14 +373,14 @@ others "$@" -- . | add
 others --ignored --exclude-standard --directory -- ':(glob)**/.gitignore' | sed -z '/\/$/d' | add
 "#;
 
-/// Saves the files of a workspace under a hidden ref, untracked ones too, ignored ones never.
+/// Saves the files of a workspace under a hidden ref, including untracked but never ignored ones.
 pub(super) fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
     let workspace = config.workspace(row);
     let repository = repository(config, row)?;
     let reference = format!("refs/bowline/{}/{name}", row.id);
     let index = index(config, row);
     let script = format!(
-        // A git of ours takes a minute at most: an older lock is of one that was killed.
+        // Our own git takes a minute at most: an older lock is left from one that was killed.
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
          find \"$GIT_INDEX_FILE.lock\" -mmin +1 -delete 2> /dev/null || :\n\
          rules=$GIT_INDEX_FILE.exclude\n\
@@ -416,7 +418,7 @@ fn save(
     let workspace = config.workspace(row);
     let folder = config.record_folder(row).join(FOLDER_NAME);
     std::fs::create_dir_all(&folder).map_err(io)?;
-    // Code that cannot be saved does not keep the rest from it: a checkpoint without it is better than none.
+    // A checkpoint without code is better than none.
     let code_ref = save_code(config, row, id).ok();
     let (files, last_modified) = files(&workspace);
     let job = &row.job;
@@ -497,7 +499,7 @@ fn save(
     })
 }
 
-/// The newest checkpoints stay; `latest.json` leads to the last one.
+/// Deletes all but the newest checkpoints; `latest.json` links to the last one.
 fn keep_newest(folder: &Path, newest: &str) {
     let latest = folder.join("latest.json");
     let _ = std::fs::remove_file(&latest);
@@ -516,7 +518,7 @@ fn keep_newest(folder: &Path, newest: &str) {
     }
 }
 
-/// The end of what an attempt said.
+/// Returns the end of an attempt's output as a message.
 fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
     let bytes = std::fs::read(log).unwrap_or_default();
     let tail = &bytes[bytes.len().saturating_sub(SPOKEN_BYTES_MAX)..];
@@ -531,7 +533,7 @@ fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
     }]
 }
 
-/// Files of a workspace that may be deliverables, and when one last changed.
+/// Returns the files of a workspace that may be deliverables, and the time of the last change.
 pub(super) fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
     let mut found = Vec::new();
     let mut newest = None;
@@ -568,7 +570,8 @@ pub(super) fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
     (found, newest)
 }
 
-/// What is wrong with a finished phase, and what it left. An error where the machine lacks something to look at it.
+/// Returns the issues of a finished phase and its files. Fails if the machine lacks a resource for
+/// the check.
 pub(super) fn check(
     workspace: &Path,
     phase: &Phase,
@@ -644,7 +647,8 @@ fn prepare(
     } else {
         "git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n"
     };
-    // The index holds what is there now, so that files the checkpoint lacks go and no others.
+    // The index holds the present files, so that those missing in the checkpoint are removed and no
+    // others.
     let script = format!(
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n{keep}git read-tree --reset -u {}\nrm -f {}\n",
         shown(&repository),

@@ -1,4 +1,5 @@
-//! The current task of the memory: steps in the order of their dependencies, several at once, each by the agent it names.
+//! Runs the current task of a memory: its steps in the order of their dependencies, several at
+//! once, each by the agent it names.
 
 mod prompt;
 
@@ -25,17 +26,17 @@ use bowline_words::message::Reason;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Steps at once, where nobody says otherwise.
+/// Steps run at once, unless the options say otherwise.
 pub const PARALLEL: usize = 4;
-/// Letters of an agent's words that are recorded where it hands nothing back.
+/// Characters of the agent's own text that are recorded if it hands back no result.
 const WORDS_CHARS_MAX: usize = 1_000;
 
-/// What a run is started with.
+/// Options of a memory run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The agent of all steps.
+    /// Name of the agent for all steps.
     pub agent: Option<String>,
-    /// Steps at once.
+    /// Steps run at once; [`PARALLEL`] if none.
     pub parallel: Option<usize>,
 }
 
@@ -45,7 +46,7 @@ impl Options {
     }
 }
 
-/// Works the current task off.
+/// Runs agents on the steps of the current task.
 pub fn run(
     context: &Context,
     folder: &MemoryFolder,
@@ -65,7 +66,7 @@ pub fn run(
     crew(parts, memory, begun)
 }
 
-/// What a run would start.
+/// Returns the units that a run would start.
 pub fn rehearse(
     context: &Context,
     folder: &MemoryFolder,
@@ -88,7 +89,7 @@ impl Memory {
     fn new(context: &Context, folder: &MemoryFolder, options: &Options) -> Result<Memory, Error> {
         let root = root_of(context, folder.folder());
         let settings = settings_at(&root)?;
-        // A name nobody knows is told before anything is begun.
+        // An unknown agent is refused before anything is started.
         client(&settings, options.agent.as_deref(), None)?;
         Ok(Memory {
             context: context.clone(),
@@ -153,7 +154,7 @@ impl Memory {
         }
         match self.record(&step, reply) {
             Ok(()) => Ok(After::Done),
-            // What was handed back cannot be taken as it is: the next try is told why.
+            // The result cannot be recorded as it is: the next try is told why.
             Err(
                 error @ (Error::Path(_)
                 | Error::BadInput { .. }
@@ -163,7 +164,7 @@ impl Memory {
         }
     }
 
-    /// Records what was handed back: what is for others, what the agent keeps, and the step's own output last.
+    /// Records a result: shared values, then the agent's own memory, and the step's output last.
     fn record(&self, step: &PlanStep, reply: &Reply) -> Result<(), Error> {
         let result = reply.result.as_ref();
         let members = |name: &str| -> Map<String, Value> {
@@ -186,7 +187,7 @@ impl Memory {
     }
 }
 
-/// The folder that agents of a memory work in: the project it belongs to.
+/// Returns the folder that agents of a memory work in: the project it belongs to.
 fn root_of(context: &Context, folder: &Path) -> PathBuf {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let project = folder.ends_with(MEMORY_FOLDER);
@@ -202,7 +203,7 @@ fn number(unit: &Unit) -> u32 {
     unit.id.parse().unwrap_or(0)
 }
 
-/// The wait after so many failed tries: 2 s, then 4 s.
+/// Returns the wait after so many failed tries: 2 s, then 4 s.
 fn wait_ms(tries: u32) -> i64 {
     let doublings = tries.saturating_sub(1).min(TRIES_MAX);
     i64::from(RETRY_BASE_SECONDS << doublings) * 1_000
@@ -216,7 +217,8 @@ fn unit(step: &PlanStep) -> Unit {
     }
 }
 
-/// The output of a step: what was handed back as such, else all that was handed back, else the end of the agent's words.
+/// Returns the output of a step: the result's `output`, else the whole result, else the end of the
+/// agent's own text.
 fn output_of(reply: &Reply) -> Value {
     match &reply.result {
         Some(Value::Object(members)) => match members.get("output") {
@@ -281,7 +283,7 @@ impl Work for Memory {
         let open =
             |step: &&PlanStep| step.status == StepStatus::InProgress || ready.contains(&step.id);
         let mut units: Vec<Unit> = task.plan.steps.iter().filter(open).map(unit).collect();
-        // What is in progress already goes on before anything is begun.
+        // Steps in progress continue before another one starts.
         units.sort_by_key(|unit| (!unit.begun, number(unit)));
         Ok(units)
     }
@@ -316,7 +318,7 @@ impl Work for Memory {
         match outcome {
             Outcome::Ended(reply) => self.judge(unit, &reply),
             Outcome::Failed(why) => {
-                // An agent may say what kind of failure it is: `FAIL:2:critical: no key`.
+                // An agent may name the kind of failure: `FAIL:2:critical: no key`.
                 let said = why.own_words().split_once(':');
                 let said = said.and_then(|(word, rest)| {
                     let kind = FailureKind::from_name(word.trim())?;
@@ -353,7 +355,7 @@ impl Work for Memory {
         if let Some(step) = task.plan.steps.iter().find(spent) {
             return stopped(Refusal::RetriesExhausted { id: step.id });
         }
-        // Whatever forbids it: the rules say.
+        // The rules explain what forbids the start.
         let start = Command::StepStart { id: first.id };
         match PlanMachine::step(&memory, start, self.context.now()) {
             Err(refusal) => stopped(refusal),

@@ -1,4 +1,5 @@
-//! What an agent is told about its step: the plan, what it remembers itself, what all share, and what similar tasks taught.
+//! Prompt for one step of a memory task: the plan, the agent's own memory, the shared context, and
+//! the lessons of similar tasks.
 
 use super::super::prompts::Prompt;
 use crate::core::note::Note;
@@ -9,16 +10,16 @@ use bowline_engine::operations::memory::{
 use bowline_engine::{Context, Error};
 use serde_json::Value;
 
-/// Letters of a goal or a request.
+/// Characters of a goal or a request.
 const TEXT_CHARS_MAX: usize = 4_000;
-/// Letters of a document of the memory.
+/// Characters of a document of the memory.
 const DOCUMENT_CHARS_MAX: usize = 6_000;
-/// Letters of the output of another step.
+/// Characters of the output of another step.
 const OUTPUT_CHARS_MAX: usize = 300;
-/// Finished tasks whose lessons are told.
+/// Finished tasks whose lessons are included.
 const TASKS_MAX: usize = 5;
 
-/// The prompt of the next attempt.
+/// Builds the prompt of the next attempt.
 pub(super) fn prompt(
     context: &Context,
     folder: &MemoryFolder,
@@ -112,7 +113,7 @@ pub(super) fn prompt(
 fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Value, Error> {
     let sections = ["preferences", "cache", "statistics"];
     match folder.agent(context, name) {
-        // A free word may be no name of a file.
+        // A free-form agent name may be no file name.
         Err(_) => Ok(Value::Null),
         Ok(file) => Ok(parts(
             file.view_or_empty(context)?.document.value(),
@@ -129,7 +130,7 @@ fn shared(context: &Context, folder: &MemoryFolder) -> Result<Value, Error> {
     ))
 }
 
-/// The members that say something.
+/// Returns the named members that are not empty.
 fn parts(document: &Value, names: &[&str]) -> Value {
     let full = |value: &&Value| match value {
         Value::Object(members) => members.values().any(|value| !is_empty(value)),

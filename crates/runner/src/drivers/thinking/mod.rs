@@ -1,4 +1,4 @@
-//! Thinking runs: stage by stage, each by an agent, judged by its files and by the standards of the project.
+//! Runs thinking stages, each by an agent, judged by its files and by the standards of the project.
 
 mod prompt;
 
@@ -17,19 +17,19 @@ use bowline_formats::settings::{Seconds, Settings};
 use bowline_words::Lang;
 use bowline_words::message::Reason;
 
-/// How long a stage may take, where nobody says otherwise.
+/// Time that a stage may take, unless the settings say otherwise.
 const STAGE_TIMEOUT: Seconds = Seconds(60 * 60);
 
-/// What a run is started with.
+/// Options of a thinking run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The agent of all stages.
+    /// Name of the agent for all stages.
     pub agent: Option<String>,
-    /// Only this stage.
+    /// Runs only this stage; all if none.
     pub stage: Option<Stage>,
 }
 
-/// Works a thinking run off.
+/// Runs agents on the stages of a thinking task.
 pub fn run(
     context: &Context,
     run: &ThinkingRun,
@@ -56,7 +56,7 @@ pub fn run(
     crew(parts, thinking, begun)
 }
 
-/// What a run would start.
+/// Returns the units that a run would start.
 pub fn rehearse(
     context: &Context,
     run: &ThinkingRun,
@@ -75,7 +75,7 @@ struct Thinking {
 impl Thinking {
     fn new(context: &Context, run: &ThinkingRun, options: &Options) -> Result<Thinking, Error> {
         let settings = settings_at(run.folder())?;
-        // A name nobody knows is told before anything is begun.
+        // An unknown agent is refused before anything is started.
         client(&settings, options.agent.as_deref(), None)?;
         Ok(Thinking {
             context: context.clone(),
@@ -89,7 +89,7 @@ impl Thinking {
         self.run.sheet(&self.context)
     }
 
-    /// The stage to be worked on: the one asked for, else the first that is not completed.
+    /// Returns the stage to work on: the one asked for, else the first that is not completed.
     fn stage(&self, run: &Run) -> Option<Stage> {
         let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
         match self.options.stage {
@@ -158,7 +158,7 @@ impl Thinking {
         if !scores.is_empty() {
             self.run.evaluate(&self.context, &scores)?;
         }
-        // Before the end of the stage: its standards may be about them.
+        // Before the end of the stage: its standards may be about the metrics.
         if !metrics.is_empty() {
             self.run.measure(&self.context, &metrics)?;
         }

@@ -1,14 +1,14 @@
-//! What an agent is told about its stage.
+//! Prompt for one stage of a thinking run.
 
 use super::super::prompts::Prompt;
 use crate::core::note::Note;
 use bowline_engine::Error;
 use bowline_engine::operations::thinking::{RETRIES_MAX, Sheet, Stage, ThinkingRun};
 
-/// Letters of a goal.
+/// Characters of the goal.
 const GOAL_CHARS_MAX: usize = 4_000;
 
-/// The prompt of the next attempt.
+/// Builds the prompt of the next attempt.
 pub(super) fn prompt(
     run: &ThinkingRun,
     sheet: &Sheet,

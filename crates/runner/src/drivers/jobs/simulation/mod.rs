@@ -1,6 +1,8 @@
-//! The loop that decides over simulated time, supervisor and person: thousands of runs from seeds, each with whatever can go
-//! wrong. The process dies between any two orders and before or after any commit, agents are lost, answers are slow and asked
-//! for twice. Nothing acknowledged is lost, no attempt starts twice or beside another, and every task ends.
+//! Simulates the dispatcher with simulated time, supervisor and person: thousands of runs from
+//! seeds, each with everything that can go wrong. The process dies between any two orders and
+//! before or after any commit, agents are lost, replies are slow and requests are repeated. Checks
+//! that nothing acknowledged is lost, that no attempt starts twice or beside another, and that
+//! every task ends.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod removals;
@@ -23,19 +25,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use world::Shared;
 
-/// Runs of the test; `BOWLINE_SIM_SEED` replays one.
+/// Number of runs of the test; `BOWLINE_SIM_SEED` replays one.
 const SEEDS: u64 = 600;
-/// Tasks of a run.
+/// Tasks of one run.
 const TASKS: usize = 4;
-/// The title of the one that has phases.
+/// Title of the task that has phases.
 const PHASED: &str = "2";
-/// Moves in which trouble is made; then everything can come to its end.
+/// Moves in which faults are injected; afterwards everything can come to its end.
 const TROUBLE: usize = 400;
-/// A run that has not ended after so many moves hangs.
+/// Moves after which a run counts as hanging.
 const MOVES_MAX: usize = 40_000;
-/// Whether all is over is looked at now and then.
+/// Moves between two checks whether all is over.
 const LOOK_EVERY: usize = 20;
-/// When the run begins.
+/// Time at which a run begins.
 const BEGIN_S: i64 = 1_800_000_000;
 
 thread_local! {
@@ -43,19 +45,19 @@ thread_local! {
     static IDS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The time of the simulation of this thread.
+/// Returns the simulated time of this thread.
 pub(super) fn now() -> Option<Timestamp> {
     NOW.get().map(Timestamp)
 }
 
-/// The next id of the simulation of this thread: the same in every replay.
+/// Returns the next id of this thread's simulation: the same in every replay.
 pub(super) fn next_id() -> Option<u64> {
     NOW.get()?;
     IDS.set(IDS.get() + 1);
     Some(IDS.get())
 }
 
-/// Chance that is the same in every replay.
+/// Random numbers that are the same in every replay.
 struct Dice(u64);
 
 impl Dice {
@@ -71,13 +73,13 @@ impl Dice {
     }
 }
 
-/// A folder in memory, where the system has one: a run writes hundreds of small files.
+/// Creates a folder in memory if the system has one: a run writes hundreds of small files.
 fn folder() -> tempfile::TempDir {
     let memory = tempfile::tempdir_in("/dev/shm");
     memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A run that has not begun.
+/// Creates a run that has not begun.
 fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     NOW.set(Some(BEGIN_S));
     IDS.set(0);
@@ -123,7 +125,7 @@ fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     }
 }
 
-/// One run; how often the process died, how many agents were lost, and what went wrong.
+/// Simulates one run; returns the deaths of the process, the lost agents and the violations.
 fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
     let mut run = prepare(seed, folder, key);
     run.begin();
@@ -250,7 +252,7 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
         id: attempt.as_str().into(),
         what: printed,
     });
-    // The agent's last words come with the wish to delete its task.
+    // The agent's last output comes with the request to delete its task.
     let delete = ask(Wish::Delete(id.clone()));
     let another = ask(create("0", false));
     desk.turn(vec![delete, news, another]);
@@ -260,7 +262,7 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     assert_eq!(run.store.job(&id).unwrap(), None);
     assert_eq!(run.rows().len(), 1);
 
-    // Should one be decided all the same, it alone is dropped.
+    // Should a step about it be decided all the same, only that step is dropped.
     let mut stale = run.rows()[0].clone();
     stale.id = id;
     let change = Change::to(&stale.id, 4, stale.job.clone(), stale.about.clone());

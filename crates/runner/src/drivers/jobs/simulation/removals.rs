@@ -1,4 +1,4 @@
-//! Removals of tasks whose files a worker has in hand, or of which an effect waits to be tried again.
+//! Removals of tasks whose files a worker has in hand, or whose effect waits to be tried again.
 
 use super::super::Wish;
 use super::super::desk::{Desk, Input};

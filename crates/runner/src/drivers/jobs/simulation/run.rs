@@ -1,4 +1,4 @@
-//! One run: what can happen next, and what must hold.
+//! One simulated run: the moves that can happen next, and the invariants.
 
 use super::super::desk::{Desk, Input};
 use super::super::workshop::{Came, Finished, Task};
@@ -16,7 +16,7 @@ use bowline_supervisor::{Exit, Swept, Want};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
 
-/// A command of the person that is not answered yet, and what it is for the history.
+/// A command of the person, kept to repeat it until it is answered.
 pub(super) struct Command {
     pub(super) key: String,
     pub(super) job: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Run {
     pub(super) open: BTreeSet<usize>,
     pub(super) acknowledged: BTreeMap<(String, &'static str), usize>,
     pub(super) paused: BTreeSet<String>,
-    /// What the person said to agents: the task, and the number of the command.
+    /// Messages of the person to agents: the task, and the number of the command.
     pub(super) said: Vec<(String, usize)>,
     pub(super) deaths: usize,
     pub(super) losses: usize,
@@ -53,7 +53,7 @@ impl Run {
         self.store.jobs(&JobQuery::default()).unwrap()
     }
 
-    /// A new process takes up what is there.
+    /// Starts a new process on the present state.
     pub(super) fn begin(&mut self) {
         let mut world = self.world();
         world.dead = false;
@@ -80,7 +80,7 @@ impl Run {
     pub(super) fn turn(&mut self, input: Option<Input>) {
         let slow = self.world().slow;
         if let Some(desk) = &mut self.desk {
-            // Whoever asks has it flushed at once, or waits for it among others.
+            // The caller's thread commits at once, or waits for the commit among others.
             desk.alone = !slow && matches!(input, Some(Input::Asked(..)));
             desk.turn(input.into_iter().collect());
         }
@@ -96,7 +96,7 @@ impl Run {
     }
 
     pub(super) fn answered(&mut self, number: usize, answer: Result<Option<String>, String>) {
-        // Asked again while it was flushed, it is answered twice, and was given once.
+        // A command repeated while it was flushed is answered twice, and counts once.
         if !self.open.remove(&number) {
             return;
         }
@@ -114,12 +114,12 @@ impl Run {
         }
     }
 
-    /// Gives a command, or gives one again that was not answered.
+    /// Submits a command, possibly again.
     pub(super) fn ask(&mut self, number: usize) {
         let command = &self.commands[number];
         let shared = self.shared.clone();
         let reply = move |answer: Result<Answered, Refused>| {
-            // An answer of a process that is dead comes from nowhere.
+            // A reply of a dead process is lost.
             let mut world = shared.world();
             if !world.dead {
                 let answer = answer
@@ -148,14 +148,14 @@ impl Run {
         self.ask(number);
     }
 
-    /// The person does something that somebody waits for, or that comes to mind.
+    /// Lets the person answer what is waited for, or do something at random.
     pub(super) fn person(&mut self, trouble: bool) {
         if let Some(number) = self.open.iter().next().copied() {
             self.ask(number);
             return;
         }
         if self.commands.len() < TASKS {
-            // The kind of its agent.
+            // The title selects the script of its agent.
             let (title, description) = (self.commands.len().to_string(), "Tea".to_owned());
             let type_name = if title == PHASED { "two" } else { "custom" };
             let about = Box::new(About {
@@ -187,7 +187,7 @@ impl Run {
             self.command(of, Wish::Cancel(task));
             return;
         }
-        // Only one that asks nothing: the next would ask again.
+        // Only a task that asks nothing: the restored one would ask again.
         let saved = row
             .about
             .checkpoint
@@ -244,7 +244,7 @@ impl Run {
         }
     }
 
-    /// The supervisor carries the oldest order out.
+    /// Lets the supervisor carry out the oldest order.
     pub(super) fn supervise(&mut self, trouble: bool) {
         let unbegun = trouble && self.dice.below(30) == 0;
         let mut world = self.world();
@@ -316,7 +316,7 @@ impl Run {
         }
     }
 
-    /// An agent goes on, or is ended as it was told.
+    /// Lets an agent run its next action, or ends it as ordered.
     pub(super) fn agent(&mut self, trouble: bool) {
         let lost = trouble && self.dice.below(40) == 0;
         let ids: Vec<String> = {
@@ -327,7 +327,7 @@ impl Run {
         let Some(id) = self.dice.any(&ids).cloned() else {
             return;
         };
-        // Too many looks without a result would end the task.
+        // Too many verifications without a result would end the task.
         let lost = lost && !self.world().agents[&id].looks;
         self.losses += usize::from(lost);
         let mut world = self.world();
@@ -340,7 +340,7 @@ impl Run {
         }
     }
 
-    /// The process that decides is told what somebody printed, some of it, or that somebody ended.
+    /// Delivers a part of an agent's output, or its end, to the dispatcher.
     pub(super) fn tell(&mut self) {
         let ids: Vec<String> = {
             let world = self.world();
@@ -364,7 +364,7 @@ impl Run {
         let part = self.dice.below(60) + 1;
         let mut world = self.world();
         let agent = world.agents.get_mut(&id).unwrap();
-        // A shim that is dead tells nothing.
+        // A dead shim reports nothing.
         if agent.read > agent.reported && agent.end != Some(End::Lost) {
             let upto = agent.read;
             agent.reported = upto;
@@ -421,7 +421,7 @@ impl Run {
                 resume,
             })));
         }
-        // Unless whoever was to hear it died of the words before.
+        // Unless the process that was to receive it died of the output before.
         if let Some(last) = last {
             let watched = self
                 .world()
@@ -434,7 +434,7 @@ impl Run {
         }
     }
 
-    /// Something is finished on the bench.
+    /// Finishes one task of the worker pool.
     pub(super) fn finish(&mut self) {
         let count = self.world().bench.len();
         if count == 0 {
@@ -474,7 +474,7 @@ impl Run {
                 verification,
                 ..
             } => {
-                // Every other check may fail: never so many in a row that the task would.
+                // Every other check may fail, but never so many in a row that the task fails.
                 let fails = fails && verification % 2 == 1;
                 let issues = if fails {
                     vec!["count_mismatch".to_owned()]
@@ -508,7 +508,7 @@ impl Run {
         }))));
     }
 
-    /// What must hold at every moment.
+    /// Checks the invariants of every moment.
     pub(super) fn look(&mut self) {
         for id in &self.paused {
             let row = self.row(id);
@@ -524,7 +524,8 @@ impl Run {
         }
     }
 
-    /// Every word that was acknowledged was read by an agent, and by none twice, unless it was withdrawn with its task.
+    /// Checks that every acknowledged message was read by an agent, none twice, unless it was
+    /// withdrawn with its task.
     fn check_words(&self, wrong: &mut Vec<String>) {
         let wanted = RecordQuery {
             kind: Some(RecordKind::Said),
@@ -546,7 +547,7 @@ impl Run {
             let read = times.iter().sum::<usize>() > 0;
             let is_right = match status {
                 Some("delivered") => read,
-                // Its task ended first, or its shim died before it could tell.
+                // Its task ended first, or its shim died before it could report.
                 Some("withdrawn") => true,
                 _ => false,
             };
@@ -558,7 +559,7 @@ impl Run {
         }
     }
 
-    /// What must hold at the end.
+    /// Checks the invariants of the end.
     pub(super) fn check(&mut self) {
         let mut wrong = Vec::new();
         self.check_words(&mut wrong);
@@ -635,7 +636,7 @@ impl Run {
         world.wrong.extend(wrong);
     }
 
-    /// Whether nothing is left to be done.
+    /// True if nothing is left to be done.
     pub(super) fn over(&self) -> bool {
         self.commands.len() >= TASKS
             && self.open.is_empty()

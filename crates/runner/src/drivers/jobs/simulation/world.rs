@@ -1,4 +1,5 @@
-//! Everything outside of the process that decides: agents and their supervisor, the bench, and a store that dies with it.
+//! Everything outside of the dispatcher's process: agents with their supervisor, workers, and a
+//! store that dies with the process.
 
 use super::super::workshop::{Bench, Task};
 use super::super::{Agents, Reply};
@@ -16,14 +17,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What agents do, one after the other.
+/// One action in an agent's script.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     Print(&'static str),
-    /// Reads until a message holds one of these; the first has it go on, any other has it print again.
+    /// Reads input until a message contains the first text and then continues; one of the others
+    /// repeats the action before.
     Wait(&'static str, &'static [&'static str]),
     Exit(i32),
-    /// It has done its work, and says so.
+    /// Prints text and counts as done with its work.
     Done(&'static str),
 }
 
@@ -36,7 +38,8 @@ pub(super) const PASSED: &str =
     "=== VERIFICATION_RESULT ===\n{\"criteria\": [{\"id\": \"A\", \"status\": \"passed\"}]}\n";
 pub(super) const AGAIN: &[&str] = &["[/REWORK]", "[/REVIEW_REJECTED]"];
 
-/// What somebody does who looks at a phase: every other one has no result, by an end or by taking too long.
+/// Returns the script of a verifying agent: every other one gives no result, by exiting or by
+/// taking too long.
 pub(super) fn looking(verification: u32) -> Vec<Act> {
     match verification % 4 {
         1 => vec![Act::Print("hm\n"), Act::Exit(1)],
@@ -86,30 +89,30 @@ pub(super) enum End {
 
 pub(super) struct Agent {
     pub(super) job: String,
-    /// It looks at a phase that another one made.
+    /// True for an agent that verifies a phase.
     pub(super) looks: bool,
     pub(super) acts: Vec<Act>,
     pub(super) at: usize,
     pub(super) log: Vec<u8>,
     pub(super) input: BTreeMap<u64, String>,
     pub(super) read: u64,
-    /// The last message that was reported as read to whoever watches it.
+    /// The last message reported as read to the process that watches the agent.
     pub(super) reported: u64,
     pub(super) want: Want,
     pub(super) end: Option<End>,
     pub(super) done: bool,
-    /// Whoever watches it reads on here.
+    /// Reader of the process that watches the agent; none if nothing watches it.
     pub(super) reader: Option<Adapter>,
 }
 
 impl Agent {
-    /// All that it has read.
+    /// Returns all input that it has read.
     pub(super) fn heard(&self) -> String {
         let read = self.input.range(..=self.read);
         read.map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Goes on by one act, if it can.
+    /// Runs its next action if it can.
     pub(super) fn act(&mut self) {
         match self.acts.get(self.at).cloned() {
             None => {}
@@ -144,7 +147,7 @@ pub(super) enum Order {
     Begin {
         folder: PathBuf,
         job: String,
-        /// What it does; nothing for one that looks at a phase.
+        /// Script number; none for a verifying agent.
         kind: Option<usize>,
         phase: String,
     },
@@ -153,7 +156,7 @@ pub(super) enum Order {
     Say(Option<u64>, String),
 }
 
-/// Everything outside of the process that decides, and whether that process lives.
+/// State of everything outside of the dispatcher's process, and whether that process lives.
 #[derive(Default)]
 pub(super) struct World {
     pub(super) agents: BTreeMap<String, Agent>,
@@ -163,7 +166,7 @@ pub(super) struct World {
     /// Orders and commits until the process dies.
     pub(super) dies_in: Option<usize>,
     pub(super) dead: bool,
-    /// A flush takes its time: it is done when somebody waits for it.
+    /// True if a flush finishes only when something waits for it.
     pub(super) slow: bool,
     pub(super) wrong: Vec<String>,
 }
@@ -182,7 +185,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One thing that the process does; whether it still lives to do it.
+    /// Counts one action of the process; true if it still lives to do it.
     pub(super) fn lives(&self) -> bool {
         let mut world = self.world();
         match &mut world.dies_in {
@@ -253,7 +256,7 @@ impl Bench for Shared {
     fn remove(&self, _row: JobRow, _reply: Reply) {}
 }
 
-/// A store that ends with its process: before a commit, or right behind it.
+/// A store that ends with its process: before a commit, or right after it.
 #[derive(Debug)]
 pub(super) struct Mortal(pub(super) Arc<Memory>, pub(super) Shared);
 
