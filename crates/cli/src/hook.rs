@@ -23,7 +23,7 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
 
 fn help() -> ExitCode {
     crate::output::print(
-        "Answers an agent client: its hook message on standard input, exit code 2 to deny\n\n\
+        "Answers an agent client's hook message on standard input; exit code 2 denies\n\n\
          Usage: bowline hook [EVENT]\n\n\
          Events: pre-tool-use, post-tool-use, session-start, subagent-start, pre-compact, stop,\n\
          user-prompt-submit; without one, the message names it\n",
