@@ -33,7 +33,7 @@ pub(crate) enum PriorityName {
     High,
     /// In its turn
     Normal,
-    /// When no other task waits
+    /// After all other tasks
     Low,
 }
 

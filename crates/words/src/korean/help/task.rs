@@ -14,7 +14,7 @@ lines! {
     "task new --priority critical" => "다른 모든 작업보다 먼저";
     "task new --priority high" => "대부분의 작업보다 먼저";
     "task new --priority normal" => "차례대로";
-    "task new --priority low" => "기다리는 다른 작업이 없을 때";
+    "task new --priority low" => "다른 모든 작업보다 나중에";
     "task new --depends-on" => "먼저 완료되어야 하는 작업 (반복 가능)";
     "task new --agent" => "작업을 맡을 에이전트";
     "task new --share-workspace" => "다른 작업이 그 폴더를 쓰고 있어도 함께 씁니다";
