@@ -1,20 +1,21 @@
-//! `bowline hook [EVENT]`: the same as `bowline-shim hook`, for whoever has only this binary.
+//! `bowline hook [EVENT]`: the same as `bowline-shim hook`, for installations with only this
+//! binary.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Reads the client's message on standard input and answers.
+/// Reads the client's hook message from standard input and writes the answer.
 pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     let event = event.and_then(|it| it.to_str());
     if matches!(event, Some("--help" | "-h")) {
         return help();
     }
-    // The answer tells of a panic: a word in a log nobody reads is no use, and a client would show it.
+    // The answer already reports a panic; a client would also show the default message on stderr.
     std::panic::set_hook(Box::new(|_| {}));
     let registered = bowline_gate::hook::Registered::Personal;
     let answer = bowline_gate::hook::answer(event, &registered, std::io::stdin().lock());
-    // A client that is gone does not need the answer; the code is what counts.
+    // A client that has gone away needs no answer; the exit code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());
     ExitCode::from(answer.code)
@@ -22,7 +23,7 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
 
 fn help() -> ExitCode {
     crate::output::print(
-        "Answers an agent client: its hook message on standard input, exit code 2 to deny\n\n\
+        "Answers an agent client's hook message on standard input; exit code 2 denies\n\n\
          Usage: bowline hook [EVENT]\n\n\
          Events: pre-tool-use, post-tool-use, session-start, subagent-start, pre-compact, stop,\n\
          user-prompt-submit; without one, the message names it\n",

@@ -22,9 +22,9 @@ fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let mut attempt = None;
     match arguments.get(1).and_then(|word| word.to_str()) {
-        // Before anything that could fail or take its time.
+        // Runs before anything that could fail or be slow.
         Some("hook") => return hook::run(arguments.get(2)),
-        // A shim has arguments of its own, and no time to lose.
+        // A shim parses its own arguments and must start fast.
         Some(SHIM_WORD) => return supervisor::shim::main(&[SHIM_WORD], &arguments[2..]),
         Some(RELAY_WORD) => return relay::serve(arguments.get(2)),
         Some(relay::RELAYED_WORD) if arguments.len() > 2 => {
@@ -48,15 +48,16 @@ fn main() -> ExitCode {
     output::finished(code, output.lang)
 }
 
-/// The arguments as values. The tree of commands is left to the end of the process: taking it apart piece by piece costs a
-/// tenth of a whole transition.
+/// Parses the arguments. The command tree is never dropped: freeing it node by node costs a tenth
+/// of a whole transition.
 fn parsed(arguments: &[OsString]) -> Result<args::Cli, clap::Error> {
     let mut commands = ManuallyDrop::new(args::Cli::command());
     let mut matches = commands.try_get_matches_from_mut(arguments)?;
     args::Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
 }
 
-/// Here, or where the sandbox of an agent ends. With an attempt, this is where that is.
+/// Runs the command here, or relays it out of an agent's sandbox. With an attempt, this process is
+/// the one outside and runs the command for that attempt.
 fn carry_out(
     cli: &args::Cli,
     output: &Output,

@@ -1,4 +1,4 @@
-//! What is printed where: data on stdout, talk on stderr, and the exit codes.
+//! Output of commands: data on stdout, messages on stderr, and exit codes.
 
 use crate::args::Common;
 use bowline_engine::files::{Changed, Notice, View};
@@ -13,7 +13,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// A colour that means something.
+/// A meaning that has a terminal colour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tone {
     Good,
@@ -23,7 +23,7 @@ pub(crate) enum Tone {
     Strong,
 }
 
-/// How this run prints.
+/// Prints in the format, language and colours that the command line asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -43,17 +43,17 @@ impl Output {
         }
     }
 
-    /// A short word in the language of the output.
+    /// Returns a short word in the language of the output.
     pub(crate) fn label(&self, label: Label) -> String {
         label.say(self.lang)
     }
 
-    /// A sentence on stderr, behind a word that says how much it matters.
+    /// Prints a sentence on stderr, after a label that says how much it matters.
     pub(crate) fn remark(&self, weight: Label, told: &Told) {
         self.talk(&format!("{}: {}", self.label(weight), told.say(self.lang)));
     }
 
-    /// Asks a person; nothing where nobody can answer.
+    /// Asks a person; `None` without a terminal or in a dry run.
     pub(crate) fn ask(&self, question: &Told) -> Option<String> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() || self.dry_run {
             return None;
@@ -64,7 +64,7 @@ impl Output {
         Some(answer)
     }
 
-    /// A text in a tone, where the terminal shows colours.
+    /// Colours a text if the terminal shows colours.
     pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
@@ -79,29 +79,29 @@ impl Output {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    /// A line of data.
+    /// Prints a line of data on stdout.
     pub(crate) fn line(&self, text: &str) {
         print(&format!("{}\n", harmless(text)));
     }
 
-    /// Text as it is.
+    /// Prints text on stdout as it is.
     pub(crate) fn raw(&self, text: &str) {
         print(text);
     }
 
-    /// A line of talk.
+    /// Prints a message on stderr.
     pub(crate) fn talk(&self, text: &str) {
         talk(&harmless(text));
     }
 
-    /// A line on a terminal that the next one takes the place of; nothing elsewhere.
+    /// Shows a line on a terminal that the next one replaces; prints nothing elsewhere.
     pub(crate) fn progress(&self, text: &str) {
         if std::io::stderr().is_terminal() && !self.json {
             let _ = write!(std::io::stderr(), "\r{}\u{1b}[K", harmless(text));
         }
     }
 
-    /// The JSON form of a look at a file.
+    /// Returns the JSON form of a view of a file.
     pub(crate) fn view_json(&self, context: &Context, view: &View) -> Value {
         json!({
             "kind": view.kind.name(),
@@ -112,7 +112,7 @@ impl Output {
         })
     }
 
-    /// The JSON form of a change.
+    /// Returns the JSON form of a change.
     pub(crate) fn changed_json<S>(&self, context: &Context, changed: &Changed<S>) -> Value {
         let mut value = self.view_json(context, &changed.view);
         value["from"] = json!(changed.moved.from);
@@ -124,7 +124,7 @@ impl Output {
         value
     }
 
-    /// The outcome of a change: one line of text, or JSON.
+    /// Prints the outcome of a change: one line of text, or JSON.
     pub(crate) fn changed<S>(
         &self,
         context: &Context,
@@ -140,7 +140,7 @@ impl Output {
         ExitCode::SUCCESS
     }
 
-    /// The outcome of a verb that changes several files or none: lines of text, or JSON.
+    /// Prints the outcome of a verb that changes several files or none: lines of text, or JSON.
     pub(crate) fn done(&self, mut body: Value, lines: &[String]) {
         if self.json {
             if self.dry_run {
@@ -154,7 +154,7 @@ impl Output {
         }
     }
 
-    /// A line that says so when nothing was really done.
+    /// Marks a line as part of a dry run, if this is one.
     pub(crate) fn marked(&self, text: &str) -> String {
         match self.dry_run {
             true => format!("{} {text}", self.label(Label::DryRun)),
@@ -162,7 +162,7 @@ impl Output {
         }
     }
 
-    /// What happened to a file, told on stderr.
+    /// Prints notices about a file on stderr.
     pub(crate) fn notices(&self, notices: &[Notice]) {
         for notice in notices {
             let word = match notice {
@@ -184,7 +184,7 @@ impl Output {
         }
     }
 
-    /// What a finding begins with.
+    /// Returns the label of a finding, with its code.
     pub(crate) fn severity(&self, severity: Severity, code: &str) -> String {
         let (word, tone) = match severity {
             Severity::Note => (Label::Note, Tone::Faint),
@@ -196,7 +196,7 @@ impl Output {
         self.tone(tone, &format!("{}[{code}]", self.label(word)))
     }
 
-    /// A finding in one or two lines, with its place.
+    /// Formats a finding on one or two lines, with its place.
     pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
         let place = match document {
             Some(document) if !finding.pointer.is_empty() => {
@@ -215,16 +215,16 @@ impl Output {
         text
     }
 
-    /// An error's message and hint in the language of the output.
+    /// Returns an error's message and hint in the language of the output.
     fn words(&self, error: &Error) -> (String, String) {
         let (message, hint) = error.told(self.lang);
         (message, pasted(error, hint))
     }
 
-    /// The JSON form of an error.
+    /// Returns the JSON form of an error.
     pub(crate) fn error_json(&self, error: &Error) -> Value {
         let (mut message, hint) = self.words(error);
-        // One sentence with all its reasons: whoever reads JSON sees no lines below it.
+        // One sentence with all its causes: JSON has no lines below it.
         for cause in error.causes(self.lang) {
             message.push_str(&format!(": {cause}"));
         }
@@ -238,7 +238,7 @@ impl Output {
         body
     }
 
-    /// An error, and the exit code it has.
+    /// Prints an error and returns its exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
         if let Error::AfterRepair { notices, .. } = error {
             self.notices(notices);
@@ -261,7 +261,7 @@ impl Output {
 }
 
 impl Output {
-    /// An error that came with its words, and its exit code.
+    /// Prints an error given as texts, and returns its exit code.
     pub(crate) fn told(&self, code: &str, message: &str, hint: &str, exit: u8) -> ExitCode {
         if self.json {
             let body = json!({ "code": code, "message": message, "hint": hint });
@@ -279,28 +279,28 @@ impl Output {
     }
 }
 
-/// Why stdout could not be written, the first time that happened.
+/// The first error of writing to stdout.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
-/// Data on stdout. A failure is told at the end, by [`finished`].
+/// Prints data on stdout. A failure is reported at the end, by [`finished`].
 pub(crate) fn print(text: &str) {
     printed(io::stdout().write_all(text.as_bytes()));
 }
 
-/// Notes how writing to stdout went.
+/// Records the result of writing to stdout.
 pub(crate) fn printed(result: io::Result<()>) {
     if let Err(error) = result {
         let _ = UNWRITTEN.set(error);
     }
 }
 
-/// A line on stderr. Where even that cannot be written, the exit code has to do.
+/// Prints a line on stderr. If even that fails, the exit code has to do.
 pub(crate) fn talk(text: &str) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// The exit code of a run that is over: a failure when its data could not be written. A reader that went away has
-/// seen all it wanted, so a closed pipe changes nothing.
+/// Flushes stdout and returns the final exit code: a failure if data could not be written. A closed
+/// pipe changes nothing: its reader has seen all it wanted.
 pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     printed(io::stdout().flush());
     let Some(error) = UNWRITTEN.get() else {
@@ -317,7 +317,7 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     exit_code(ExitClass::Failure)
 }
 
-/// A hint whose command can be pasted into a shell, whatever letters the path in it has.
+/// Quotes the path in a hint so that its command can be pasted into a shell.
 fn pasted(error: &Error, hint: String) -> String {
     let path = match error {
         Error::Damaged { path, .. } | Error::NoSuchTransition { path, .. } => path,
@@ -335,7 +335,8 @@ fn pasted(error: &Error, hint: String) -> String {
         .replace(&path, &word)
 }
 
-/// Text without what a terminal would obey: titles and paths come from others. Our own colours stay.
+/// Replaces characters that a terminal would obey; titles and paths come from others. Our own
+/// colours stay.
 fn harmless(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -356,7 +357,7 @@ fn harmless(text: &str) -> String {
     clean
 }
 
-/// The public exit codes.
+/// Returns the public exit code of an error class.
 pub(crate) fn exit_code(class: ExitClass) -> ExitCode {
     ExitCode::from(match class {
         ExitClass::Refused => 1,

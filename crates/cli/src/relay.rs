@@ -1,5 +1,6 @@
-//! The way of an agent's verbs out of its sandbox. Inside, the state can be read and not written: what changes it is handed to
-//! the agent's shim, which starts a `bowline` outside for it; the output and the exit code are the same.
+//! Relays an agent's commands out of its sandbox. Inside, state files can be read but not written:
+//! a command that changes them goes to the agent's shim, which starts a `bowline` outside. Output
+//! and exit code are the same.
 
 use crate::args::develop::DevelopVerb;
 use crate::args::{Cli, Command, Deferred};
@@ -15,15 +16,15 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The first word by which this program carries out, outside, what an agent asked for inside.
+/// First argument of the process outside that runs a command relayed from inside.
 pub(crate) const RELAYED_WORD: &str = "relayed";
 
-/// Means the standard input where a value is asked for.
+/// Argument that means standard input where a value is expected.
 const STDIN: &str = "-";
-/// More of the standard input than any value may have.
+/// Limit of relayed standard input, larger than any value may be.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
-/// Serves one agent's connection.
+/// Serves the relay connection of one agent.
 pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
     match folder {
         Some(folder) => relay::serve(&[RELAYED_WORD], Path::new(folder)),
@@ -31,8 +32,8 @@ pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
     }
 }
 
-/// Prepares this process for an agent's command: it ends with the connection, may touch the agent's roots and the records of
-/// its run, and what it starts is in the agent's sandbox.
+/// Prepares this process to run an agent's command: it ends with the connection, may touch the
+/// agent's roots and the records of its run, and starts its children in the agent's sandbox.
 pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
     let attempt = Attempt::open(folder)?;
     relay::end_with_parent().map_err(|source| Error::ProgramFailed {
@@ -44,7 +45,7 @@ pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
     Ok(attempt)
 }
 
-/// Whether a command may be carried out for the agent of an attempt.
+/// Checks that a command may run on behalf of the agent of `attempt`.
 pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result<(), Error> {
     let refused = |reason: Unrelayed| Error::NotRelayed {
         what: crate::commands::first_words(words),
@@ -62,7 +63,8 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
     let Some(here) = here.ok().filter(of_agent) else {
         return Err(refused(Unrelayed::OtherFolder));
     };
-    // For clear words: a link that comes later leads nowhere that the agent could not write itself.
+    // Only for a clear message: a link made later leads nowhere that the agent could not write
+    // itself.
     let from = cli
         .common
         .folder
@@ -78,8 +80,8 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
     }
 }
 
-/// The verbs of agents that write the records of a run, or need a scratch folder beside them. Everything else is done where it
-/// is asked for, with the agent's own rights.
+/// True for agents' verbs that write the records of a run or need a scratch folder beside them.
+/// Every other command runs inside, with the agent's own rights.
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Develop(Deferred(args))) => match args.verb {
@@ -130,7 +132,8 @@ fn is_relayed(cli: &Cli) -> bool {
     }
 }
 
-/// Has a command carried out outside, when this is the inside of a sandbox and the command is one for that.
+/// Relays a command if this process is inside a sandbox and the command is one that is relayed;
+/// otherwise `None`.
 pub(crate) fn ask(
     cli: &Cli,
     output: &Output,
@@ -139,7 +142,7 @@ pub(crate) fn ask(
     let socket = std::env::var_os(RELAY_VARIABLE)?;
     let mut words = words.to_vec();
     if cli.common.lang.is_none() {
-        // The language of whoever asks, not of whoever started the agent.
+        // The caller's language, not that of the process that started the agent.
         words.insert(0, format!("--lang={}", output.lang.name()).into());
     }
     is_relayed(cli).then(|| asked(Path::new(&socket), &words))
@@ -166,7 +169,7 @@ fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
     let code = relay::ask(socket, &Asked::new(words, folder, input), |what, bytes| {
         match what {
             Printed::Out => crate::output::printed(std::io::stdout().write_all(bytes)),
-            // Whoever does not listen misses the talk, as with every other command.
+            // A failed write to stderr is ignored, as in every other command.
             Printed::Err => drop(std::io::stderr().write_all(bytes)),
         }
     })?;

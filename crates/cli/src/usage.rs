@@ -1,4 +1,4 @@
-//! A command line that cannot be read: what is wrong with it and what would be right, as text or JSON.
+//! Usage errors: reports an invalid command line and suggests a correct one, as text or JSON.
 
 use crate::args::Cli;
 use crate::help;
@@ -11,12 +11,12 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Exit code of a wrong command line.
+/// Exit code of a usage error.
 const USAGE_CODE: u8 = 2;
-/// Commands named where a word is a verb of several nouns.
+/// Most commands suggested when a word is a verb of several nouns.
 const MEANT_MAX: usize = 4;
 
-/// Words of other programs, and what they are called here.
+/// Command names of other programs, and the Bowline commands that do the same.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("list", "bowline status"),
     ("ls", "bowline status"),
@@ -26,7 +26,7 @@ const ELSEWHERE: [(&str, &str); 6] = [
     ("fix", "bowline doctor --repair"),
 ];
 
-/// Tells what is wrong with a command line; help and version are no mistakes.
+/// Reports a usage error, or prints help or the version, and returns the exit code.
 pub(crate) fn tell(
     error: &clap::Error,
     arguments: &[OsString],
@@ -68,7 +68,7 @@ pub(crate) fn tell(
     ExitCode::from(USAGE_CODE)
 }
 
-/// The language of a command line that could not be read: what it says, else what the locale says.
+/// Returns the language that an invalid command line asks for with `--lang`, if any.
 pub(crate) fn language(arguments: &[std::ffi::OsString]) -> Option<Lang> {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let separate = words.windows(2).filter(|pair| pair[0] == "--lang");
@@ -81,7 +81,7 @@ pub(crate) fn language(arguments: &[std::ffi::OsString]) -> Option<Lang> {
     }
 }
 
-/// The first paragraph of clap's text; usage and tips follow behind an empty line.
+/// Returns the first paragraph of clap's message; usage and tips follow after an empty line.
 fn english(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines: Vec<&str> = text
@@ -99,7 +99,7 @@ fn misused(error: &clap::Error, lang: Lang) -> Misused {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Misused::CommandMissing
         }
-        // What clap says in its own language also has the reasons of our parsers.
+        // clap's English message also contains the reasons given by our value parsers.
         _ if lang == Lang::En => Misused::Other {
             text: english(error),
         },
@@ -127,8 +127,8 @@ fn misused(error: &clap::Error, lang: Lang) -> Misused {
     }
 }
 
-/// What would have been right: what clap knows, a command of that name elsewhere in the tree, or the help of the command that was
-/// come to.
+/// Returns advice: a command of that name elsewhere in the tree, clap's own suggestion, or the help
+/// page of the command that was reached.
 fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
     let mut root = Cli::command();
     root.build();
@@ -168,11 +168,12 @@ fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
     }
 }
 
-/// How far the words of a command line lead into the tree of commands.
+/// Follows the words of a command line into the command tree; returns the path and the last
+/// command.
 fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
     let (mut path, mut command) = ("bowline".to_owned(), root);
     for word in words.iter().filter(|word| !word.starts_with('-')) {
-        // What is no command may be the value of an option before it.
+        // A word that is no command may be the value of the option before it.
         let Some(next) = command.find_subcommand(word) else {
             continue;
         };
@@ -182,7 +183,8 @@ fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
     (path, command)
 }
 
-/// The command somebody may mean by a word that is none here: one of that name below, elsewhere, or of another program.
+/// Returns the command that an unknown word may stand for: one of that name below, elsewhere in the
+/// tree, or the counterpart of another program's command.
 fn meant(
     root: &Command,
     reached: &Command,
@@ -205,7 +207,7 @@ fn meant(
             None => named(root, "bowline", word, &mut found),
         }
     }
-    // A value that only one of them takes tells which.
+    // A value that only one of them accepts decides.
     let fits = |(_, command): &&(String, &Command)| {
         let values = command
             .get_positionals()
@@ -229,9 +231,9 @@ fn meant(
     }
 }
 
-/// Every command below one that has a name.
+/// Collects every command below `command` that is called `word`.
 fn named<'c>(command: &'c Command, path: &str, word: &str, found: &mut Vec<(String, &'c Command)>) {
-    // clap's own `help` has every name once more.
+    // clap's own `help` command repeats every name.
     let others = command.get_subcommands();
     for below in others.filter(|below| below.get_name() != "help") {
         let path = format!("{path} {}", below.get_name());
@@ -250,7 +252,7 @@ fn usage_line(error: &clap::Error) -> Option<String> {
     line.map(str::to_owned)
 }
 
-/// What clap knows of a mistake, as one text.
+/// Returns one detail of clap's error as text; empty when the error has none.
 fn context(error: &clap::Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),

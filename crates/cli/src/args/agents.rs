@@ -3,27 +3,27 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How strictly the sandbox is asked for.
+/// Strictness of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxMode {
-    /// Start nothing unless the kernel enforces all of it
+    /// Start only if the kernel enforces everything
     Strict,
-    /// Enforce what the kernel can
+    /// Enforce what the kernel supports
     BestEffort,
 }
 
-/// Whether the agent gets a control group of its own.
+/// Use of a control group for the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CgroupMode {
-    /// Where this user may make one
+    /// Create one if this user may
     Auto,
-    /// Never
+    /// Create none
     Off,
-    /// Start nothing without one
+    /// Start only if one can be created
     Require,
 }
 
-/// Bytes, with `K`, `M` or `G` for powers of 1024.
+/// Parses bytes, with `K`, `M` or `G` for powers of 1024.
 fn bytes(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']) {
         Some(number) => match text.as_bytes().last() {
@@ -40,7 +40,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "not a possible size".into())
 }
 
-/// A share of one processor.
+/// Parses a share of one processor, in percent.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number
@@ -51,49 +51,49 @@ fn percent(text: &str) -> Result<u32, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunAgentArgs {
-    /// A name for people (default: the program)
+    /// Human-readable name (default: the program)
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Where the agent works (default: here)
+    /// Working folder of the agent (default: the current folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Start it, print its id, and leave
+    /// Start the agent, print its id and exit
     #[arg(long)]
     pub(crate) detach: bool,
-    /// Keep its standard input open for 'attach ID --send'
+    /// Keep the agent's standard input open for 'attach ID --send'
     #[arg(long)]
     pub(crate) open_input: bool,
-    /// Let it touch only the system (reading) and its folder
+    /// Restrict the agent to its folder and to reading the system
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "strict")]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// A further root the sandboxed agent may read
+    /// Additional path the sandboxed agent may read (repeatable)
     #[arg(long = "read", value_name = "PATH", requires = "sandbox")]
     pub(crate) read: Vec<PathBuf>,
-    /// A further root the sandboxed agent may write
+    /// Additional path the sandboxed agent may write (repeatable)
     #[arg(long = "write", value_name = "PATH", requires = "sandbox")]
     pub(crate) write: Vec<PathBuf>,
-    /// A TCP port the sandboxed agent may connect to (default: any)
+    /// TCP port the sandboxed agent may connect to (repeatable; default: any)
     #[arg(long = "connect", value_name = "PORT", requires = "sandbox")]
     pub(crate) connect: Vec<u16>,
-    /// A TCP port the sandboxed agent may listen on (default: any)
+    /// TCP port the sandboxed agent may listen on (repeatable; default: any)
     #[arg(long = "listen", value_name = "PORT", requires = "sandbox")]
     pub(crate) listen: Vec<u16>,
-    /// Give it a control group of its own: frozen, ended and limited as a whole
+    /// Control group for the agent: freezes, ends and limits it as a whole
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub(crate) cgroup: CgroupMode,
-    /// Limit the memory of all its processes together, such as 512M
+    /// Memory limit for all its processes together, such as 512M
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_max: Option<u64>,
-    /// Limit the number of its processes
+    /// Limit for the number of its processes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pids_max: Option<u64>,
-    /// Limit the processor time of all its processes together, in percent of one processor
+    /// Processor time limit for all its processes together, in percent of one processor
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) cpu_max: Option<u32>,
-    /// Say what this kernel enforces, or with a command what it would be granted, and run nothing
+    /// Show what this kernel enforces, or what a given command would be granted; runs nothing
     #[arg(long)]
     pub(crate) sandbox_report: bool,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(
         trailing_var_arg = true,
         value_name = "CMD",
@@ -104,27 +104,27 @@ pub(crate) struct RunAgentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The attempt, by the first letters of its id; a list of all when left away; check to see which agents can be started
+    /// Attempt id, or its beginning; without it, list all; 'check' shows which agents can start
     pub(crate) id: Option<String>,
-    /// Show output from this byte on (default: from where it was last shown)
+    /// Show output from this byte on (default: where it was last shown)
     #[arg(long, value_name = "BYTE", requires = "id", conflicts_with_all = ["pause", "resume", "end", "interrupt", "send", "close_input"])]
     pub(crate) from: Option<u64>,
-    /// Stop all its processes
+    /// Pause all processes of the agent
     #[arg(long, requires = "id", group = "order")]
     pub(crate) pause: bool,
-    /// Let them go on
+    /// Resume the paused processes
     #[arg(long, requires = "id", group = "order")]
     pub(crate) resume: bool,
-    /// End all its processes; of a lost attempt, what is left of it
+    /// End all processes of the agent, or what is left of a lost attempt
     #[arg(long, requires = "id", group = "order", alias = "kill")]
     pub(crate) end: bool,
-    /// Interrupt it, as Ctrl-C in a terminal does
+    /// Interrupt the agent, like Ctrl-C in a terminal
     #[arg(long, requires = "id", group = "order")]
     pub(crate) interrupt: bool,
-    /// Write a line to its standard input
+    /// Write a line to the agent's standard input
     #[arg(long, value_name = "TEXT", requires = "id", conflicts_with = "order")]
     pub(crate) send: Option<String>,
-    /// Close its standard input
+    /// Close the agent's standard input
     #[arg(long, requires = "id", conflicts_with = "order")]
     pub(crate) close_input: bool,
 }

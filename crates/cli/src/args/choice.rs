@@ -9,7 +9,7 @@ use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
 use bowline_engine::operations::thinking::Stage;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// One of some, each by its word.
+/// Parses one value of `all` by its word.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     value: impl Fn(T) -> PossibleValue,
@@ -42,8 +42,8 @@ pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
     one_of(
         [Landing::Branch, Landing::PullRequest],
         |landing| match landing {
-            Landing::Branch => word("branch", "Onto the branch of its phase"),
-            Landing::PullRequest => word("pr", "By a pull request that others merge"),
+            Landing::Branch => word("branch", "Merge into the branch of the phase"),
+            Landing::PullRequest => word("pr", "Open a pull request that others merge"),
         },
     )
 }
@@ -51,9 +51,9 @@ pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
 pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
     one_of(Gate::ALL, |gate| {
         let help = match gate {
-            Gate::ReviewCleanPass => "The review of the design found nothing that blocks",
+            Gate::ReviewCleanPass => "The design review found nothing that blocks",
             Gate::ArchitectVerified => "The whole implementation was verified",
-            Gate::ReReviewClean => "The review of the code found nothing",
+            Gate::ReReviewClean => "The code review found nothing",
         };
         word(gate.name(), help)
     })
@@ -61,25 +61,25 @@ pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
 
 pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
     one_of(Phase::ALL, |phase| match phase {
-        Phase::Design => word("DESIGN", "What is to be built"),
-        Phase::Review => word("REVIEW", "Is the design good?"),
-        Phase::Implement => word("IMPLEMENT", "Checkpoint by checkpoint"),
+        Phase::Design => word("DESIGN", "Design of the feature"),
+        Phase::Review => word("REVIEW", "Review of the design"),
+        Phase::Implement => word("IMPLEMENT", "Implementation, checkpoint by checkpoint"),
         Phase::Pr => word("PR", "Review of the code, commit and pull request").alias("MERGE"),
-        Phase::Done => word("DONE", "Over"),
+        Phase::Done => word("DONE", "Finished run"),
     })
 }
 
 pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
     one_of(FailureClass::ALL, |class| {
         let help = match class {
-            FailureClass::NotImplemented => "Something is not there yet",
-            FailureClass::LogicError => "It does the wrong thing",
-            FailureClass::TypeError => "The types do not fit",
+            FailureClass::NotImplemented => "Something is not implemented yet",
+            FailureClass::LogicError => "The logic is wrong",
+            FailureClass::TypeError => "The types do not match",
             FailureClass::DesignMismatch => {
-                "The design cannot be built like this: a person decides at once"
+                "The design cannot be implemented: a person decides at once"
             }
-            FailureClass::EnvIssue => "The machine lacks something: a person decides at once",
-            FailureClass::Vulnerability => "A hole in security: a person decides at once",
+            FailureClass::EnvIssue => "The environment lacks something: a person decides at once",
+            FailureClass::Vulnerability => "A security vulnerability: a person decides at once",
         };
         word(class.name(), help)
     })
@@ -87,15 +87,12 @@ pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
 
 pub(crate) fn strategy() -> PossibleValuesParser {
     PossibleValuesParser::new([
-        word("direct", "One agent, one checkpoint after the other"),
-        word(
-            "subagent",
-            "Agents of their own for independent checkpoints",
-        ),
+        word("direct", "One agent, one checkpoint after another"),
+        word("subagent", "Separate agents for independent checkpoints"),
         word("agent-teams", "Agents that talk to each other"),
         word(
             "auto",
-            "Whichever fits number and independence of the checkpoints",
+            "Chosen by number and independence of the checkpoints",
         ),
     ])
 }
@@ -103,9 +100,9 @@ pub(crate) fn strategy() -> PossibleValuesParser {
 pub(crate) fn result() -> impl TypedValueParser<Value = TaskResult> {
     one_of(TaskResult::ALL, |result| {
         let help = match result {
-            TaskResult::Success => "Everything was reached",
-            TaskResult::Failure => "Nothing was",
-            TaskResult::Partial => "Something was",
+            TaskResult::Success => "The goal was reached",
+            TaskResult::Failure => "Nothing was reached",
+            TaskResult::Partial => "Part of the goal was reached",
         };
         word(result.name(), help)
     })
@@ -115,9 +112,9 @@ pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
     one_of(FailureKind::ALL, |kind| {
         let help = match kind {
             FailureKind::Transient => "Goes away by itself",
-            FailureKind::Validation => "The result is not good enough",
-            FailureKind::Dependency => "Something it depends on failed",
-            FailureKind::Resource => "Something it needs is missing",
+            FailureKind::Validation => "The result does not meet the requirements",
+            FailureKind::Dependency => "A dependency failed",
+            FailureKind::Resource => "A required resource is missing",
             FailureKind::Structural => "The plan is wrong",
             FailureKind::Critical => "A person is needed at once",
         };
@@ -142,7 +139,7 @@ pub(crate) fn picture() -> impl TypedValueParser<Value = Picture> {
         |picture| match picture {
             Picture::Dot => word("dot", "Graphviz"),
             Picture::Mermaid => word("mermaid", "Mermaid"),
-            Picture::Svg => word("svg", "A picture for browsers"),
+            Picture::Svg => word("svg", "Picture for browsers"),
         },
     )
 }
@@ -163,13 +160,13 @@ pub(crate) fn export() -> impl TypedValueParser<Value = ExportFormat> {
     one_of(
         [ExportFormat::TasksMd, ExportFormat::Json],
         |format| match format {
-            ExportFormat::TasksMd => word("tasks-md", "The plan, ticked as the run is"),
-            ExportFormat::Json => word("json", "Everything that is known of every task"),
+            ExportFormat::TasksMd => word("tasks-md", "Plan with the boxes of the run ticked"),
+            ExportFormat::Json => word("json", "Everything known about every task"),
         },
     )
 }
 
-/// How a timeline is written.
+/// Format of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimelineFormat {
     Svg,
@@ -180,7 +177,7 @@ pub(crate) fn timeline() -> impl TypedValueParser<Value = TimelineFormat> {
     one_of(
         [TimelineFormat::Svg, TimelineFormat::Json],
         |format| match format {
-            TimelineFormat::Svg => word("svg", "A picture for browsers"),
+            TimelineFormat::Svg => word("svg", "Picture for browsers"),
             TimelineFormat::Json => word("json", "Every attempt with its times"),
         },
     )

@@ -1,10 +1,12 @@
 //! Arguments that are defined only when their command is the one asked for.
 //!
-//! Defining every argument of every verb took longer than a transition takes to decide, and grew with each new noun.
+//! Defining every argument of every verb took longer than deciding a transition, and grew with each
+//! new noun.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
-/// The arguments or verbs `T` of a command, defined when the parser, the help or the completions come to it.
+/// The arguments or verbs `T` of a command, defined when the parser, the help or the completions
+/// reach the command.
 #[derive(Debug)]
 pub(crate) struct Deferred<T>(pub(crate) T);
 

@@ -13,85 +13,85 @@ pub(crate) struct DevelopArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DevelopVerb {
-    /// Begin a run in phase DESIGN; a person's start seals the policy
+    /// Start a run in phase DESIGN; a person's start seals the policy
     Start {
-        /// What is to be built, in a line
+        /// Feature to build, in one line
         feature: String,
-        /// Throw an open run away and begin anew
+        /// Discard an open run and start a new one
         #[arg(long)]
         fresh: bool,
     },
     /// Enter REVIEW with the checkpoints of the design
     Review {
-        /// A checkpoint, in the order of work
+        /// Checkpoint, in the order of work (repeatable)
         #[arg(long = "checkpoint", value_name = "ID", num_args = 1.., value_delimiter = ',')]
         checkpoints: Vec<String>,
-        /// A contract, or a design document with one, that names the checkpoints
+        /// Contract, or design document with one, that names the checkpoints
         #[arg(long, value_name = "FILE")]
         contract: Option<PathBuf>,
     },
-    /// Gates: open one by evidence, or close it
+    /// Gates: open one with evidence, or close it
     #[command(subcommand)]
     Gate(GateVerb),
     /// Enter IMPLEMENT
     Implement {
-        /// Who implements (default: from .develop-workflow.yaml, else auto)
+        /// Implementation strategy (default: from .develop-workflow.yaml, else auto)
         #[arg(long, value_name = "STRATEGY", value_parser = choice::strategy())]
         strategy: Option<String>,
     },
     /// Checkpoints: three attempts each, then a person decides
     #[command(subcommand)]
     Checkpoint(CheckpointVerb),
-    /// Work the checkpoints off by agents, each until its command is green; goes on where it was
+    /// Run agents for the checkpoints until their commands pass; resumes where it stopped
     Run(RunArgs),
     /// Enter PR
     Pr,
     /// Finish the run
     Done,
-    /// Go back to an earlier phase; gates behind it close
+    /// Go back to an earlier phase; closes the gates after it
     Back {
-        /// The phase
+        /// Phase to go back to
         #[arg(ignore_case = true, value_parser = choice::phase())]
         phase: Phase,
     },
-    /// Say where the run stands and what comes next; writes nothing
+    /// Show the status of the run and the next step; writes nothing
     Resume,
-    /// Throw the run away
+    /// Discard the run
     Reset,
-    /// Take over a run that another program began; its gates close
+    /// Take over a run that another program started; closes its gates
     Adopt,
     /// Seal the gates' commands and the protected files as they are now
     Seal,
-    /// Take the evidence of the run along, in one signed file
+    /// Export the evidence of the run to one signed file
     #[command(subcommand)]
     Evidence(EvidenceVerb),
-    /// Show where the run stands
+    /// Show the status of the run
     Status,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Begin a run for this, where none is open
+    /// Feature to start a run for, if no run is open
     #[arg(requires = "auto")]
     pub(crate) feature: Option<String>,
-    /// Every phase without a person, as far as the sealed commands of the gates allow
+    /// Run every phase without a person, as far as the sealed gate commands allow
     #[arg(long)]
     pub(crate) auto: bool,
-    /// The agent (default: 'agent' in the table 'defaults', then claude)
+    /// Agent for the run (default: 'agent' in the table 'defaults', then claude)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Agents started at the most
+    /// Maximum number of agents to start
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvidenceVerb {
-    /// Verify the run and write its evidence to one file, for 'bowline verify --evidence' elsewhere
+    /// Verify the run and write its evidence to a file, for 'bowline verify --evidence'
     Export {
-        /// The file, outside the work tree; '-' is standard output
+        /// File to write, outside the work tree; '-' is standard output
         file: PathBuf,
-        /// The key the evidence is signed with (default: from BOWLINE_EVIDENCE_KEY_FILE)
+        /// Key to sign the evidence with (default: from BOWLINE_EVIDENCE_KEY_FILE)
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },
@@ -99,25 +99,25 @@ pub(crate) enum EvidenceVerb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GateVerb {
-    /// Run the sealed command, and open the gate when it ends with 0
+    /// Run the sealed command and open the gate if it exits with 0
     #[command(alias = "open")]
     Pass {
-        /// The gate
+        /// Name of the gate
         #[arg(value_parser = choice::gate())]
         name: Gate,
-        /// A command of a person's own, where none is sealed; else it only adds evidence
+        /// Command of a person's choice if none is sealed; otherwise it only adds evidence
         #[arg(long, value_name = "CMD")]
         run: Option<String>,
-        /// A person's reason to open it without a command
+        /// Reason for opening the gate without a command (people only)
         #[arg(long, value_name = "REASON", conflicts_with = "run")]
         by_hand: Option<String>,
-        /// Sign evidence of a command that no sandbox keeps from the signing key
+        /// Sign evidence of a command even if no sandbox hides the signing key from it
         #[arg(long, conflicts_with = "by_hand")]
         unsandboxed_signing: bool,
     },
-    /// Close the gate, and those after it
+    /// Close the gate and those after it
     Reset {
-        /// The gate
+        /// Name of the gate
         #[arg(value_parser = choice::gate())]
         name: Gate,
     },
@@ -125,30 +125,30 @@ pub(crate) enum GateVerb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointVerb {
-    /// Begin the first attempt
+    /// Start the first attempt
     Start {
-        /// The checkpoint
+        /// Id of the checkpoint
         id: String,
-        /// A person's reason to reopen one that escalated
+        /// Reason for reopening an escalated checkpoint (people only)
         #[arg(long = "override", value_name = "REASON")]
         override_reason: Option<String>,
     },
-    /// End an attempt well; a command that fails makes it a failed one
+    /// Pass the attempt, unless the given command fails
     Pass {
-        /// The checkpoint
+        /// Id of the checkpoint
         id: String,
-        /// A command that must end with 0
+        /// Command that must exit with 0
         #[arg(long, value_name = "CMD")]
         run: Option<String>,
-        /// Sign evidence of a command that no sandbox keeps from the signing key
+        /// Sign evidence of a command even if no sandbox hides the signing key from it
         #[arg(long)]
         unsandboxed_signing: bool,
     },
-    /// End an attempt badly
+    /// Mark the attempt as failed
     Fail {
-        /// The checkpoint
+        /// Id of the checkpoint
         id: String,
-        /// Why
+        /// Class of the failure
         #[arg(
             long,
             value_name = "CLASS",

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
-    /// The memory folder (default: the nearest .claude/memory upwards)
+    /// Memory folder (default: the nearest .claude/memory upwards)
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -16,105 +16,105 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryVerb {
-    /// Make the files of the memory
+    /// Create the memory files
     Init,
-    /// The current task: begin, pause, resume, recover, end
+    /// Current task: start, pause, resume, recover, finish
     #[command(subcommand)]
     Task(TaskVerb),
     /// Steps of the current task
     #[command(subcommand)]
     Step(StepVerb),
-    /// What agents share
+    /// Values that agents share
     #[command(subcommand)]
     Context(ContextVerb),
-    /// What one agent remembers
+    /// Memory of one agent
     #[command(subcommand)]
     Agent(AgentVerb),
-    /// Work the steps of the current task off by agents, several at once; goes on where it was
+    /// Run agents for the steps of the current task; resumes where it stopped
     Run {
-        /// Steps at once
+        /// Number of steps at once
         #[arg(long, value_name = "N", default_value_t = bowline_runner::drivers::memory::PARALLEL)]
         parallel: usize,
-        /// The agent of all steps (default: the step's own, then 'agent' in the table 'defaults', then claude)
+        /// Agent for all steps (default: the step's own, then 'agent' in 'defaults', then claude)
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
-    /// The tasks that are over
+    /// Show the finished tasks
     History,
-    /// Cut history and caches to what is kept
+    /// Prune history and caches to their limits
     Prune,
-    /// Keep a dated copy of every file of the memory
+    /// Back up every memory file as a dated copy
     Backup,
-    /// Bring a dated copy back
+    /// Restore a dated copy
     Restore {
-        /// A name in the backup folder, or its beginning (default: the newest of the current task)
+        /// Backup name, or its beginning (default: the newest of the current task)
         which: Option<String>,
     },
-    /// Show where the current task stands
+    /// Show the status of the current task
     Status,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
-    /// Begin a task, or queue it behind the current one
+    /// Start a task, or queue it behind the current one
     New {
-        /// What it is called
+        /// Name of the task
         name: String,
-        /// What is to be reached
+        /// Goal of the task
         #[arg(long, default_value = "")]
         goal: String,
-        /// How to tell that it is reached
+        /// Success criterion (repeatable)
         #[arg(long = "criterion", value_name = "TEXT")]
         criteria: Vec<String>,
-        /// The request in the words of whoever made it
+        /// Request in its original words
         #[arg(long, default_value = "")]
         request: String,
-        /// What must be kept to
+        /// Constraint to respect (repeatable)
         #[arg(long = "constraint", value_name = "TEXT")]
         constraints: Vec<String>,
-        /// What may be used
+        /// Resource that may be used (repeatable)
         #[arg(long = "resource", value_name = "TEXT")]
         resources: Vec<String>,
-        /// Who leads it
+        /// Lead agent of the task
         #[arg(long)]
         orchestrator: Option<String>,
-        /// A step: name=…,agent=…,cluster=…,deps=1+2
+        /// Step (repeatable): name=…,agent=…,cluster=…,deps=1+2
         #[arg(long = "step", value_name = "STEP")]
         steps: Vec<String>,
-        /// A plan as JSON: goal, success_criteria and steps
+        /// JSON plan file with goal, success_criteria and steps
         #[arg(long, value_name = "FILE", conflicts_with = "steps")]
         plan: Option<PathBuf>,
     },
-    /// Set the task aside
+    /// Pause the current task
     Pause,
-    /// Take it up again
+    /// Resume the paused task
     Resume,
-    /// Give it up; it goes to the history
+    /// Cancel the task and move it to the history
     Cancel,
-    /// End it; it goes to the history
+    /// Finish the task and move it to the history
     Finish {
-        /// What it came to (default: told from the steps)
+        /// Result of the task (default: derived from the steps)
         #[arg(long, value_parser = choice::result())]
         result: Option<TaskResult>,
-        /// What was done, in a sentence
+        /// Summary of the work in one sentence
         #[arg(long)]
         summary: Option<String>,
-        /// What to do better next time
+        /// Lesson for the next task (repeatable)
         #[arg(long = "lesson", value_name = "TEXT")]
         lessons: Vec<String>,
-        /// Tokens spent
+        /// Number of tokens spent
         #[arg(long, value_name = "N")]
         tokens: Option<u64>,
     },
-    /// Reopen a failed task; a person's move
+    /// Reopen a failed task (people only)
     Recover {
-        /// Why it will go better now
+        /// Reason why it should succeed now
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Take a waiting task out of the queue
+    /// Remove a waiting task from the queue
     Drop {
-        /// Its id, or the beginning of it
+        /// Task id, or its beginning
         id: String,
     },
 }
@@ -126,34 +126,34 @@ pub(crate) enum StepVerb {
         /// name=…,agent=…,cluster=…,deps=1+2
         step: String,
     },
-    /// Begin a step, or try a failed one again
+    /// Start a step, or retry a failed one
     Start {
-        /// Its number
+        /// Number of the step
         id: u32,
     },
-    /// End a step well
+    /// Complete a step
     #[command(alias = "done")]
     Complete {
-        /// Its number
+        /// Number of the step
         id: u32,
-        /// What came out, as JSON or text
+        /// Result of the step, as JSON or text
         #[arg(long, value_name = "JSON", allow_negative_numbers = true)]
         output: Option<String>,
-        /// A file it made, with a description
+        /// File the step produced, with a description (repeatable)
         #[arg(long = "artifact", value_name = "PATH[:DESC]")]
         artifacts: Vec<String>,
-        /// Data it made that is no file of the work, with a description
+        /// Data the step produced that is no file of the work (repeatable)
         #[arg(long = "data", value_name = "PATH[:DESC]")]
         data: Vec<String>,
     },
-    /// End a try of a step badly
+    /// Mark a try of a step as failed
     Fail {
-        /// Its number
+        /// Number of the step
         id: u32,
-        /// What kind of failure
+        /// Type of the failure
         #[arg(long = "type", value_name = "TYPE", default_value = "transient", value_parser = choice::failure())]
         kind: FailureKind,
-        /// What went wrong
+        /// Error message for people
         #[arg(long)]
         message: String,
     },
@@ -163,33 +163,33 @@ pub(crate) enum StepVerb {
 pub(crate) enum ContextVerb {
     /// Print a value
     Get {
-        /// Dotted path, for instance shared_data.current_topic
+        /// Dotted path, such as shared_data.current_topic
         path: String,
     },
     /// Set a value
     Set {
-        /// Dotted path, for instance shared_data.current_topic
+        /// Dotted path, such as shared_data.current_topic
         path: String,
-        /// JSON if it is JSON, else text; - reads it from stdin
+        /// Value, as JSON or else as text; - reads standard input
         #[arg(allow_negative_numbers = true)]
         value: String,
     },
-    /// Add a value to the end of a list
+    /// Append a value to a list
     Append {
-        /// Dotted path of the list, for instance shared_data.notes; made where it is missing
+        /// Dotted path of the list, such as shared_data.notes; created if missing
         path: String,
-        /// JSON if it is JSON, else text; - reads it from stdin
+        /// Value, as JSON or else as text; - reads standard input
         #[arg(allow_negative_numbers = true)]
         value: String,
     },
-    /// Sessions
+    /// Sessions of the shared context
     #[command(subcommand)]
     Session(SessionVerb),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionVerb {
-    /// Begin another session
+    /// Start a new session
     New,
 }
 
@@ -197,28 +197,28 @@ pub(crate) enum SessionVerb {
 pub(crate) enum AgentVerb {
     /// Print a value
     Get {
-        /// The agent's name
+        /// Name of the agent
         name: String,
-        /// Dotted path, for instance preferences.default_tone
+        /// Dotted path, such as preferences.default_tone
         path: String,
     },
     /// Set a value
     Set {
-        /// The agent's name
+        /// Name of the agent
         name: String,
-        /// Dotted path, for instance preferences.default_tone
+        /// Dotted path, such as preferences.default_tone
         path: String,
-        /// JSON if it is JSON, else text; - reads it from stdin
+        /// Value, as JSON or else as text; - reads standard input
         #[arg(allow_negative_numbers = true)]
         value: String,
     },
-    /// Add a value to the end of a list
+    /// Append a value to a list
     Append {
-        /// The agent's name
+        /// Name of the agent
         name: String,
-        /// Dotted path of the list, for instance cache.recent_topics; made where it is missing
+        /// Dotted path of the list, such as cache.recent_topics; created if missing
         path: String,
-        /// JSON if it is JSON, else text; - reads it from stdin
+        /// Value, as JSON or else as text; - reads standard input
         #[arg(allow_negative_numbers = true)]
         value: String,
     },

@@ -19,9 +19,9 @@ use bowline_words::Lang;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Holds the work of AI agents: durable state, legal moves, gates and recovery.
+/// Durable state for the work of AI agents: legal transitions, gates and recovery.
 ///
-/// Without a command it shows what is here and what can be done next.
+/// Without a command, shows the state files here and the commands that are possible next.
 #[derive(Debug, Parser)]
 #[command(name = "bowline", version)]
 pub(crate) struct Cli {
@@ -31,27 +31,27 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// Where the options of every command stand on a help page.
+/// Heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Work as if started in this folder
+    /// Run as if started in this folder
     #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) folder: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// Language of texts (default: from the locale)
+    /// Language of the output (default: from the locale)
     #[arg(long, value_name = "LANG", global = true, help_heading = GLOBAL)]
     pub(crate) lang: Option<LangName>,
-    /// Say what would happen, and write nothing
+    /// Show what would happen without writing anything
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) dry_run: bool,
 }
 
-/// A language of texts.
+/// Language of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LangName {
     /// English
@@ -84,101 +84,101 @@ pub(crate) enum ClientName {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Thinking runs: four stages with outputs, tries and scores
+    /// Thinking runs: four stages with outputs, retries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Thinking(Deferred<ThinkingArgs>),
-    /// The memory of agents: one current task, its history, shared context
+    /// Agent memory: current task, task history and shared context
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Memory(Deferred<memory::MemoryArgs>),
     /// Develop runs: five phases, gates that open on evidence, checkpoints
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Develop(Deferred<develop::DevelopArgs>),
-    /// Orchestrations: a plan of tasks, worked off phase by phase
+    /// Orchestrations: a plan of tasks, run phase by phase
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Orchestrate(Deferred<orchestrate::OrchestrateArgs>),
-    /// Tasks of the server: phases, reviews, questions, and the agents that work on them
+    /// Tasks of the server: phases, reviews, questions and their agents
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Task(Deferred<task::TaskArgs>),
-    /// Serve tasks: queue, agents, reviews, the web page
+    /// Run the task server: queue, agents, reviews and the web page
     Serve(Deferred<serve::ServeArgs>),
-    /// The store of the server: copies of it
+    /// Back up the store of the server
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Store(Deferred<serve::StoreArgs>),
-    /// Serve with scripted agents: everything to see, no key, no network
+    /// Run a demo server with scripted agents; needs no key and no network
     Demo(Deferred<serve::DemoArgs>),
-    /// Write all that happened to a task into one file, without secrets
+    /// Export the full record of a task to one file, without secrets
     Capsule(Deferred<task::CapsuleArgs>),
-    /// Play a capsule back, without a server
+    /// Replay a capsule without a server
     Replay(Deferred<task::ReplayArgs>),
-    /// Report on a task, as the agent that works on it
+    /// Report on a task as its agent
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Agent {
         #[command(subcommand)]
         verb: Deferred<task::AgentVerb>,
     },
-    /// Check the evidence of a develop run against the tree as it is now
+    /// Check the evidence of a develop run against the current tree
     Verify {
-        /// The key the evidence must be signed with
+        /// Key the evidence must be signed with
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
-        /// Check this file of evidence against the checkout; nothing of the run has to be here
+        /// Evidence file to check against the checkout; the run itself need not be here
         #[arg(long, value_name = "FILE", requires = "key")]
         evidence: Option<PathBuf>,
     },
-    /// Install the hooks of agent clients and of git; shows what changes, keeps what is there
+    /// Install hooks for agent clients and git; shows every change, keeps existing content
     Init {
-        /// An agent client (default: those used here, else claude)
+        /// Agent client (repeatable; default: those used here, else claude)
         #[arg(long = "agent", value_name = "NAME")]
         clients: Vec<ClientName>,
-        /// Take them out again
+        /// Remove the installed hooks
         #[arg(long)]
         uninstall: bool,
     },
-    /// Answer an agent client: its hook message on standard input, exit code 2 to deny
+    /// Answer an agent client's hook message on standard input; exit code 2 denies
     Hook {
-        /// pre-tool-use, post-tool-use, session-start, pre-compact, stop or user-prompt-submit; else the message names it
+        /// Hook event, such as pre-tool-use, session-start or stop (default: named by the message)
         event: Option<std::ffi::OsString>,
     },
-    /// Serve the verbs as tools of agent clients (MCP), on standard input and output
+    /// Serve the commands as MCP tools on standard input and output
     Mcp(Deferred<mcp::McpArgs>),
-    /// Run one agent that outlives this command, and show its output
+    /// Run an agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
-    /// Show the output of an agent again, or control it; list all when no id is given
+    /// Show the output of an agent or control it; without an id, list all agents
     #[command(alias = "agents")]
     Attach(Deferred<agents::AttachArgs>),
-    /// Show where a state file stands
+    /// Show the status of a state file
     Status {
-        /// A path or a kind; all that is here when left away
+        /// Path or kind of file (default: all files here)
         what: Option<String>,
     },
     /// List the transitions of a state file
     History {
-        /// A path or a kind
+        /// Path or kind of file
         what: Option<String>,
-        /// Show only the last N
+        /// Show only the last N transitions
         #[arg(short = 'n', long, value_name = "N", alias = "limit")]
         last: Option<usize>,
     },
-    /// Take the last transition back
+    /// Undo the last transition
     Undo {
-        /// A path or a kind
+        /// Path or kind of file
         what: Option<String>,
-        /// Go back even across transitions that had effects outside the file
+        /// Restore the file alone, even across transitions with effects outside it
         #[arg(long)]
         state_only: bool,
     },
-    /// Bring a state file back as it was after a transition
+    /// Restore a state file as it was after a transition
     Restore {
-        /// A path or a kind, then the transition's number; the number alone will do when one file is here
+        /// Path or kind, then the number of a transition; the number alone if one file is here
         #[arg(num_args = 1..=2, value_name = "PATH|KIND|SEQ", required = true)]
         what: Vec<String>,
-        /// Go back even across transitions that had effects outside the file
+        /// Restore the file alone, even across transitions with effects outside it
         #[arg(long)]
         state_only: bool,
     },
-    /// Check state files, and repair them
+    /// Check and repair state files
     Doctor {
-        /// Paths or kinds; all that is here when left away
+        /// Paths or kinds of files (default: all files here)
         what: Vec<String>,
         /// Repair what can be repaired
         #[arg(long, alias = "fix")]
@@ -186,36 +186,36 @@ pub(crate) enum Command {
     },
     /// Print the JSON Schema of a file kind
     Schema {
-        /// The kind; a list of kinds when left away
+        /// Kind of file; without it, list the kinds
         kind: Option<String>,
     },
     /// Explain an error or finding code
     Explain {
-        /// The code; a list of codes when left away
+        /// Code to explain; without it, list the codes
         code: Option<String>,
     },
-    /// Play a scenario as an agent, to try out what supervises agents
+    /// Run a scripted agent that plays a scenario, for tests without a model
     Scripted {
-        /// The scenario
+        /// Scenario file to play
         #[arg(default_value = "scenario.toml")]
         file: PathBuf,
-        /// Begin behind the N-th wait, as a client does that is resumed
+        /// Start after the N-th wait, like a resumed client
         #[arg(long, value_name = "N", default_value_t = 0)]
         turn: usize,
-        /// Arguments of the client it stands for; they are passed over
+        /// Arguments of the client it stands for; ignored
         #[arg(last = true, hide = true)]
         client: Vec<String>,
     },
-    /// Print shell completions
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// Shell to print the script for
         shell: clap_complete::Shell,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ThinkingArgs {
-    /// The task folder (default: the nearest folder upwards that has a thinking_state.json)
+    /// Task folder (default: nearest folder upwards with a thinking_state.json)
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -224,81 +224,81 @@ pub(crate) struct ThinkingArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThinkingVerb {
-    /// Make a new run in a task folder
+    /// Create a run in a task folder
     New {
         /// Id of the task
         id: String,
-        /// Title for people (default: the id)
+        /// Human-readable title (default: the id)
         #[arg(long)]
         title: Option<String>,
-        /// What the task is for (on a terminal it is asked for)
+        /// Goal of the task (asked for on a terminal)
         #[arg(long)]
         goal: Option<String>,
     },
-    /// Begin a stage, or try a failed one again
+    /// Start a stage, or retry a failed one
     Start {
-        /// The stage
+        /// Stage of the run
         #[arg(value_parser = choice::stage())]
         stage: Stage,
-        /// A person's reason to reopen a stage that used up its tries
+        /// Reason for reopening a stage that has no retries left (people only)
         #[arg(long = "override", value_name = "REASON")]
         override_reason: Option<String>,
     },
-    /// Record files a stage has made so far
+    /// Record the files a stage has produced so far
     Output {
-        /// The stage
+        /// Stage of the run
         #[arg(value_parser = choice::stage())]
         stage: Stage,
         /// Paths relative to the task folder
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// End a stage well; its outputs must exist
+    /// Complete a stage; its outputs must exist
     Complete {
-        /// The stage
+        /// Stage of the run
         #[arg(value_parser = choice::stage(), required_unless_present = "outputs")]
         stage: Option<Stage>,
-        /// A further output, relative to the task folder
+        /// Further output, relative to the task folder (repeatable)
         #[arg(long = "output", value_name = "PATH", num_args = 1..)]
         outputs: Vec<String>,
     },
-    /// End a stage badly
+    /// Mark a stage as failed
     Fail {
-        /// The stage
+        /// Stage of the run
         #[arg(value_parser = choice::stage())]
         stage: Stage,
-        /// A word for programs
+        /// Error code for programs
         #[arg(long)]
         code: String,
-        /// A sentence for people
+        /// Error message for people
         #[arg(long)]
         message: String,
     },
     /// Score the work against the core values, 0 to 10
     Evaluate {
-        /// NAME=SCORE, for instance practicality=8
+        /// NAME=SCORE, such as practicality=8
         #[arg(required = true, value_name = "NAME=SCORE")]
         scores: Vec<String>,
     },
     /// Record quality metrics, 0 to 1
     Quality {
-        /// NAME=VALUE, for instance completeness=0.75
+        /// NAME=VALUE, such as completeness=0.75
         #[arg(required = true, value_name = "NAME=VALUE")]
         metrics: Vec<String>,
     },
-    /// Lessons from execution, and for the next task
+    /// Record results, and apply lessons of other tasks
     #[command(subcommand)]
     Feedback(FeedbackVerb),
-    /// Work the stages off by agents, one after the other; goes on where it was
+    /// Run agents for the stages, one after another; resumes where it stopped
     Run {
-        /// The agent of all stages (default: 'agent' in the table 'defaults', then claude)
+        /// Agent for all stages (default: 'agent' in the table 'defaults', then claude)
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
-        /// Only this stage
+        /// Run only this stage
         #[arg(long, value_name = "STAGE", value_parser = choice::stage())]
         stage: Option<Stage>,
     },
-    /// Show where the run stands
+    /// Show the status of the run
     Status {
         /// Show every run in the folder and below it, one line each
         #[arg(long)]
@@ -308,30 +308,30 @@ pub(crate) enum ThinkingVerb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedbackVerb {
-    /// Record what came of the work
+    /// Record the result of the work
     Record {
-        /// NAME=VALUE of what was measured, for instance engagement_rate=6.8%; with --from the NAME alone
+        /// Measured NAME=VALUE, such as engagement_rate=6.8%; with --from, the NAME alone
         #[arg(long, value_name = "NAME=VALUE", required_unless_present = "from")]
         metric: Option<String>,
-        /// What was hoped for, for instance 5%
+        /// Target value, such as 5%
         #[arg(long, required_unless_present = "from")]
         target: Option<String>,
-        /// A JSON file with what was measured, for instance feedback/engagement.json
+        /// JSON file with the measured values, such as feedback/engagement.json
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
-        /// Something learnt
+        /// Lesson learned (repeatable)
         #[arg(long = "learning", value_name = "TEXT")]
         learnings: Vec<String>,
-        /// Something to do otherwise
+        /// Improvement for the next task (repeatable)
         #[arg(long = "improvement", value_name = "TEXT")]
         improvements: Vec<String>,
-        /// A stage the lesson is for (default: all)
+        /// Stage the lessons apply to (repeatable; default: all)
         #[arg(long = "stage", value_name = "STAGE", value_parser = choice::stage())]
         stages: Vec<Stage>,
     },
-    /// Take over what another task learnt
+    /// Apply the lessons of another task
     Apply {
-        /// The other task's folder
+        /// Folder of the other task
         #[arg(long, value_name = "DIR")]
         from: PathBuf,
     },

@@ -17,35 +17,36 @@ pub(crate) struct OrchestrateArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrchestrateVerb {
-    /// Show what is read from a plan: phases, tasks, groups, and what was not understood
+    /// Show how a plan is read: phases, tasks, groups, and lines not understood
     Plan {
-        /// The plan (default: the one the state file names, else docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
+        /// Plan file (default: the one in the state file, else docs/planning/06-tasks.md,
+        /// docs/planning/TASKS.md or TASKS.md)
         file: Option<PathBuf>,
     },
-    /// Show where the orchestration stands
+    /// Show the status of the orchestration
     Status,
-    /// Begin: read the plan and write the state file
+    /// Start an orchestration: read the plan and write the state file
     Init {
-        /// The plan (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
+        /// Plan file (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
         file: Option<PathBuf>,
-        /// How the work is handed to agents
+        /// Mode of handing work to agents
         #[arg(long, value_name = "MODE", default_value = "normal", value_parser = choice::mode())]
         mode: Mode,
-        /// The same as --mode ultra-thin
+        /// Same as --mode ultra-thin
         #[arg(long, conflicts_with = "mode")]
         ultra_thin: bool,
-        /// Tasks in progress at once; 0 sets no limit
+        /// Number of tasks in progress at once; 0 means no limit
         #[arg(long, value_name = "N", default_value_t = 0)]
         parallel: u32,
-        /// The name of the project (default: the heading of the plan)
+        /// Name of the project (default: the heading of the plan)
         #[arg(long, value_name = "NAME")]
         project: Option<String>,
     },
-    /// Work the plan off: agents in worktrees, landed task by task and merged phase by phase; goes on where it was
+    /// Run agents for the plan: lands every task, merges every phase; resumes where it stopped
     Run(Box<RunArgs>),
-    /// Run the plan over simulated time and agents: how long it may take, and what a failure would block
+    /// Simulate runs of the plan: expected duration, and tasks that a failure would block
     Rehearse {
-        /// Simulated runs
+        /// Number of simulated runs
         #[arg(long, value_name = "N", default_value_t = 200)]
         seeds: u64,
         /// Shortest time of a task, in minutes
@@ -54,73 +55,73 @@ pub(crate) enum OrchestrateVerb {
         /// Longest time of a task, in minutes
         #[arg(long, value_name = "MINUTES", default_value_t = 20)]
         longest: u32,
-        /// Attempts that fail, of a hundred
+        /// Share of attempts that fail, in percent
         #[arg(long, value_name = "PERCENT", default_value_t = 10)]
         failing: u32,
-        /// Tasks in progress at once (default: as the state file says)
+        /// Number of tasks in progress at once (default: from the state file)
         #[arg(long, value_name = "N")]
         parallel: Option<u32>,
     },
-    /// Have the run stand still: nothing new is started, agents are stopped where they are
+    /// Pause the run: starts nothing new, stops agents where they are
     Pause,
-    /// Have a paused run go on
+    /// Continue a paused run
     Continue,
-    /// Have the run end its agents and leave; 'run' goes on later
+    /// Stop the run and end its agents; 'run' resumes it later
     Stop,
-    /// Say in one line what can be done now: READY, WAIT, PHASE_DONE, ALL_DONE, STALLED or ERROR
+    /// Print the next step on one line: READY, WAIT, PHASE_DONE, ALL_DONE, STALLED or ERROR
     Next {
-        /// Only of this phase
+        /// Only tasks of this phase
         #[arg(long, value_name = "N")]
         phase: Option<u32>,
     },
-    /// Begin a ready task
+    /// Start a ready task
     Start {
-        /// The task, or the end of its id
+        /// Task id, or the end of it
         id: String,
-        /// Without a worktree of its own
+        /// Start without a worktree for the task
         #[arg(long)]
         no_git: bool,
     },
-    /// End a task well, and tick it in the plan
+    /// Complete a task and tick it in the plan
     Complete {
-        /// The task, or the end of its id
+        /// Task id, or the end of it
         id: String,
     },
-    /// End a task badly: what needs it is blocked
+    /// Mark a task as failed; blocks the tasks that need it
     Fail {
-        /// The task, or the end of its id
+        /// Task id, or the end of it
         id: String,
-        /// Why
+        /// Reason for the failure
         #[arg(long, value_name = "TEXT", required_unless_present = "retry")]
         reason: Option<String>,
-        /// Count one attempt and try again, while the limit allows
+        /// Count one attempt and retry, as long as the limit allows
         #[arg(long)]
         retry: bool,
     },
-    /// Give a failed task a fresh start
+    /// Retry a failed task from the start
     Retry {
-        /// The task, or the end of its id
+        /// Task id, or the end of it
         id: String,
     },
-    /// Call a task done whatever its state, and tick it in the plan: a person's move
+    /// Complete a task in any state and tick it in the plan (people only)
     ForceComplete {
-        /// The task, or the end of its id
+        /// Task id, or the end of it
         id: String,
-        /// Why
+        /// Reason for forcing completion
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Phases
+    /// Phases of the plan
     #[command(subcommand)]
     Phase(PhaseVerb),
-    /// Take over what the plan says: new tasks, dependencies and ticked boxes; keeps what the state file knows
+    /// Update the state file from the plan: tasks, dependencies, ticked boxes; keeps the rest
     #[command(long_flag = "rebuild-state")]
     Rebuild,
-    /// Compare the boxes of the plan with the state file; exit code 1 where they differ
+    /// Compare the plan's ticked boxes with the state file; exit code 1 if they differ
     Verify,
-    /// Draw the graph of tasks, the longest chain in thick lines
+    /// Draw the task graph, with the critical path in thick lines
     Graph {
-        /// The language of the picture
+        /// Format of the graph
         #[arg(
             long,
             value_name = "FORMAT",
@@ -131,9 +132,9 @@ pub(crate) enum OrchestrateVerb {
         #[command(flatten)]
         to: ToFile,
     },
-    /// Draw when what was done: phases, tasks and their attempts, the slowest path marked
+    /// Draw a timeline of phases, tasks and attempts, with the slowest path marked
     Timeline {
-        /// What is written
+        /// Format of the timeline
         #[arg(
             long,
             value_name = "FORMAT",
@@ -144,23 +145,23 @@ pub(crate) enum OrchestrateVerb {
         #[command(flatten)]
         to: ToFile,
     },
-    /// Take over the tasks of another program as a plan, and say what had no place in it
+    /// Import tasks of another program as a plan, and report what did not fit
     Import {
-        /// Their file, or the folder or project that holds it
+        /// File to import, or the folder or project that holds it
         path: PathBuf,
-        /// The program (default: told by what is there)
+        /// Program that wrote the tasks (default: detected)
         #[arg(long, value_name = "PROGRAM", value_parser = choice::source())]
         from: Option<Source>,
-        /// The plan to write (default: TASKS.md of the project)
+        /// Plan file to write (default: TASKS.md of the project)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Replace a plan that is there
+        /// Replace an existing plan
         #[arg(long)]
         force: bool,
     },
-    /// Hand the run on as it is now: its plan with ticks, or all that is known as JSON
+    /// Export the run: its plan with ticked boxes, or everything known as JSON
     Export {
-        /// What is written
+        /// Format of the export
         #[arg(
             long,
             value_name = "FORMAT",
@@ -171,101 +172,101 @@ pub(crate) enum OrchestrateVerb {
         #[command(flatten)]
         to: ToFile,
     },
-    /// Show and bring back what runs kept of worktrees before they were removed
+    /// Show and restore what runs kept of removed worktrees
     Rescue {
         #[command(subcommand)]
         verb: Option<RescueVerb>,
     },
 }
 
-// Where a text goes. A doc comment would take the place of what the commands are about.
+// The target of a text. A doc comment would replace the help line of the commands.
 #[derive(Debug, Args)]
 pub(crate) struct ToFile {
-    /// The file to write (default: the standard output)
+    /// File to write (default: standard output)
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RescueVerb {
-    /// List what was kept, the newest first
+    /// List what was kept, newest first
     List {
-        /// Also the commits of tasks as their agents made them
+        /// Include the commits that agents made for tasks
         #[arg(long)]
         all: bool,
     },
-    /// Show what it holds as a difference
+    /// Show the kept changes as a diff
     Show {
-        /// Its name, its task, or the beginning of its commit
+        /// Name, task, or beginning of the commit
         name: String,
     },
-    /// Bring it back as a new branch; it stays kept
+    /// Restore kept changes as a new branch; they stay kept
     Restore {
-        /// Its name, its task, or the beginning of its commit
+        /// Name, task, or beginning of the commit
         name: String,
-        /// The name of the branch (default: rescued/NAME)
+        /// Name of the branch (default: rescued/NAME)
         #[arg(long, value_name = "BRANCH")]
         branch: Option<String>,
-        /// Check it out in a new worktree, too
+        /// New worktree to check the branch out in
         #[arg(long, value_name = "FOLDER")]
         worktree: Option<PathBuf>,
     },
-    /// Let go of it for good: a person's move
+    /// Delete kept changes for good (people only)
     Drop {
-        /// Its name, its task, or the beginning of its commit
+        /// Name, task, or beginning of the commit
         name: String,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The plan (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
+    /// Plan file (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
     pub(crate) file: Option<PathBuf>,
-    /// End behind this phase
+    /// Stop after this phase
     #[arg(long, value_name = "N")]
     pub(crate) phase: Option<u32>,
-    /// Go on with an orchestration; an error where there is none
+    /// Resume an orchestration; an error if there is none
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Take over what the plan says first, as 'rebuild' does
+    /// Update the state file from the plan first, like 'rebuild'
     #[arg(long)]
     pub(crate) rebuild_state: bool,
-    /// Tasks in progress at once; 0 sets no limit
+    /// Number of tasks in progress at once; 0 means no limit
     #[arg(long, value_name = "N")]
     pub(crate) parallel: Option<u32>,
-    /// The agent of all tasks (default: the task's own, then 'agent' in the table 'defaults', then claude)
+    /// Agent for all tasks (default: the task's own, then 'agent' in 'defaults', then claude)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// How the work is handed to agents
+    /// Mode of handing work to agents
     #[arg(long, value_name = "MODE", value_parser = choice::mode())]
     pub(crate) mode: Option<Mode>,
-    /// The same as --mode ultra-thin
+    /// Same as --mode ultra-thin
     #[arg(long, conflicts_with = "mode")]
     pub(crate) ultra_thin: bool,
-    /// What an agent prints in mode ralph when it is done
+    /// Text that an agent prints in mode ralph when it is done
     #[arg(long, value_name = "TEXT")]
     pub(crate) completion_promise: Option<String>,
-    /// Repetitions of one task in mode ralph
+    /// Maximum repetitions of a task in mode ralph
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
-    /// How the work of a task lands (default: 'land' in the table 'orchestrate', then branch)
+    /// Landing of tasks (default: 'land' in the table 'orchestrate', then branch)
     #[arg(long, value_name = "HOW", value_parser = choice::landing())]
     pub(crate) land: Option<Landing>,
-    /// Begin tasks on the work of those they need before that has landed
+    /// Start tasks on top of work they need that has not landed yet
     #[arg(long)]
     pub(crate) stack: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PhaseVerb {
-    /// End the current phase once all its tasks are completed
+    /// Finish the current phase once all its tasks are completed
     Finish {
-        /// Its number
+        /// Number of the phase
         phase: u32,
-        /// Without a merge
+        /// Finish without a merge
         #[arg(long)]
         no_git: bool,
     },

@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// How the log is written.
+/// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
-    /// Lines for people
+    /// Human-readable lines
     Text,
-    /// A JSON object per line
+    /// One JSON object per line
     Json,
     /// No log
     Off,
@@ -16,37 +16,37 @@ pub(crate) enum LogForm {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 picks a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = bowline_server::LISTEN)]
     pub(crate) listen: String,
-    /// Where jobs are kept: sqlite:PATH (default: in the data folder)
+    /// Store of the tasks: sqlite:PATH (default: in the data folder)
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// The data folder (default: bowline in the folder of state)
+    /// Data folder (default: bowline in the user's state folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Agents at work at once (default: of the settings, else 3)
+    /// Number of agents that run at once (default: from the settings, else 3)
     #[arg(long, value_name = "N")]
     pub(crate) slots: Option<u32>,
-    /// A folder whose state files are shown (default: this one)
+    /// Folder whose state files are shown (repeatable; default: the current folder)
     #[arg(long = "workspace", value_name = "DIR")]
     pub(crate) workspaces: Vec<PathBuf>,
-    /// The settings (default: bowline.toml here, else the user's)
+    /// Settings file (default: bowline.toml here, else the user's)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A further name the server is reached by
+    /// Additional host name of the server (repeatable)
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
-    /// The key that values are encrypted with (default: in the data folder)
+    /// Key file for encrypting values (default: in the data folder)
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
-    /// Find tasks again that the store has lost, from what their workspaces tell, and then serve
+    /// Rebuild tasks that the store has lost from their workspaces, then serve
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Start with an empty store even where folders have tasks that it does not know
+    /// Start with an empty store even if folders have tasks that it does not know
     #[arg(long)]
     pub(crate) start_empty: bool,
-    /// How the log is written, to standard error
+    /// Format of the log on standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) log: LogForm,
 }
@@ -59,14 +59,14 @@ pub(crate) struct StoreArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreVerb {
-    /// Write a whole copy of the store to a new file, while the server runs or not
+    /// Copy the whole store to a new file; the server may be running
     Backup {
-        /// The file to write; it must not be there
+        /// File to write; must not exist
         file: PathBuf,
-        /// The data folder (default: bowline in the folder of state)
+        /// Data folder (default: bowline in the user's state folder)
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
-        /// Where jobs are kept: sqlite:PATH (default: in the data folder)
+        /// Store of the tasks: sqlite:PATH (default: in the data folder)
         #[arg(long, value_name = "URL")]
         store: Option<String>,
     },
@@ -74,16 +74,16 @@ pub(crate) enum StoreVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where to listen (default: where it did before in this folder, else port 7421, else a free one)
+    /// Address to listen on (default: the last one of this folder, else port 7421 or a free one)
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// Keep everything in this folder (default: a temporary one)
+    /// Folder for all data (default: a temporary folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Take up what a killed demo left, and leave nothing behind
+    /// Resume a killed demo, and leave nothing behind
     #[arg(long, hide = true, requires = "dir")]
     pub(crate) again: bool,
-    /// Walk through it alone, and end
+    /// Run through the demo without a person, then exit
     #[arg(long)]
     pub(crate) check: bool,
 }

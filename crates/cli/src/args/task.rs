@@ -3,16 +3,16 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-// Where the server is. A doc comment would take the place of what the commands are about.
+// The address of the server. A doc comment would replace the help line of the commands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
-    /// The server's address (default: BOWLINE_URL, else the server of the data folder)
+    /// Server address (default: BOWLINE_URL, else the server of the data folder)
     #[arg(long, value_name = "URL", global = true)]
     pub(crate) server: Option<String>,
-    /// The file with its token (default: BOWLINE_TOKEN_FILE)
+    /// Token file of the server (default: BOWLINE_TOKEN_FILE)
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) token_file: Option<PathBuf>,
-    /// The server's data folder (default: bowline in the folder of state)
+    /// Data folder of the server (default: bowline in the user's state folder)
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) data: Option<PathBuf>,
 }
@@ -27,13 +27,13 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PriorityName {
-    /// Before all others
+    /// Before all other tasks
     Critical,
-    /// Before most
+    /// Before most other tasks
     High,
     /// In its turn
     Normal,
-    /// When nothing else waits
+    /// After all other tasks
     Low,
 }
 
@@ -50,40 +50,40 @@ impl PriorityName {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// What it is called
+    /// Title of the task
     #[arg(long, default_value = "")]
     pub(crate) title: String,
-    /// create_app, modify_app, workflow, custom, or a type of bowline.toml
+    /// Type: create_app, modify_app, workflow, custom, or one from bowline.toml
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) task_type: Option<String>,
-    /// What is wanted
+    /// Description of the work
     #[arg(long, default_value = "")]
     pub(crate) description: String,
-    /// How urgent it is
+    /// Priority in the queue
     #[arg(long)]
     pub(crate) priority: Option<PriorityName>,
-    /// A task that must be completed first
+    /// Task that must be completed first (repeatable)
     #[arg(long, value_name = "TASK")]
     pub(crate) depends_on: Vec<String>,
-    /// The agent that does it
+    /// Agent for the task
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// An existing folder to work in (default: a new one)
+    /// Existing folder to work in (default: a new one)
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Work in that folder even while another task holds it
+    /// Use the folder even while another task holds it
     #[arg(long, requires = "workspace")]
     pub(crate) share_workspace: bool,
-    /// Not before, for instance 2026-11-16T09:30:00Z
+    /// Earliest start time, such as 2026-11-16T09:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
-    /// A word to find it by
+    /// Label to find the task by
     #[arg(long)]
     pub(crate) label: Option<String>,
-    /// What it may use at the most: tokens=N,usd=N,minutes=N
+    /// Budget: tokens=N,usd=N,minutes=N
     #[arg(long, value_name = "LIMITS")]
     pub(crate) budget: Option<String>,
-    /// Put it into the queue at once
+    /// Submit the task at once
     #[arg(long)]
     pub(crate) submit: bool,
 }
@@ -92,198 +92,198 @@ pub(crate) struct NewArgs {
 pub(crate) struct CapsuleArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// The task; the beginning of its id will do
+    /// Task id, or its beginning
     pub(crate) task: String,
-    /// The file to write (default: TASK.capsule.json here)
+    /// File to write (default: TASK.capsule.json here)
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The capsule
+    /// Capsule file to replay
     pub(crate) file: PathBuf,
-    /// Show what the agent printed as well
+    /// Also show the output of the agent
     #[arg(long)]
     pub(crate) output: bool,
 }
 
-/// A task, by the beginning of its id.
+/// Names a task by its id, or the beginning of it.
 #[derive(Debug, Args)]
 pub(crate) struct OneTask {
-    /// The task; the beginning of its id will do
+    /// Task id, or its beginning
     pub(crate) task: String,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
-    /// Make a task, and print its id
+    /// Create a task and print its id
     New(Box<NewArgs>),
-    /// List tasks, the newest first
+    /// List tasks, newest first
     List {
-        /// Only those with this status
+        /// Only tasks with this status
         #[arg(long)]
         status: Option<String>,
-        /// Only those of this type
+        /// Only tasks of this type
         #[arg(long = "type", value_name = "TYPE")]
         task_type: Option<String>,
-        /// Only those with this text in title or description
+        /// Only tasks with this text in title or description
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
-        /// The archived ones too
+        /// Include archived tasks
         #[arg(long)]
         archived: bool,
     },
-    /// Show a task, its agent, and what it waits for
+    /// Show a task, its agent and what it waits for
     Show(OneTask),
-    /// Show what waits for a person
+    /// Show what waits for a person's decision
     Inbox,
-    /// Put a draft into the queue
+    /// Submit a draft to the queue
     Submit(OneTask),
-    /// Give a task up
+    /// Cancel a task
     Cancel(OneTask),
-    /// Stop its agent
+    /// Pause the agent of a task
     Pause(OneTask),
-    /// Let its agent go on
+    /// Resume the agent of a task
     Resume(OneTask),
     /// Approve the phase under review
     Approve {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// A word for the agent
+        /// Comment for the agent
         #[arg(long)]
         comment: Option<String>,
     },
-    /// Have the phase under review changed
+    /// Request changes to the phase under review
     RequestChanges {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// What to change
+        /// Changes to make
         #[arg(long, value_name = "TEXT")]
         feedback: String,
     },
-    /// Answer the question of a task
+    /// Answer a question of a task
     Answer {
-        /// The task or the question
+        /// Task or question id
         #[arg(value_name = "TASK|QUESTION")]
         id: String,
-        /// The answer
+        /// Text of the answer
         text: String,
     },
-    /// Leave an optional question without an answer
+    /// Skip an optional question
     Skip {
-        /// The task or the question
+        /// Task or question id
         #[arg(value_name = "TASK|QUESTION")]
         id: String,
     },
-    /// Give a value that a task needs; it is read from the standard input or asked for, and never shown
+    /// Provide a value that a task needs, from standard input or a prompt; never shown
     Provide {
-        /// The task or the dependency
+        /// Task or dependency id
         #[arg(value_name = "TASK|DEPENDENCY")]
         id: String,
-        /// The name of what is needed, where a task needs several
+        /// Name of the value, if the task needs several
         name: Option<String>,
     },
-    /// Refuse what a task needs
+    /// Refuse a value that a task needs
     Reject {
-        /// The task or the dependency
+        /// Task or dependency id
         #[arg(value_name = "TASK|DEPENDENCY")]
         id: String,
-        /// Why
+        /// Reason for the refusal
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// Let tool calls go on: those named, or all that a task waits for
+    /// Permit tool calls: the named ones, or all that a task waits for
     Permit {
-        /// Tasks or permissions
+        /// Task or permission ids
         #[arg(value_name = "TASK|PERMISSION", required = true)]
         ids: Vec<String>,
     },
-    /// Refuse tool calls: those named, or all that a task waits for
+    /// Deny tool calls: the named ones, or all that a task waits for
     Deny {
-        /// Tasks or permissions
+        /// Task or permission ids
         #[arg(value_name = "TASK|PERMISSION", required = true)]
         ids: Vec<String>,
-        /// Why
+        /// Reason for the refusal
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// Have tool calls answered by rules
+    /// Rules that answer tool calls
     #[command(subcommand)]
     Rule(RuleVerb),
-    /// Make a new task in the place of a failed one, and print its id
+    /// Create a task that replaces a failed one, and print its id
     Retry(OneTask),
     /// Hide a completed task from the list
     Archive(OneTask),
-    /// Remove a task and all that belongs to it
+    /// Delete a task and everything that belongs to it
     Delete(OneTask),
-    /// Show what its agent printed
+    /// Show the output of a task's agent
     Logs {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// Go on while it prints
+        /// Keep printing new output
         #[arg(short, long)]
         follow: bool,
-        /// Only the last N bytes
+        /// Show only the last N bytes
         #[arg(long, value_name = "N")]
         last: Option<u32>,
-        /// Print the bytes as they are, with whatever a terminal obeys
+        /// Print the raw bytes, terminal control sequences included
         #[arg(long)]
         raw: bool,
     },
-    /// Show all tasks, and redraw when something happens
+    /// Show all tasks and redraw at every event
     Watch,
-    /// List the moves of a task and its agent
+    /// List the transitions of a task and its agent
     Transitions(OneTask),
-    /// List its checkpoints, the newest first
+    /// List the checkpoints of a task, newest first
     Checkpoints(OneTask),
-    /// Save a checkpoint now
+    /// Save a checkpoint of a task now
     Checkpoint(OneTask),
-    /// Set a task back to a checkpoint
+    /// Restore a task to a checkpoint
     Restore {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// The checkpoint
+        /// Id of the checkpoint
         checkpoint: String,
     },
-    /// Make a new task that begins at a checkpoint, and print its id
+    /// Create a task that starts at a checkpoint, and print its id
     Fork {
-        /// The checkpoint
+        /// Id of the checkpoint
         checkpoint: String,
-        /// Title of the new task [default: that of the task and the phase]
+        /// Title of the new task (default: title and phase of the old one)
         #[arg(long)]
         title: Option<String>,
-        /// Tell the agent what to do differently
+        /// Instructions for the agent of the new task
         #[arg(long, value_name = "TEXT")]
         message: Option<String>,
-        /// Make a draft and start no agent
+        /// Create a draft and start no agent
         #[arg(long)]
         draft: bool,
     },
-    /// List the files it has made, or get them
+    /// List the files a task has produced, or download them
     Artifacts {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// Write them into this ZIP file
+        /// ZIP file to write the files to
         #[arg(long, value_name = "FILE")]
         zip: Option<PathBuf>,
     },
-    /// Say something to the agent; it hears it when it listens
+    /// Send a message to the agent; delivered when the agent reads input
     Say {
-        /// The task
+        /// Task id, or its beginning
         task: String,
-        /// What
+        /// Text of the message
         text: String,
     },
-    /// Take back what was said and is not delivered yet
+    /// Withdraw a message that is not delivered yet
     Unsay {
-        /// The message
+        /// Id of the message
         #[arg(value_name = "MESSAGE")]
         id: String,
     },
-    /// List what was said to the agent, and whether it has it
+    /// List the messages to the agent and their delivery status
     Sayings(OneTask),
-    /// Interrupt what the agent does
+    /// Interrupt the agent of a task
     Interrupt(OneTask),
 }
 
@@ -292,101 +292,101 @@ pub(crate) enum TaskVerb {
 pub(crate) enum RuleVerb {
     /// List the rules
     List,
-    /// Make a rule; with --dry-run only show what it would have answered so far
+    /// Create a rule; with --dry-run, only show what it would have answered so far
     Add {
-        /// The tool, as permissions name it
+        /// Name of the tool, as in permissions
         #[arg(long)]
         tool: String,
-        /// What a field of its input must be; * stands for any letters of one command or path
+        /// Pattern of an input field (repeatable); * matches any letters of one command or path
         #[arg(long = "input", value_name = "FIELD=PATTERN")]
         input: Vec<String>,
-        /// Refuse instead of permit
+        /// Deny instead of permit
         #[arg(long)]
         deny: bool,
-        /// What the agent is told when it is refused
+        /// Reason that the agent is given for the denial
         #[arg(long, default_value = "", requires = "deny")]
         reason: String,
-        /// Only in this task
+        /// Apply the rule to this task only
         #[arg(long)]
         task: Option<String>,
     },
-    /// Take a rule back
+    /// Remove a rule
     Remove {
-        /// The rule
+        /// Id of the rule
         id: String,
     },
 }
 
-// What the agent of a task reports about it. A doc comment would take the place of what the command is about.
+// Reports of a task's agent. A doc comment would replace the help line of the command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
-    /// A phase is done
+    /// Report a completed phase
     PhaseComplete {
-        /// Which, from 1
+        /// Number of the phase, from 1
         phase: u32,
-        /// A file that was made
+        /// File that was produced (repeatable)
         #[arg(long = "file", value_name = "PATH")]
         files: Vec<String>,
     },
-    /// Ask a person
+    /// Ask a person a question
     Ask {
-        /// The question
+        /// Text of the question
         question: String,
-        /// One of the only answers allowed
+        /// Allowed answer (repeatable)
         #[arg(long = "option", value_name = "TEXT")]
         options: Vec<String>,
-        /// Taken when nobody answers
+        /// Answer to use if nobody answers
         #[arg(long)]
         default: Option<String>,
-        /// Only a person's answer will do
+        /// Require the answer of a person
         #[arg(long)]
         required: bool,
     },
-    /// Request something from a person
+    /// Request a value or resource from a person
     Need {
-        /// api_key, env_variable, service, file, permission or package
+        /// Type: api_key, env_variable, service, file, permission or package
         #[arg(value_name = "TYPE")]
         kind: String,
-        /// Its name
+        /// Name of the value or resource
         name: String,
-        /// What it is for
+        /// Purpose of the request
         #[arg(long, default_value = "")]
         description: String,
-        /// Taken when it is not provided
+        /// Value to use if none is provided
         #[arg(long)]
         default: Option<String>,
-        /// The task fails without it
+        /// Fail the task if it is not provided
         #[arg(long)]
         required: bool,
     },
     /// Report an error
     Error {
-        /// What happened
+        /// Error message for people
         message: String,
-        /// It cannot go on
+        /// Report that the agent cannot continue
         #[arg(long, conflicts_with = "retry_after")]
         fatal: bool,
-        /// It can go on after so many seconds
+        /// Seconds after which the agent can continue
         #[arg(long, value_name = "SECONDS")]
         retry_after: Option<u64>,
     },
-    /// Begin a step, for instance 3/9
+    /// Report the start of a step, such as 3/9
     Step {
-        /// Which of how many
+        /// Number and total of the steps, such as 3/9
         #[arg(value_name = "K/N")]
         step: String,
-        /// Its name
+        /// Name of the step
         #[arg(default_value = "")]
         name: String,
     },
-    /// Count tokens
+    /// Report used tokens
     Tokens {
-        /// How many more
+        /// Number of additional tokens
         used: u64,
-        /// Dollars more, where they are known
+        /// Additional cost in dollars, if known
         #[arg(long, value_name = "DOLLARS")]
         usd: Option<f64>,
     },
-    /// The work of a task without phases is done
+    /// Report that a task without phases is done
     Done,
 }

@@ -8,13 +8,13 @@ use clap::{Command, CommandFactory as _, Parser as _};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Nouns that have rules but no verbs of the command line yet: only their shape can be looked at.
+/// Nouns with rules but without verbs on the command line yet: only their shape is checked.
 const NOT_YET: [&str; 1] = ["task"];
 
-/// Verbs of a noun that has some, and will have these.
+/// Verbs that a noun will have, beside those it has.
 const VERBS_NOT_YET: [(&str, &str); 1] = [("orchestrate", "run")];
 
-/// What may stand for a value that a text leaves open; one of them has to do.
+/// Sample values for open places in a text; one of them must fit.
 const SAMPLES: [&str; 6] = [
     "1",
     "review_clean_pass",
@@ -41,7 +41,7 @@ fn a_command_in_a_text_can_be_typed() {
     assert!(looked_at > 80, "only {looked_at} commands were found");
 }
 
-/// A verb alone, such as 'gate pass NAME', is nothing that can be pasted.
+/// A hint never names a verb alone, such as 'gate pass NAME': it could not be pasted.
 #[test]
 fn no_hint_names_a_verb_without_its_noun() {
     let mut verbs = BTreeSet::new();
@@ -52,7 +52,8 @@ fn no_hint_names_a_verb_without_its_noun() {
         let speaks = path.ends_with("refusal.rs")
             || path.ends_with("error.rs")
             || path.ends_with("korean.rs");
-        // Messages quote names of stages, files and commands of others; a command begins with a verb and goes on.
+        // Messages quote names of stages, files and commands of others; a command begins with a
+        // verb and goes on.
         for quoted in quoted(&literal).filter(|_| speaks) {
             let mut words = quoted.split(' ');
             let first = words.next().unwrap_or_default();
@@ -114,7 +115,8 @@ fn can_be_typed(text: &str) -> bool {
     })
 }
 
-/// A place for a value: `{id}`, `NAME`, `NAME=VALUE`, or a Korean word. `LOGIC_ERROR` is a value.
+/// True for a place of a value: `{id}`, `NAME`, `NAME=VALUE`, or a Korean word. `LOGIC_ERROR` is a
+/// value.
 fn is_open(word: &str) -> bool {
     let letters = || word.chars().filter(|letter| letter.is_alphabetic());
     let name = letters().count() > 1 && letters().all(char::is_uppercase) && !word.contains('_');
@@ -129,7 +131,7 @@ fn names_below(command: &mut Command, names: &mut BTreeSet<String>) {
     }
 }
 
-/// What stands between two quotes of the same sort that belong together.
+/// Returns the texts between matching quotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     ['\'', '`'].into_iter().flat_map(move |mark| {
         let mut rest = text;
@@ -151,7 +153,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every string of the sources of all crates, tests left out.
+/// Returns every string literal in the sources of all crates, without tests.
 fn literals() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -172,7 +174,7 @@ fn literals() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// A string up to its end, continued lines joined, and what follows it.
+/// Returns a string literal up to its end, continued lines joined, and the text after it.
 fn literal(text: &str) -> (String, &str) {
     let mut said = String::new();
     let mut letters = text.char_indices();

@@ -1,4 +1,4 @@
-//! `bowline agent`: what the agent of a task reports about it, exactly instead of in words.
+//! `bowline agent`: structured reports from the agent of a task, instead of markers in its output.
 
 use super::remote::find_as_agent;
 use crate::args::task::AgentVerb;

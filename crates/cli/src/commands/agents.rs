@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// A shell's way to say that a signal ended a program.
+/// Base of the exit code for a program that a signal ended, as in shells.
 const SIGNAL_BASE: i32 = 128;
-/// Nobody knows how a lost agent ended.
+/// Exit code for a lost agent, whose own exit code is unknown.
 const LOST_CODE: u8 = 70;
 
 pub(crate) fn run_agent(
@@ -103,7 +103,7 @@ pub(crate) fn run_agent(
     watch(output, &agents, &attempt, None)
 }
 
-/// The control group that is asked for.
+/// Reads the requested control group and its limits from the arguments.
 fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
     let wish = GroupWish {
         mode: match args.cgroup {
@@ -172,7 +172,7 @@ pub(crate) fn attach(
     }
 }
 
-/// What would be done, and to what.
+/// Prints the action that a dry run leaves out, and the attempt it is for.
 fn would(output: &Output, args: &AttachArgs, one: &Listed) {
     let (word, did) = match args {
         _ if args.send.is_some() => ("send", Did::WouldSend),
@@ -195,7 +195,7 @@ fn would(output: &Output, args: &AttachArgs, one: &Listed) {
     output.line(&output.marked(&line));
 }
 
-/// Processes that a sweep could not end.
+/// Warns about processes that a sweep could not end.
 fn left(output: &Output, swept: &Swept) {
     if swept.restless {
         output.remark(Label::Warning, &Told::Restless);
@@ -208,8 +208,8 @@ fn left(output: &Output, swept: &Swept) {
     output.remark(Label::Warning, &Told::LeftProcesses { pids });
 }
 
-/// A closed standard output looks to a program like `/dev/null` opened for reading and writing. What is not shown must not be
-/// acknowledged.
+/// Fails if standard output is closed: output that is not shown must not be acknowledged. A closed
+/// one looks to a program like `/dev/null` opened for reading and writing.
 fn stdout_is_open() -> Result<(), Error> {
     let fd = rustix::stdio::stdout();
     let null = rustix::fs::fstat(fd).is_ok_and(|it| {
@@ -229,7 +229,7 @@ fn stdout_is_open() -> Result<(), Error> {
     Ok(())
 }
 
-/// Shows output until the end; the exit code is the agent's.
+/// Shows output until the agent ends, and returns the agent's exit code.
 fn watch(
     output: &Output,
     agents: &Agents,
@@ -328,7 +328,7 @@ fn list(output: &Output, list: &List) {
     }
 }
 
-/// One attempt in one line.
+/// Prints one attempt on one line.
 fn tell(output: &Output, one: &Listed) {
     if output.json {
         output.line(&listed_json(one).to_string());
@@ -368,7 +368,7 @@ fn line(output: &Output, one: &Listed) -> String {
     )
 }
 
-/// What to do about a shim that does not answer.
+/// Returns advice about a shim that does not answer; empty if it does.
 fn silence(output: &Output, one: &Listed) -> String {
     let label = match one.silent {
         Some(Silence {
@@ -383,7 +383,7 @@ fn silence(output: &Output, one: &Listed) -> String {
     format!(" ({})", output.label(label))
 }
 
-/// A name in which every control character is written out.
+/// Escapes every control character of a name.
 fn escaped(name: &str) -> String {
     let letters = name.chars().map(|letter| match letter.is_control() {
         true => letter.escape_default().to_string(),
@@ -410,7 +410,7 @@ fn listed_json(one: &Listed) -> Value {
     })
 }
 
-/// What a sandbox would grant.
+/// Prints the folders that a sandbox would grant.
 fn report_grant(output: &Output, grant: &Grant) {
     let sandbox = &grant.sandbox;
     if output.json {
@@ -441,7 +441,7 @@ fn report_missing(output: &Output, grant: &Grant) {
     }
 }
 
-/// What this kernel enforces.
+/// Prints which sandbox and control-group features this kernel enforces.
 fn report(output: &Output) {
     let support = SandboxSupport::here();
     let groups = CgroupSupport::here();

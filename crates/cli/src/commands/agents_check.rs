@@ -1,4 +1,4 @@
-//! `bowline agents check`: can the agents of the settings be started here?
+//! `bowline agents check`: reports which configured agents can be started here.
 
 use super::remote::tell;
 use crate::output::{Output, Tone};
@@ -12,9 +12,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long a program may take to tell its version.
+/// Time limit for a program to print its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
-/// Letters of a version that are shown.
+/// Most characters of a version that are shown.
 const VERSION_MAX: usize = 80;
 
 pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
@@ -71,7 +71,8 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<E
     })
 }
 
-/// What a program says of itself, on one line.
+/// Returns the first line that a program prints for `--version`, if it ends with 0 and the line has
+/// a digit.
 fn version(context: &Context, folder: &Path, program: &str) -> Option<String> {
     let variables: BTreeMap<String, String> = ["PATH", "HOME"]
         .iter()

@@ -1,4 +1,5 @@
-//! Leaving an agent that is being watched, at Ctrl-C and its like, with what was shown acknowledged.
+//! Stops watching an agent on Ctrl-C or another termination signal, after acknowledging what was
+//! shown.
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{getpid, kill_process};
@@ -9,30 +10,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-/// The signals by which a person or a system asks a program to leave.
+/// Signals by which a person or the system asks a program to end.
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
-/// How long the block being shown may take. Whoever reads it may have stopped, and then we leave without.
+/// Time to finish showing the current block. If its reader has stopped, the program ends without
+/// acknowledging the block.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Hears the signals from here on.
+/// Waits for termination signals from its creation on.
 pub(super) struct Leave {
-    /// Readable once one was heard.
+    /// Becomes readable once a signal has arrived.
     heard: UnixStream,
     signal: Arc<AtomicI32>,
 }
 
 impl Leave {
-    /// Begins to listen. A second signal, or a watcher that cannot finish, ends the program as it always does.
+    /// Begins to wait for signals. A second signal, or the end of the grace time, ends the program
+    /// as usual.
     pub(super) fn listen() -> io::Result<Leave> {
         let mut signals = SigSet::empty();
         let ignored = ignored();
         for signal in SIGNALS {
-            // What `nohup` or a shell has set aside stays so.
+            // A signal that `nohup` or a shell has set to ignored stays ignored.
             if ignored & (1 << (signal as i32 - 1)) == 0 {
                 signals.add(signal);
             }
         }
-        // Threads begin with what this one blocks.
+        // New threads inherit the signals that this one blocks.
         signals.thread_block()?;
         let (heard, mut tell) = UnixStream::pair()?;
         let signal = Arc::new(AtomicI32::new(0));
@@ -55,18 +58,18 @@ impl Leave {
         Ok(leave)
     }
 
-    /// The signal that was heard.
+    /// Returns the number of the signal that arrived; 0 before.
     pub(super) fn signal(&self) -> i32 {
         self.signal.load(Ordering::SeqCst)
     }
 
-    /// Readable once a signal was heard.
+    /// Returns a descriptor that becomes readable once a signal has arrived.
     pub(super) fn heard(&self) -> BorrowedFd<'_> {
         self.heard.as_fd()
     }
 }
 
-/// The signals this program was started to ignore, a bit for each.
+/// Returns the signals that this program was started to ignore, one bit each.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Shows the output of an agent, as it is or as events.
+//! Shows the output of an agent, as it is or as JSON events.
 
 use crate::output::Output;
 use bowline_engine::agents::Watcher;
@@ -7,10 +7,10 @@ use bowline_words::message::{Label, Told};
 use serde_json::json;
 use std::io::{self, Write as _};
 
-/// The longest beginning of a letter that is not whole yet.
+/// Most bytes of an incomplete UTF-8 character.
 const LETTER_BYTES_MAX: usize = 3;
 
-/// Shows one agent.
+/// Shows the output of one agent on the terminal or as JSON lines.
 pub(super) struct Screen<'a> {
     pub(super) output: &'a Output,
     pub(super) id: &'a str,
@@ -84,7 +84,7 @@ impl Screen<'_> {
     }
 }
 
-/// Why an agent cannot write, in words.
+/// Returns the label for the reason why an agent cannot write.
 pub(super) fn blocked(why: Blocked) -> Label {
     match why {
         Blocked::Unacknowledged => Label::TooMuchUnshown,
@@ -100,11 +100,11 @@ fn name(stream: Stream) -> &'static str {
     }
 }
 
-/// Bytes without the beginning of a letter at their end.
+/// Cuts off an incomplete UTF-8 character at the end.
 fn whole(bytes: &[u8]) -> &[u8] {
     for count in 1..=LETTER_BYTES_MAX.min(bytes.len()) {
         let (head, tail) = bytes.split_at(bytes.len() - count);
-        // No error length: it is right so far, and more is needed.
+        // No error length: valid so far, but incomplete.
         if std::str::from_utf8(tail)
             .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
         {
@@ -114,7 +114,7 @@ fn whole(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Bytes in the letters of RFC 4648, with `=` at the end.
+/// Encodes bytes as base64 (RFC 4648) with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

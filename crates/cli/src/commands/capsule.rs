@@ -1,4 +1,5 @@
-//! `bowline capsule` and `bowline replay`: an incident in one file that can be mailed, and looked at without a server.
+//! `bowline capsule` and `bowline replay`: everything about one task in a file that can be mailed
+//! and read without a server.
 
 use super::remote::{Remote, Told, find, text, write_new};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
@@ -15,15 +16,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What the file says it is.
+/// Value of the file's field `kind`.
 const KIND: &str = "bowline-capsule";
 const VERSION: u64 = 1;
-/// Output of an agent that is kept, from its end.
+/// Bytes of an agent's output that are kept, counted from its end.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 const OUTPUT_BYTES: u64 = 1 << 20;
-/// Bytes that are no text stand behind this letter in the output, so that none is lost.
+/// First of the private code points that stand for bytes which are not UTF-8, so that none is lost.
 const NO_TEXT: u32 = 0x10_ff00;
-/// How the keys of well-known services begin; words that do are hidden at equal length.
+/// Prefixes of well-known services' keys; words that begin with one are masked at equal length.
 const KEYS: [&str; 9] = [
     "sk-",
     "sk_",
@@ -36,7 +37,7 @@ const KEYS: [&str; 9] = [
     "AKIA",
 ];
 const KEY_LETTERS_MIN: usize = 16;
-/// Lists of a task that are kept whole.
+/// Lists of a task that a capsule contains in full.
 const LISTS: [&str; 9] = [
     "phases",
     "checkpoints",
@@ -83,7 +84,7 @@ pub(crate) fn make(
     Ok(done.unwrap_or_else(|code| code))
 }
 
-/// Everything the server tells of a task, and how much its agent printed.
+/// Collects everything the server knows of a task; returns it with the number of output bytes kept.
 fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
     let path = format!("/api/tasks/{}", encoded(task));
     let session = remote.get("/api/session")?;
@@ -119,7 +120,7 @@ fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
     Ok((capsule, bytes.len() - from))
 }
 
-/// Bytes as a text from which they can be had back, every one.
+/// Encodes bytes as a text from which every byte can be restored.
 fn spelled(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -130,7 +131,7 @@ fn spelled(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of such a text.
+/// Restores the bytes of a text that was encoded without loss.
 fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
@@ -145,7 +146,8 @@ fn bytes_of(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Paths of this machine and user, and what stands in their place. The longest first: one may hold another.
+/// Returns paths of this machine and user with their placeholders, the longest first: one may
+/// contain another.
 fn hidden(context: &Context, capsule: &Value) -> Vec<(String, &'static str)> {
     let mut places = Vec::new();
     if let Some(folder) = capsule["task"]["workspace"].as_str() {
@@ -175,7 +177,7 @@ fn redact(value: &mut Value, places: &[(String, &'static str)]) {
     }
 }
 
-/// A text in which words that look like keys are hidden at equal length.
+/// Masks words that look like keys, at equal length.
 fn without_keys(text: &str) -> String {
     let of_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let mut out = String::with_capacity(text.len());
@@ -265,7 +267,7 @@ fn at(it: &Map<String, Value>, name: &str) -> Option<i64> {
     parse(it.get(name)?.as_str()?).map(|it| it.0)
 }
 
-/// All that happened, in the order of time.
+/// Lists all events of a capsule in the order of time.
 fn story(capsule: &Value) -> Vec<Map<String, Value>> {
     let mut told: Vec<(String, u64, String)> = Vec::new();
     let list = |name: &str| capsule[name].as_array().into_iter().flatten();
@@ -280,7 +282,7 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
         let sequence = it["sequence"].as_u64().unwrap_or(0);
         told.push((text(it, "timestamp").to_owned(), sequence, what));
     }
-    // Behind every move of the same second.
+    // Sorts after every transition of the same second.
     let last = u64::MAX;
     for it in list("permissions") {
         let what = format!(
@@ -317,7 +319,8 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
     told.into_iter().map(line).collect()
 }
 
-/// The first move that does not begin where the one before ended, of task or agent.
+/// Returns the first transition, of task or agent, that does not begin where the one before it
+/// ended.
 fn first_break(capsule: &Value) -> Option<u64> {
     let mut stands: BTreeMap<String, String> = BTreeMap::new();
     for it in capsule["transitions"].as_array().into_iter().flatten() {

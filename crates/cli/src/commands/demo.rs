@@ -1,4 +1,4 @@
-//! `bowline demo`: a server with scripted agents. Everything to see, no key, no network.
+//! `bowline demo`: a task server with scripted agents, without a key or a network.
 
 use super::demo_garden;
 use super::remote::{items, text};
@@ -24,16 +24,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The port of the demo, where it is free.
+/// Port of the demo, if it is free.
 const PORT: u16 = 7421;
-/// How long it waits for the address it had before.
+/// Time to wait until the address of an earlier run is free.
 const ADDRESS_TIME: Duration = Duration::from_secs(3);
-/// How long `--check` waits for what should come next.
+/// Time that `--check` waits for the next expected event.
 const NEXT_TIME: Duration = Duration::from_secs(60);
-/// How often it looks.
+/// Interval between two polls.
 const LOOK_TIME: Duration = Duration::from_millis(100);
 
-/// What the shop's agent writes what a review asked for into, by phase.
+/// Returns, by phase, the file into which the shop's agent writes what a review asked for.
 fn reworked() -> [String; 4] {
     let last = |folder: &str, names: &[&str]| {
         let name = names.last().copied().unwrap_or_default();
@@ -47,8 +47,9 @@ fn reworked() -> [String; 4] {
     ]
 }
 
-/// What an agent of the demo does: a question, a limit, a phase that is not finished at first, a value, four phases. What a review
-/// asks for is done, as often as it is asked.
+/// Builds the scenario of the shop's agent: a question, a rate limit, a phase that fails its check
+/// at first, a needed value, four phases. Changes that a review asks for are made as often as they
+/// are asked for.
 fn shop() -> String {
     let mut text = String::new();
     let mut step = |line: &str| {
@@ -85,7 +86,7 @@ fn shop() -> String {
             "progress = {{ step = {}, of = 9, name = \"{name}\" }}",
             index + 1
         ));
-        // The last page comes only after the check of the phase missed it.
+        // The last page is written only after the check of the phase has missed it.
         if index < 8 {
             step(&page("planning", name));
         }
@@ -116,7 +117,7 @@ fn shop() -> String {
     text
 }
 
-/// A small task beside it.
+/// Scenario of a second, small task.
 const NOTE: &str = "[[step]]\nsay = \"A note.\"\n\n[[step]]\nwrite = { path = \"note.md\", text = \"# Note\\n\" }\n\n\
 [[step]]\ndone = { summary = \"a note\" }\n\n[[step]]\nwait = \"NEVER\"\n";
 
@@ -139,7 +140,7 @@ pub(crate) fn run(
         });
         let lang = output.lang;
         let (talk, check) = (output.clone(), args.check);
-        // What nobody can come back to is not left behind.
+        // Without a folder to come back to, the agents are ended.
         let leaves = args.dir.is_none() || args.check || args.again;
         let ready = move |url: &str, link: &str, stopper: Stopper| {
             let (url, link) = (url.to_owned(), link.to_owned());
@@ -180,8 +181,8 @@ pub(crate) fn run(
     })
 }
 
-/// Dies at this very instruction when somebody wants to see it, and the same command takes up what is there: nothing of this
-/// process has a last word, as with `kill -9`.
+/// Replaces this process at once when a person types `k`, and the same command resumes from what is
+/// on disk. Nothing is cleaned up, as with `kill -9`.
 fn offer_to_die(output: &Output, place: &Path) {
     if !std::io::stdin().is_terminal() {
         return;
@@ -202,17 +203,17 @@ fn offer_to_die(output: &Output, place: &Path) {
     }
 }
 
-/// Waits for the orchestration, and tells that it is done.
+/// Waits for the orchestration and reports that it is done.
 fn gardened(output: &Output, work: JoinHandle<Result<(), String>>) -> Result<(), String> {
     work.join().unwrap_or_else(|_| Err("the garden".into()))?;
     output.talk(&format!("✓ {}", Desk::GardenDone.say(output.lang)));
     Ok(())
 }
 
-/// Ends every agent of the demo, and waits for it.
+/// Cancels every task of the demo and waits until its agents have ended.
 fn end_all(jobs: &Jobs) {
     let ask = |wish: Wish| {
-        // A task that cannot be given up has no agent.
+        // A task that cannot be cancelled has no agent.
         let _ = jobs.ask(Asked {
             request: None,
             version: None,
@@ -234,7 +235,7 @@ fn end_all(jobs: &Jobs) {
             }
             ask(Wish::Cancel(row.id.clone()));
         }
-        // An agent may have handed in once more between the two.
+        // An agent may have asked for another review between the two requests.
         if !all.iter().any(|row| jobs.alive(row)) || began.elapsed() > NEXT_TIME {
             return;
         }
@@ -242,15 +243,16 @@ fn end_all(jobs: &Jobs) {
     }
 }
 
-/// Where the demo listens unless it is told: where this data folder was served before, so that open pages go on after a kill, else
-/// on its own port. If that is taken, the system chooses one.
+/// Picks the address when none is given: the one this data folder was served at before, so that
+/// open pages survive a kill, else the demo's own port. If that is taken, the system chooses one.
 fn usual_address(data: &Path) -> SocketAddr {
     let recorded = std::fs::read_to_string(data.join(ADDRESS_FILE)).unwrap_or_default();
     let recorded = recorded.trim().trim_start_matches("http://").parse().ok();
     let usual: SocketAddr = recorded.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
     let began = Instant::now();
     while TcpListener::bind(usual).is_err() {
-        // A process that was just killed, or a connection that passes by, may still have the recorded one.
+        // A process that was just killed, or a lingering connection, may still hold the recorded
+        // address.
         if recorded.is_none() || began.elapsed() > ADDRESS_TIME {
             return SocketAddr::new(usual.ip(), 0);
         }
@@ -323,7 +325,7 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
     Ok((options, setup))
 }
 
-/// Makes the tasks, says what there is to see, and with `check` does what a person would.
+/// Creates the tasks and prints what there is to see; with `check`, also does what a person would.
 fn walk(
     output: &Output,
     client: &Client,
@@ -342,7 +344,7 @@ fn walk(
     };
     let known = ask("GET", "/api/tasks", None)?;
     for task in items(&known) {
-        // After a kill: what there was is there, and no agent was started anew.
+        // After a kill all tasks are still there, and no agent was restarted.
         let agent = ask(
             "GET",
             &format!("/api/tasks/{}/agent", text(task, "id")),

@@ -1,4 +1,4 @@
-//! The orchestration beside the tasks of the demo: a small plan in a repository of its own, worked off by scripts.
+//! The demo's orchestration: a small plan in a repository of its own, run by scripts.
 
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::{Context, process};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the plan may take.
+/// Time limit of the whole plan.
 const RUN_TIME: Duration = Duration::from_secs(120);
 
 const PLAN: &str = "# TASKS: A garden for tea
@@ -32,7 +32,7 @@ command = [\"sh\", \"-c\", \"sleep 0.3; echo done > $BOWLINE_TASK_ID.md; echo DO
 backoff = 0
 ";
 
-/// Puts the plan into a folder; nothing when it is there.
+/// Writes the plan into a folder; does nothing if the folder exists.
 pub(super) fn lay_out(place: &Path) -> std::io::Result<PathBuf> {
     let folder = place.join("garden");
     if folder.exists() {
@@ -44,7 +44,7 @@ pub(super) fn lay_out(place: &Path) -> std::io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Works the plan off, or goes on with it; what went wrong, if anything did.
+/// Runs the plan, or resumes it; the error says what went wrong.
 pub(super) fn work(context: &Context, folder: &Path, place: &Path) -> Result<(), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let me = quoted(&me.to_string_lossy());
@@ -64,7 +64,7 @@ pub(super) fn work(context: &Context, folder: &Path, place: &Path) -> Result<(),
             variables.insert(name.into(), value.into());
         }
     }
-    // Nothing of the demo is among the state of whoever tries it.
+    // Keeps the demo's state out of the user's own state folder.
     let state = place.join("state").to_string_lossy().into_owned();
     variables.insert("XDG_STATE_HOME".into(), state);
     let ran = process::run_in(&script, folder, &variables, RUN_TIME);

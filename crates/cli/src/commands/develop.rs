@@ -140,7 +140,7 @@ enum Answer {
     Anew,
 }
 
-/// Asks whether to go on or to begin anew; `None` where nobody can answer.
+/// Asks a person to resume the open run or to start a new one; `None` without a terminal.
 fn ask(output: &Output) -> Option<Answer> {
     match output.ask(&Told::AskGoOn)?.trim() {
         "1" => Some(Answer::GoOn),
@@ -149,7 +149,7 @@ fn ask(output: &Output) -> Option<Answer> {
     }
 }
 
-/// What is sealed.
+/// Returns the confirmation that names the sealed commands and files.
 fn sealed(seal: Option<&Seal>) -> Did {
     let did = match seal {
         Some(seal) if !seal.rules.gates.is_empty() => {
@@ -209,7 +209,7 @@ fn gate(
     }
 }
 
-/// The context of a command whose evidence a person may have signed outside of a sandbox.
+/// Returns a context in which a person may sign evidence of a command that ran outside a sandbox.
 fn signing(context: &Context, unsandboxed_signing: bool) -> Context {
     Context {
         unsandboxed_signing,
@@ -247,7 +247,7 @@ fn checkpoint(
             let passed = run.checkpoint_pass(context, id, command.as_deref(), &Shown(output))?;
             would_run(output, passed.would_run.as_deref());
             told(&passed.changed, id);
-            // Asked to pass and not passed: whoever chains commands must see it.
+            // The checkpoint did not pass: a chain of commands must see the failure.
             Ok(match standing(&passed.changed, id) {
                 Did::CheckpointPassed { .. } => ExitCode::SUCCESS,
                 _ => ExitCode::from(1),
@@ -259,7 +259,7 @@ fn checkpoint(
     }
 }
 
-/// A checkpoint after a move.
+/// Describes a checkpoint after a transition.
 fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
     let run = changed.state.as_ref();
     let found = run.and_then(|run| run.checkpoint(id));
@@ -278,7 +278,7 @@ fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
     }
 }
 
-/// The report and the next command. Writes nothing.
+/// Prints the report and the next command. Writes nothing.
 fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
     let view = run.file().view(context)?;
     let Some(state) = view.run() else {
@@ -306,7 +306,8 @@ fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// What going on means in each phase. A review that has passed is not run again: its gate is open, and the next phase may begin.
+/// Returns the instruction for resuming a run in its phase. A review that has passed is not run
+/// again: its gate is open, and the next phase may begin.
 fn action(run: &Run, lang: Lang) -> String {
     match run.phase {
         Phase::Design => Told::DesignAgain.say(lang),
@@ -319,7 +320,7 @@ fn action(run: &Run, lang: Lang) -> String {
     }
 }
 
-/// Tells whoever waits what is being run, and what a red command said.
+/// Shows which command is running and for how long, and the output of one that failed.
 struct Shown<'o>(&'o Output);
 
 impl Watch for Shown<'_> {
@@ -337,7 +338,7 @@ impl Watch for Shown<'_> {
 
     fn ended(&self, evidence: &Evidence) {
         self.0.progress("");
-        // In JSON mode too: an answer says that it is red, only this says why.
+        // In JSON mode too: the answer only says that the command failed, this says why.
         if evidence.exit_code == 0 {
             return;
         }

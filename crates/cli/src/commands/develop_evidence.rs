@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The evidence of the run that is here, or of a file.
+/// Checks the evidence of the run in this folder, or of a file.
 pub(crate) fn verify(
     context: &Context,
     output: &Output,

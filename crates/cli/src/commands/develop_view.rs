@@ -1,11 +1,11 @@
-//! A develop run as people read it.
+//! Text views of a develop run.
 
 use crate::commands::here::{one_line, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::operations::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
 use bowline_words::message::Label;
 
-/// Feature, phase, gates and checkpoints.
+/// Returns lines with the feature, phase, gates and checkpoints.
 pub(crate) fn overview(output: &Output, run: Option<&Run>) -> Vec<String> {
     let Some(run) = run else {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn overview(output: &Output, run: Option<&Run>) -> Vec<String> {
     lines
 }
 
-/// Feature and phase, gates, checkpoints: three lines for whoever comes back to a run.
+/// Returns three lines for resuming a run: feature and phase, gates, checkpoints.
 pub(crate) fn report(output: &Output, run: &Run) -> Vec<String> {
     let head = output.label(Label::PreviousSession);
     let gates: Vec<String> = Gate::ALL

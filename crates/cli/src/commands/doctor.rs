@@ -43,7 +43,7 @@ pub(crate) fn run(
         };
         let diagnosis = match diagnosis {
             Ok(diagnosis) => diagnosis,
-            // One hopeless file must not hide the others.
+            // One unreadable file must not hide the others.
             Err(error) if several => {
                 healthy = false;
                 if output.json {
@@ -123,7 +123,8 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
     }
 }
 
-/// What helps a file that is not fit for work: a repair, where one is left to be made; else a person.
+/// Returns the next step for an unhealthy file: a repair if one is left to be made, else an edit by
+/// a person.
 fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
     let path = quoted(&diagnosis.file.path.display().to_string());
     let wrong = || {
@@ -133,7 +134,7 @@ fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
     if wrong().any(|finding| finding.severity == Severity::ReadOnly) {
         return Told::UpdateBowline.say(output.lang);
     }
-    // A file that cannot be read may come back from its journal or its copy.
+    // An unreadable file may be restored from its journal or its copy.
     let repairable =
         |finding: &Finding| finding.repair.is_some() || finding.severity == Severity::Fatal;
     if !repaired && wrong().any(repairable) {

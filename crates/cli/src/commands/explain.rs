@@ -7,7 +7,7 @@ use bowline_words::message::{Advice, Wrong};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// One section per code; the same page is in the documentation.
+/// The page of error codes, one section each; also a page of the documentation.
 const PAGES: &str = include_str!("../../../../docs/errors.md");
 
 pub(crate) fn run(output: &Output, code: Option<&str>) -> Result<ExitCode, Error> {
@@ -36,7 +36,7 @@ pub(crate) fn run(output: &Output, code: Option<&str>) -> Result<ExitCode, Error
     Ok(ExitCode::SUCCESS)
 }
 
-/// The English and the Korean paragraphs of a section.
+/// Splits a section into its English and Korean paragraphs.
 fn languages(text: &str) -> (String, Option<String>) {
     let hangul = |letter: char| ('가'..='힣').contains(&letter);
     let paragraphs = text.trim().split("\n\n");

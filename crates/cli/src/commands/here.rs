@@ -1,4 +1,4 @@
-//! `bowline` alone and `bowline status`: what is here, and what can be done next.
+//! `bowline` alone and `bowline status`: the state files here, and the possible next commands.
 
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::output::{Output, Tone, exit_code};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Everything here in a line or two each.
+/// Prints every state file here on a line or two each.
 pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
     let mut files = Vec::new();
     let mut worst = ExitCode::SUCCESS;
@@ -53,7 +53,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     Ok(worst)
 }
 
-/// One file in full, or everything here.
+/// Prints one file in full, or every state file here.
 pub(crate) fn status(
     context: &Context,
     output: &Output,
@@ -79,13 +79,13 @@ pub(crate) fn status(
     status_of(context, output, &view)
 }
 
-/// Whether more than one piece of work is here.
+/// True if more than one piece of work is here.
 fn several(context: &Context, folder: &Path) -> bool {
     let found = workspace::discover(context, folder);
     found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
-/// One file in full.
+/// Prints one file in full.
 pub(crate) fn status_of(
     context: &Context,
     output: &Output,
@@ -130,7 +130,7 @@ fn brief(context: &Context, output: &Output, view: &View) {
     next(context, output, view);
 }
 
-/// Where something stands, with a bar where its progress is known.
+/// Formats a status, with a progress bar if the percentage is known.
 pub(crate) fn standing(output: &Output, word: &str, percent: Option<u32>) -> String {
     let status = status_word(output, word);
     let tone = match word {
@@ -146,7 +146,7 @@ pub(crate) fn standing(output: &Output, word: &str, percent: Option<u32>) -> Str
     }
 }
 
-/// A progress bar of ten cells.
+/// Formats a progress bar of ten cells.
 pub(crate) fn bar(percent: u32) -> String {
     let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
@@ -169,12 +169,12 @@ pub(crate) fn next(context: &Context, output: &Output, view: &View) {
     }
 }
 
-/// A status word in the language of the output.
+/// Translates a status word into the language of the output.
 pub(crate) fn status_word(output: &Output, word: &str) -> String {
     Status::of(word).say(output.lang)
 }
 
-/// A time span in its largest unit.
+/// Formats a time span in its largest unit.
 pub(crate) fn duration(output: &Output, seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -194,7 +194,8 @@ pub(crate) fn duration(output: &Output, seconds: i64) -> String {
     output.label(label)
 }
 
-/// A text in one line that a terminal only shows: line ends and tabs become spaces, other control characters a sign.
+/// Puts a text on one line: line ends and tabs become spaces, other control characters a
+/// replacement sign, so that a terminal only shows it.
 pub(crate) fn one_line(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\r' | '\t' => ' ',
@@ -204,7 +205,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// So much of a text as a column can bear.
+/// Cuts a text to a width in columns, with `…` at the end.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -212,7 +213,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut cut = String::new();
     for letter in text.chars() {
         cut.push(letter);
-        // One column is for the sign that something is missing.
+        // One column is for the `…`.
         if cut.width() >= width {
             cut.pop();
             break;
@@ -221,7 +222,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     format!("{cut}…")
 }
 
-/// A text padded to a width on the screen: Korean letters are two columns wide.
+/// Pads a text to a width on the screen: Korean letters are two columns wide.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }

@@ -20,7 +20,7 @@ pub(crate) fn list(
     let recent = history::last_transitions(&file, last)?;
     let transitions = recent.transitions;
     if transitions.is_empty() && last != Some(0) {
-        // No journal: either nobody has changed the file through Bowline yet, or there is no file.
+        // No journal: the file was never changed through Bowline, or does not exist.
         file.view(context)?;
         output.talk(&Told::NoTransitions.say(output.lang));
     }
@@ -77,7 +77,7 @@ pub(crate) fn undo(
     }
     let file = named(context, folder, what)?;
     let changed = history::undo(context, &file, Back::from_now(state_only))?;
-    // Several files may be meant by where one stands: the one that was taken is named.
+    // The folder may have several files, so the confirmation names the one that was changed.
     let did = Did::Undone {
         file: name(&file),
         number: changed.state,
@@ -115,7 +115,7 @@ pub(crate) fn restore(
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
     match workspace::resolve(context, folder, what) {
         Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
-        // A file that was thrown away still has its past.
+        // A deleted file still has its history.
         Err(Error::NoFile { kind, path }) => {
             let file = KnownFile::new(context, kind, &path);
             match history::transitions(&file)?.is_empty() {

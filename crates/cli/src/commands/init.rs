@@ -1,4 +1,4 @@
-//! `bowline init`: shows what will change, changes it, and says what to do next.
+//! `bowline init`: applies and shows the changes, and prints the next command.
 
 use crate::args::ClientName;
 use crate::output::{Output, Tone};
@@ -101,13 +101,13 @@ fn file_json(plan: &Plan, edit: &Edit) -> serde_json::Value {
     json!({"path": shown(plan, &edit.path), "change": change})
 }
 
-/// A path from the root, when it is below it.
+/// Returns a path relative to the root if it lies below the root.
 fn shown(plan: &Plan, path: &Path) -> String {
     let path = path.strip_prefix(&plan.root).unwrap_or(path);
     path.display().to_string()
 }
 
-/// What changes in a file, as people know it from git.
+/// Formats the change of a file as a diff, as people know it from git.
 fn diff(output: &Output, plan: &Plan, edit: &Edit) -> Vec<String> {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()

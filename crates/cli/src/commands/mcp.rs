@@ -1,4 +1,4 @@
-//! `bowline mcp`: the verbs as tools, over standard input and output.
+//! `bowline mcp`: the verbs as MCP tools, over standard input and output.
 
 use super::remote::{NEEDS_AGENT, agent_client, client};
 use crate::args::mcp::{McpArgs, RoleName};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What an agent reports about its own task.
+/// Path prefix of an agent's reports about its own task.
 const REPORTS: &str = "/api/agent/";
 
 pub(crate) fn run(
@@ -52,7 +52,7 @@ pub(crate) fn run(
     }
 }
 
-/// The task server, found anew for every question: it may come and go while a client runs.
+/// Connects to the task server anew for every request: it may come and go while a client runs.
 struct Server {
     context: Context,
     place: PlaceArgs,

@@ -271,7 +271,7 @@ fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// A value for people, or exactly as JSON.
+/// Formats a value for people, or exactly as JSON.
 fn shown(value: &Value, json: bool) -> String {
     match value {
         Value::String(text) if !json => text.clone(),

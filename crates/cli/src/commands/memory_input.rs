@@ -1,4 +1,4 @@
-//! What people give to `bowline memory` as text and files, in the words of the machine.
+//! Parses what people give to `bowline memory` as arguments and files.
 
 use bowline_engine::Error;
 use bowline_engine::formats::memory::path::VALUE_BYTES_MAX;
@@ -9,10 +9,11 @@ use serde_json::Value;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Means the standard input where a value is asked for: an argument cannot be as long as a value may be.
+/// Argument that means standard input where a value is expected: an argument cannot be as long as a
+/// value may be.
 const STDIN: &str = "-";
 
-/// A value: JSON if it is JSON, else text; `-` reads it from the standard input.
+/// Parses a value: JSON if it is JSON, else text; `-` reads it from standard input.
 pub(crate) fn given(text: &str) -> Result<Value, Error> {
     if text != STDIN {
         return exact(text);
@@ -23,7 +24,7 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
         },
         hint: Advice::GiveValue,
     };
-    // Enough to be refused as too large; no more than that is read.
+    // Reads no more than it takes to refuse the value as too large.
     let limit = u64::try_from(2 * VALUE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut input = String::new();
     let mut stdin = std::io::stdin().take(limit);
@@ -31,7 +32,7 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
     exact(input.strip_suffix('\n').unwrap_or(&input))
 }
 
-/// `name=…,agent=…,cluster=…,deps=1+2`.
+/// Parses `name=…,agent=…,cluster=…,deps=1+2`.
 pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
     let bad = |message: Wrong| Error::BadInput {
         message,
@@ -75,7 +76,7 @@ pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
     Ok(step)
 }
 
-/// A plan file: `goal`, `success_criteria` and `steps` as in the state file.
+/// Reads a plan file with `goal`, `success_criteria` and `steps` as in the state file.
 pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     let bad = |why: Why| Error::BadInput {
         message: Wrong::InFile {
@@ -103,7 +104,7 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     let steps = value["steps"].as_array().ok_or_else(|| bad(Why::NoSteps))?;
     for step in steps {
         let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
-        // `deps` is what the option --step calls them.
+        // The option --step calls them `deps`.
         let dependencies = match (&step["dependencies"], &step["deps"]) {
             (Value::Null, Value::Null) => &[],
             (Value::Array(ids), Value::Null) | (Value::Null, Value::Array(ids)) => ids.as_slice(),

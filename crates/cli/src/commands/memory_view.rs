@@ -1,4 +1,4 @@
-//! The files of the memory, as people read them.
+//! Text views of the memory files.
 
 use crate::commands::here::{bar, cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone};
@@ -12,10 +12,10 @@ use bowline_words::message::Label;
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr as _;
 
-/// Entries of the history shown at once.
+/// Most entries of the history that are shown.
 const HISTORY_SHOWN_MAX: usize = 10;
 
-/// The current task with its steps, and the queue behind it.
+/// Returns lines with the current task, its steps and the queue.
 pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[Next]) -> Vec<String> {
     let mut lines = match &memory.current {
         None => vec![output.label(Label::NoCurrentTask)],
@@ -61,7 +61,7 @@ fn current(output: &Output, task: &Task, next: &[Next]) -> Vec<String> {
     lines
 }
 
-/// The column of names: as wide as the longest, within reason.
+/// Returns the width of the column of names: that of the longest name, up to a limit.
 fn name_width<'n>(names: impl Iterator<Item = &'n String>) -> usize {
     const WIDTH_MAX: usize = 48;
     let widths = names.map(|name| one_line(name).width());
@@ -110,7 +110,7 @@ fn step_line(output: &Output, step: &PlanStep, width: usize, free: bool) -> Stri
     output.tone(tone, line.trim_end())
 }
 
-/// The newest tasks that are over, and the numbers of all.
+/// Returns lines with the totals of all finished tasks, and the newest of them.
 pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<String> {
     let all = statistics(tasks);
     let mut lines = vec![output.label(Label::Totals {
@@ -146,7 +146,7 @@ pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<Strin
     lines
 }
 
-/// The session and what is shared in it.
+/// Returns lines with the session and its shared values.
 pub(crate) fn shared_context(shared: &SharedContext) -> Vec<String> {
     let began = time::utc(shared.session_started_at);
     let mut lines = vec![format!("{}  {began}", one_line(&shared.session_id))];
@@ -155,7 +155,7 @@ pub(crate) fn shared_context(shared: &SharedContext) -> Vec<String> {
     lines
 }
 
-/// What an agent remembers.
+/// Returns lines with the memory of one agent.
 pub(crate) fn agent_memory(memory: &AgentMemory) -> Vec<String> {
     let mut lines = vec![one_line(&memory.agent)];
     lines.extend(section("preferences", &memory.preferences));
@@ -171,7 +171,7 @@ fn section(name: &str, members: &Map<String, Value>) -> impl Iterator<Item = Str
     members.iter().map(line)
 }
 
-/// A value in one line that fits a screen.
+/// Formats a value on one line that fits a screen.
 fn short(value: &Value) -> String {
     const WIDTH_MAX: usize = 60;
     let text = value.to_string();

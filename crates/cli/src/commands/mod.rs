@@ -56,14 +56,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Carries out a command line.
+/// Runs a parsed command line.
 pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<ExitCode, Error> {
     let folder = cli
         .common
         .folder
         .clone()
         .unwrap_or_else(|| PathBuf::from("."));
-    // Whole paths from here on: what is printed can be used from any folder.
+    // Absolute from here on, so that printed paths work from any folder.
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     if !folder.is_dir() {
         return Err(Error::BadInput {
@@ -112,7 +112,8 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Init { clients, uninstall }) => {
             init::run(context, output, folder, clients, *uninstall)
         }
-        // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
+        // Reached only behind options: plain `bowline hook` is answered before arguments are
+        // parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
         Some(Command::Mcp(Deferred(args))) => mcp::run(context, output, folder, args),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
@@ -177,7 +178,7 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder given with `--dir`, which may still have to be made.
+/// Resolves a folder given with `--dir`, which may not exist yet.
 fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let path = folder.join(dir);
     let there = path.ancestors().find(|path| path.exists());
@@ -190,7 +191,8 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// The command as others see it while they wait for our lock. Values may be secrets; only the words before them are told.
+/// Returns the command as other processes see it while they wait for our lock: its first two words,
+/// since values may be secrets.
 pub(crate) fn first_words(words: &[OsString]) -> String {
     let words = words.iter().map(|word| word.to_string_lossy());
     let words = words.filter(|word| !word.starts_with('-')).take(2);

@@ -1,4 +1,4 @@
-//! Tasks of other programs taken over, runs handed on, and what was kept of worktrees.
+//! Imports tasks of other programs, exports runs, and manages what was rescued from worktrees.
 
 use crate::args::orchestrate::RescueVerb;
 use crate::commands::here;
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Files named of one thing that was kept.
+/// Most files listed for one rescued item.
 const FILES_SHOWN_MAX: usize = 4;
 
-/// What somebody wants to take over.
+/// Arguments of `orchestrate import`.
 pub(crate) struct Import<'a> {
     pub(crate) path: &'a Path,
     pub(crate) from: Option<Source>,
@@ -25,7 +25,7 @@ pub(crate) struct Import<'a> {
     pub(crate) force: bool,
 }
 
-/// Writes the plan of another program's tasks; a dry run shows it.
+/// Writes a plan from another program's tasks; a dry run prints it.
 pub(crate) fn import(
     context: &Context,
     output: &Output,
@@ -58,7 +58,7 @@ pub(crate) fn import(
     };
     let said = output.marked(&did.say(output.lang));
     match output.dry_run {
-        // The plan alone is on the standard output.
+        // Standard output has nothing but the plan.
         true => output.talk(&said),
         false => output.line(&said),
     }
@@ -97,7 +97,7 @@ fn import_json(output: &Output, taken: &Taken, place: &Path, done: usize) -> Val
     })
 }
 
-/// Writes a run that is handed on to a file, or prints it.
+/// Writes an exported run to a file, or prints it.
 pub(crate) fn export(
     context: &Context,
     output: &Output,
@@ -137,7 +137,7 @@ pub(crate) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was kept of worktrees.
+/// Lists, shows, restores or drops what was rescued from worktrees.
 pub(crate) fn rescue(
     context: &Context,
     output: &Output,

@@ -1,4 +1,4 @@
-//! The verbs of `bowline orchestrate` that say what to do, and do it.
+//! `bowline orchestrate graph`, `init`, `next` and `verify`.
 
 use crate::output::{Output, exit_code};
 use bowline_engine::files::Changed;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The picture, and what it leaves out.
+/// Writes or prints the graph, and notes how many tasks it leaves out.
 pub(crate) fn picture(
     context: &Context,
     output: &Output,
@@ -51,7 +51,7 @@ pub(crate) fn picture(
     Ok(ExitCode::SUCCESS)
 }
 
-/// An orchestration that begins.
+/// Prints the outcome of an orchestration that was begun or rebuilt.
 pub(crate) fn begun(context: &Context, output: &Output, changed: &Changed<Begun>) -> ExitCode {
     let begun = changed.state.clone();
     let did = Did::Begun {
@@ -63,7 +63,7 @@ pub(crate) fn begun(context: &Context, output: &Output, changed: &Changed<Begun>
     output.changed(context, changed, &did)
 }
 
-/// One line and nothing else: what can be done now.
+/// Prints one line and nothing else: what can be done now.
 pub(crate) fn next(
     context: &Context,
     output: &Output,
@@ -113,7 +113,7 @@ fn reply_json(reply: &ResolveReply) -> Value {
     body
 }
 
-/// What plan and state file say differently.
+/// Compares plan and state file, and prints where they differ.
 pub(crate) fn verify(
     context: &Context,
     output: &Output,

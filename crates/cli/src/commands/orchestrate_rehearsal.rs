@@ -1,4 +1,5 @@
-//! `bowline orchestrate rehearse`: the plan over simulated time, with the rules and the conductor of a real run.
+//! `bowline orchestrate rehearse`: simulates the plan with the rules and the conductor of a real
+//! run.
 
 use crate::output::{Output, Tone};
 use bowline_engine::operations::orchestrate::Orchestration;

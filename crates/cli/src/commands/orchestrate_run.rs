@@ -1,4 +1,4 @@
-//! `bowline orchestrate run`, and the verbs that reach a run from outside.
+//! `bowline orchestrate run`, and the verbs that are sent to a run of another process.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
 use crate::commands::here::duration;
@@ -16,7 +16,7 @@ use bowline_words::message::{Label, Status, Told as Said};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Blocked tasks named behind a failed one.
+/// Most ids listed behind a failed task or in the slowest path.
 const NAMED_MAX: usize = 8;
 
 pub(crate) fn run(
@@ -29,7 +29,7 @@ pub(crate) fn run(
         true => Some(Mode::UltraThin),
         false => args.mode,
     };
-    // What is wrong with the settings is told before anything is begun.
+    // Reports wrong settings before anything is begun.
     settings_of(orchestration.root())?;
     let there = orchestration
         .file()
@@ -72,19 +72,19 @@ pub(crate) fn run(
         stack: args.stack,
     };
     let plan = orchestrate::plan(context, orchestration.root(), None).ok();
-    // Before the screen has a thread, which would take signals for itself.
+    // Blocks signals before the screen starts a thread, which would receive them otherwise.
     let begun = listening();
     let mut screen = Watcher::new(context, output, plan.as_ref());
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
     let spent = screen.spent();
     drop(screen);
-    // What it took is told beside what came of it; without a history there is nothing to tell.
+    // Durations come from the history; without one they are left out.
     let timeline = orchestration.timeline(context).ok();
     Ok(told(output, &report, timeline.as_ref(), spent))
 }
 
-/// What a run came to. Whoever waits for a task that failed is named behind it.
+/// Prints the outcome of a run. Tasks that a failed one blocks are named behind it.
 fn told(
     output: &Output,
     report: &Report,
@@ -144,7 +144,7 @@ fn told(
         Ended::Stalled | Ended::Stuck { .. } => {
             let failed = report.failed.iter().map(|it| it.id.clone());
             let ids: Vec<String> = failed.chain(report.blocked.iter().cloned()).collect();
-            // A run may be stuck without a task that failed.
+            // A run may be stuck without a failed task.
             if !ids.is_empty() {
                 let ids = named(&ids, usize::MAX).replace(' ', ",");
                 output.line(&format!("STALLED:{ids}"));
@@ -154,7 +154,7 @@ fn told(
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
             for task in &report.failed {
-                // One of an earlier run is known as the state file has it.
+                // Of a failure in an earlier run only the text in the state file is known.
                 let why = task.why.as_ref().map(|why| why.line(output.lang));
                 let why = why.or_else(|| task.error.clone()).unwrap_or_default();
                 let text = format!("✗ {}: {why}", task.id);
@@ -187,7 +187,7 @@ fn told(
     ExitCode::from(code)
 }
 
-/// The chain that made the run as long as it is, with the seconds of each task.
+/// Returns the critical path, with the seconds of each task.
 fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
     let Some(timeline) = timeline else {
         return Vec::new();
@@ -201,7 +201,7 @@ fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
     path.map(|id| (id.as_str(), seconds(id))).collect()
 }
 
-/// What it took: time, tokens and money, and the slowest path.
+/// Prints the time, tokens and cost of a run, and its slowest path.
 fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
     let path = slowest(timeline);
     let Some(timeline) = timeline.filter(|_| !path.is_empty()) else {
@@ -230,7 +230,7 @@ pub(super) fn short(shortage: Shortage) -> Said {
     }
 }
 
-/// An amount of disk, in the unit people would take.
+/// Formats a number of bytes in the unit that people would take.
 pub(super) fn size(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     let mut amount = bytes as f64 / 1_000.0;
@@ -242,7 +242,7 @@ pub(super) fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", units[at])
 }
 
-/// Some ids, and how many there are where not all are named.
+/// Joins ids up to a limit, and adds their number if some are left out.
 fn named(ids: &[String], max: usize) -> String {
     let some = ids[..ids.len().min(max)].join(" ");
     match ids.len() > max {
@@ -251,7 +251,8 @@ fn named(ids: &[String], max: usize) -> String {
     }
 }
 
-/// Hands a verb to the run that owns the file, where one does: it decides.
+/// Sends a verb to the process that runs the orchestration, which decides; `None` if there is no
+/// such process.
 pub(crate) fn ask_instead(
     context: &Context,
     output: &Output,
@@ -281,7 +282,7 @@ pub(crate) fn ask_instead(
     Some(Ok(answered(output, &answer)))
 }
 
-/// Asks the run that owns the file.
+/// Sends a request to the process that runs the orchestration.
 pub(crate) fn ask(
     output: &Output,
     orchestration: &Orchestration,

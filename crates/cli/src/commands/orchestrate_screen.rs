@@ -1,4 +1,5 @@
-//! A run as it is watched: a line for everything that happens, and in a terminal a board below them with bars, times and cost.
+//! Shows a running orchestration: a line for every event, and on a terminal a board below them with
+//! bars, times and cost.
 
 use crate::commands::here::{cut, duration, one_line};
 use crate::commands::orchestrate_run::{short, size};
@@ -14,17 +15,17 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How often the board is drawn anew without a reason.
+/// Interval at which the board is redrawn without an event.
 const DRAW_TIME: Duration = Duration::from_millis(500);
-/// Phases and tasks that have a line.
+/// Most phases and tasks that have a line on the board.
 const PHASES_MAX: usize = 4;
 const TASKS_MAX: usize = 8;
-/// Blocks of a bar.
+/// Width of a progress bar, in blocks.
 const BAR: usize = 24;
-/// The width of a terminal that does not tell it.
+/// Width of a terminal that does not report one.
 const COLUMNS: usize = 80;
 
-/// Whoever watches a run.
+/// Prints the events of a run and keeps the board up to date.
 pub(crate) struct Watcher<'o> {
     output: &'o Output,
     board: Option<Arc<Mutex<Board>>>,
@@ -32,7 +33,7 @@ pub(crate) struct Watcher<'o> {
 }
 
 impl<'o> Watcher<'o> {
-    /// With a board where somebody sees it.
+    /// Creates the watcher, with a board if standard error is a capable terminal.
     pub(crate) fn new(context: &Context, output: &'o Output, plan: Option<&Plan>) -> Self {
         let term = context.variables.get("TERM");
         let smart = term.is_some_and(|term| !term.is_empty() && term != "dumb");
@@ -40,7 +41,7 @@ impl<'o> Watcher<'o> {
         let board = seen.then(|| {
             let board = Arc::new(Mutex::new(Board::new(output, plan)));
             let weak = Arc::downgrade(&board);
-            // Without the thread the board is drawn when something happens.
+            // Without the thread the board is redrawn on events only.
             drop(std::thread::Builder::new().spawn(move || keep_drawing(&weak)));
             board
         });
@@ -51,7 +52,7 @@ impl<'o> Watcher<'o> {
         }
     }
 
-    /// All that was used.
+    /// Returns the tokens and dollars that all tasks have used.
     pub(crate) fn spent(&self) -> (u64, f64) {
         let tokens = self.used.values().map(|it| it.tokens).sum();
         (tokens, self.used.values().map(|it| it.usd).sum())
@@ -213,7 +214,7 @@ impl Screen for Watcher<'_> {
     }
 }
 
-/// The lines at the lower end of a terminal.
+/// The progress board at the bottom of a terminal.
 struct Board {
     output: Output,
     titles: HashMap<String, String>,
@@ -222,7 +223,7 @@ struct Board {
     begun: HashMap<String, Instant>,
     used: HashMap<String, Used>,
     since: Instant,
-    /// Lines that are on the screen now.
+    /// Number of lines that are on the screen now.
     drawn: usize,
     over: bool,
 }
@@ -255,7 +256,7 @@ impl Board {
         }
     }
 
-    /// Takes the board off the screen.
+    /// Erases the board from the screen.
     fn clear(&mut self) {
         if self.drawn > 0 {
             let text = format!("\u{1b}[{}A\u{1b}[J", self.drawn);
@@ -337,7 +338,7 @@ impl Board {
     }
 }
 
-/// What was used, as it stands behind something else; nothing where nothing is known.
+/// Formats tokens and dollars as a suffix; empty if neither is known.
 pub(crate) fn cost(output: &Output, tokens: u64, usd: f64) -> String {
     let mut text = String::new();
     if tokens > 0 {

@@ -19,7 +19,7 @@ pub(crate) fn show(
     file: Option<&Path>,
     force: bool,
 ) -> Result<ExitCode, Error> {
-    // What is asked for as JSON is JSON, whatever the picture would be.
+    // `--json` on standard output wins over the format of the picture.
     let text = match (format, output.json && file.is_none()) {
         (TimelineFormat::Svg, false) => timeline.svg(output.lang),
         (TimelineFormat::Json, _) | (_, true) => format!("{}\n", to_json(timeline)),

@@ -1,4 +1,4 @@
-//! An orchestration as people read it.
+//! Text and JSON views of an orchestration.
 
 use crate::commands::here::{one_line, pad, status_word};
 use crate::output::{Output, Tone};
@@ -9,10 +9,10 @@ use bowline_runner::orchestrate::door;
 use bowline_words::message::{Label, Told};
 use serde_json::{Value, json};
 
-/// Ids shown of one list.
+/// Most ids shown of one list.
 const IDS_SHOWN_MAX: usize = 8;
 
-/// Project, phase, progress and the lists.
+/// Returns lines with the project, phase, progress and the tasks by status.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     // The view was made from a file that could be read.
     let Ok(glance) = glance_at(view.clone()) else {
@@ -63,7 +63,7 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     lines
 }
 
-/// How many tasks a list has, by its ids or by the number the file gives.
+/// Returns the number of tasks in a list: of its ids, or the number in the file if that is larger.
 fn count(summary: &Summary, status: Status) -> Option<u64> {
     let ids = u64::try_from(summary.ids(status).len()).unwrap_or(u64::MAX);
     let told = summary
@@ -73,7 +73,7 @@ fn count(summary: &Summary, status: Status) -> Option<u64> {
     Some(ids.max(told.map_or(0, |(_, number)| *number))).filter(|count| *count > 0)
 }
 
-/// Adds to the JSON of a look what is known whatever the family of the file.
+/// Adds what every family of the file has to the JSON of a view.
 pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
     let summary = &glance.summary;
     let mut lists = serde_json::Map::new();
@@ -105,7 +105,7 @@ pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
     }
 }
 
-/// Whether the run that owns the file stands still; nothing where none does.
+/// Returns `true` if the run that owns the file is paused; `None` if no run owns it.
 fn run_at(view: &View) -> Option<bool> {
     door::is_open(&view.path).then(|| door::is_paused(&view.path))
 }

@@ -1,4 +1,4 @@
-//! The task server, as commands talk to it: found, asked, and its refusals told.
+//! Connects commands to the task server: finds it, sends requests, and prints its refusals.
 
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
@@ -15,34 +15,34 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The server's address, for agents and scripts.
+/// Variable with the server's address, for agents and scripts.
 pub(crate) const URL_VARIABLE: &str = "BOWLINE_URL";
-/// The file with a person's token.
+/// Variable with the path of a person's token file.
 const TOKEN_VARIABLE: &str = "BOWLINE_TOKEN_FILE";
-/// The file with the token of an attempt.
+/// Variable with the path of an attempt's token file.
 const AGENT_TOKEN_VARIABLE: &str = "BOWLINE_AGENT_TOKEN_FILE";
 
-/// The code of a report that no agent of a task makes.
+/// Error code of a report that is not made by the agent of a task.
 pub(crate) const NEEDS_AGENT: &str = "needs_agent";
 
-/// No server answers.
+/// Exit code for a server that does not answer.
 const UNREACHABLE: u8 = 6;
 
-/// A server that answers, or was told why not.
+/// A client of the task server that prints failures itself.
 pub(crate) struct Remote<'a> {
     pub(crate) output: &'a Output,
     pub(crate) client: Client,
 }
 
-/// What ends a command early: its exit code; the reason has been told.
+/// Result of a request whose failure is already printed; the error is the exit code.
 pub(crate) type Told<T> = Result<T, ExitCode>;
 
-/// A text of an answer; empty where there is none.
+/// Returns a text field of an answer; empty if there is none.
 pub(crate) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// What is on a page of answers.
+/// Returns the items on a page of answers.
 pub(crate) fn items(page: &Value) -> impl Iterator<Item = &Value> {
     page["items"].as_array().into_iter().flatten()
 }
@@ -59,7 +59,7 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// The same, without a word.
+/// Creates a client by the arguments, the variables, or the data folder; prints nothing.
 pub(crate) fn client(
     context: &Context,
     place: &PlaceArgs,
@@ -106,7 +106,7 @@ pub(crate) fn find_as_agent<'a>(context: &Context, output: &'a Output) -> Told<R
     }
 }
 
-/// The same, without a word; `None` where this is no attempt of a task.
+/// Creates a client for the agent of a task; prints nothing. `None` outside an attempt of a task.
 pub(crate) fn agent_client(context: &Context, lang: Lang) -> Option<Result<Client, ServeTrouble>> {
     let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
     let (url, file) = (variable(URL_VARIABLE)?, variable(AGENT_TOKEN_VARIABLE)?);
@@ -114,11 +114,11 @@ pub(crate) fn agent_client(context: &Context, lang: Lang) -> Option<Result<Clien
     Some(token.and_then(|token| Client::tcp(&url.to_string_lossy(), Some(token), lang)))
 }
 
-/// Tells why there is no server.
+/// Prints why the server cannot be used, and returns the exit code.
 pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
     let exit = match trouble {
         ServeTrouble::Unreachable { .. } | ServeTrouble::BadAnswer { .. } => UNREACHABLE,
-        // Nobody ever served there.
+        // No server ever ran there.
         ServeTrouble::File { .. } => UNREACHABLE,
         ServeTrouble::BadAddress { .. }
         | ServeTrouble::NotAFolder { .. }
@@ -134,13 +134,13 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
     tell_with_code(output, trouble, exit)
 }
 
-/// Tells the same with another exit code.
+/// Prints why the server cannot be used, and returns the given exit code.
 pub(crate) fn tell_with_code(output: &Output, trouble: &ServeTrouble, exit: u8) -> ExitCode {
     let (message, hint) = trouble.say(output.lang);
     output.told(code_of(trouble), &message, &hint, exit)
 }
 
-/// Writes a file that is not there yet; a failure is told.
+/// Writes a new file; a failure is printed.
 pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> {
     let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
     written.map_err(|error| {
@@ -153,7 +153,7 @@ pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> 
 }
 
 impl Remote<'_> {
-    /// Asks; a refusal is told.
+    /// Sends a request; a refusal is printed.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Told<Answer> {
         match self.client.ask(method, path, body, &[]) {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
@@ -170,7 +170,7 @@ impl Remote<'_> {
         Ok(self.ask("POST", path, Some(body))?.json())
     }
 
-    /// Tells why the server said no; the exit code says it too.
+    /// Prints a refusal of the server and returns its exit code.
     pub(crate) fn refused(&self, answer: &Answer) -> ExitCode {
         let body = answer.json();
         let error = &body["error"];
@@ -193,7 +193,7 @@ impl Remote<'_> {
             .told(code, text(error, "message"), text(error, "hint"), exit)
     }
 
-    /// The whole id of a task by its beginning, with or without `task_`.
+    /// Finds the whole id of a task by its beginning, with or without `task_`.
     pub(crate) fn task(&self, given: &str) -> Told<String> {
         let exact = self
             .client
@@ -213,7 +213,7 @@ impl Remote<'_> {
         self.only("task", given, fitting)
     }
 
-    /// What is on all pages of a list.
+    /// Returns the items on all pages of a list.
     pub(crate) fn all(&self, path: &str) -> Told<Vec<Value>> {
         let mut all = Vec::new();
         let mut cursor = String::new();
@@ -227,7 +227,7 @@ impl Remote<'_> {
         }
     }
 
-    /// The only one of those that fit; otherwise it is told.
+    /// Returns the only match; otherwise prints an error.
     fn only(&self, what: &'static str, given: &str, mut fitting: Vec<String>) -> Told<String> {
         let lang = self.output.lang;
         match fitting.len() {
@@ -248,7 +248,7 @@ impl Remote<'_> {
         }
     }
 
-    /// Tells that there is nothing of that sort.
+    /// Prints that there is nothing of that kind.
     pub(crate) fn none(&self, what: &'static str, given: &str) -> ExitCode {
         match self.only(what, given, Vec::new()) {
             Ok(_) => ExitCode::SUCCESS,
@@ -256,14 +256,15 @@ impl Remote<'_> {
         }
     }
 
-    /// What of a list of a task waits for somebody.
+    /// Returns the pending items in a list of a task.
     pub(crate) fn pending(&self, task: &str, list: &str) -> Told<Vec<Value>> {
         let page = self.get(&format!("/api/tasks/{}/{list}", encoded(task)))?;
         let pending = items(&page).filter(|it| it["status"] == "pending");
         Ok(pending.cloned().collect())
     }
 
-    /// A question, by its own id, or as the oldest open one of a task: several are answered one by one.
+    /// Finds a question by its own id, or as the oldest open one of a task: several are answered
+    /// one by one.
     pub(crate) fn question(&self, given: &str) -> Told<String> {
         if given.starts_with("q_") {
             return Ok(given.to_owned());
@@ -274,7 +275,7 @@ impl Remote<'_> {
         oldest.ok_or_else(|| self.none("question", given))
     }
 
-    /// What a task needs, by its own id, or as the only open one of a task.
+    /// Finds a needed value by its own id, or as the only open one of a task.
     pub(crate) fn needed(&self, given: &str, name: Option<&str>) -> Told<String> {
         if given.starts_with("dep_") {
             return Ok(given.to_owned());

@@ -1,4 +1,4 @@
-//! `run` of thinking, memory and develop: what happens is told line by line, what came of it at the end.
+//! `run` of thinking, memory and develop: prints events line by line, and the outcome at the end.
 
 use crate::args::develop::RunArgs;
 use crate::commands::{here, signals};
@@ -68,7 +68,7 @@ pub(crate) fn develop(
         iterations: args.max_iterations,
     };
     if let Some(feature) = &args.feature {
-        // By whoever asks: a person's start seals the policy.
+        // Started by the caller: a person's start seals the policy.
         let changed = run.start(context, feature, false)?;
         output.notices(&changed.view.notices);
     }
@@ -84,7 +84,8 @@ pub(crate) fn develop(
     told(context, output, run.file(), &report)
 }
 
-/// Signals are heard once the run has begun: the first leaves agents alone, the second ends them.
+/// Blocks signals and handles them once the run has begun: the first leaves agents alone, the
+/// second ends them.
 pub(super) fn listening() -> impl FnOnce(Stopper) {
     let signals = signals::block();
     move |stopper: Stopper| {
@@ -93,7 +94,7 @@ pub(super) fn listening() -> impl FnOnce(Stopper) {
     }
 }
 
-/// What would be started first, and by whom.
+/// Prints what a run would start first, with the agents.
 fn dry(output: &Output, file: &KnownFile, would: &[Would]) -> ExitCode {
     let named: Vec<String> = would
         .iter()
@@ -114,7 +115,7 @@ fn dry(output: &Output, file: &KnownFile, would: &[Would]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One line for everything that happens.
+/// Prints one line for every event.
 struct Lines<'o> {
     output: &'o Output,
 }
@@ -145,7 +146,7 @@ impl Screen for Lines<'_> {
     }
 }
 
-/// What a run came to, and what comes next.
+/// Prints the outcome of a run and the next command.
 fn told(
     context: &Context,
     output: &Output,

@@ -49,7 +49,7 @@ pub(crate) fn run(
     })
 }
 
-/// Tells what was found again.
+/// Prints which tasks were rebuilt and which were lost.
 fn rebuilt(output: &Output, found: &[Rebuilt]) {
     for task in found {
         let (id, title) = (task.id.clone(), task.title.clone());
@@ -85,7 +85,7 @@ fn rebuilt(output: &Output, found: &[Rebuilt]) {
     output.talk(&done.say(output.lang));
 }
 
-/// Why `serve` failed.
+/// A failure of `serve`, before it runs or while it runs.
 pub(crate) enum ServeFailure {
     /// The server could not start.
     NotStarted(ServeTrouble),
@@ -104,13 +104,14 @@ impl ServeFailure {
     pub(crate) fn tell(&self, output: &Output) -> ExitCode {
         match self {
             ServeFailure::NotStarted(trouble) => tell(output, trouble),
-            // Whatever it was: a service manager starts the server again on this code.
+            // A service manager restarts the server on this code, whatever the cause.
             ServeFailure::Stopped(trouble) => tell_with_code(output, trouble, 70),
         }
     }
 }
 
-/// Serves until a signal or the stopper; `ready` hears the address and a link once requests are answered.
+/// Serves until a signal or the stopper; calls `ready` with the address and a sign-in link once
+/// requests are answered.
 pub(crate) fn serve(
     context: &Context,
     options: &Options,
@@ -131,7 +132,7 @@ pub(crate) fn serve(
         },
         || ready(&url, &link, stopper),
     );
-    // Only after the last answer: what was acknowledged is durable, and agents go on.
+    // Only after the last answer: acknowledged changes are durable, and agents keep running.
     if let Some(jobs) = held {
         last(&jobs);
         let health = jobs.health();
@@ -144,7 +145,7 @@ pub(crate) fn serve(
     Ok(ended?)
 }
 
-/// The file that the address of a store names.
+/// Returns the file that the address of a store names.
 pub(super) fn store_path(
     folder: &Path,
     url: Option<&str>,
@@ -200,7 +201,7 @@ fn prepared(
         key: args.secret_key_file.as_ref().map(|it| folder.join(it)),
         slots: args.slots,
         more: Settings::default(),
-        // What cannot be found again is decided about with it.
+        // `--rebuild` also decides about tasks that cannot be found again.
         start_empty: args.start_empty || args.rebuild,
     };
     Ok((options, setup))

@@ -1,10 +1,11 @@
-//! How a person or a system asks a run to leave.
+//! Signals by which a person or the system asks a run to end.
 
 use nix::sys::signal::{SigSet, Signal};
 
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Signals are heard by a thread of their own. Threads begin with what this one blocks.
+/// Blocks the signals, for a thread of their own to receive. New threads inherit what this one
+/// blocks.
 pub(crate) fn block() -> SigSet {
     let mut signals = SigSet::empty();
     for signal in SIGNALS {
@@ -14,7 +15,7 @@ pub(crate) fn block() -> SigSet {
     signals
 }
 
-/// The first leaves agents alone, every further one ends them.
+/// Starts the thread that receives the signals: the first calls `leave`, every further one `stop`.
 pub(crate) fn listen(
     signals: SigSet,
     leave: impl Fn() + Send + 'static,
@@ -29,6 +30,6 @@ pub(crate) fn listen(
             }
         }
     });
-    // Without the thread a signal waits for the end of the run.
+    // Without the thread, signals stay pending until the run ends.
     drop(spawned);
 }

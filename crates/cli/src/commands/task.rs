@@ -13,9 +13,9 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The size of a value that is provided.
+/// Largest size of a provided value.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
-/// Output asked for at once.
+/// Bytes of output per request.
 const LOG_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(
@@ -33,7 +33,7 @@ pub(crate) fn run(
     Ok(done.unwrap_or_else(|code| code))
 }
 
-/// Whether a verb changes nothing.
+/// True if a verb changes nothing.
 fn reads(verb: &TaskVerb) -> bool {
     matches!(
         verb,
@@ -46,12 +46,12 @@ fn reads(verb: &TaskVerb) -> bool {
             | TaskVerb::Checkpoints(_)
             | TaskVerb::Artifacts { .. }
             | TaskVerb::Sayings(_)
-            // Shows what it would have answered.
+            // In a dry run it shows what the rule would have answered.
             | TaskVerb::Rule(RuleVerb::List | RuleVerb::Add { .. })
     )
 }
 
-/// Says what would be asked of which task, and asks nothing that changes it.
+/// Prints what a verb would request for its task; sends nothing that changes the task.
 fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
     let (given, action) = match verb {
         TaskVerb::Submit(one) => (&one.task, "submit"),
@@ -302,7 +302,7 @@ fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<Value> {
     Ok(body.into())
 }
 
-/// `tokens=N,usd=N,minutes=N`.
+/// Parses `tokens=N,usd=N,minutes=N`.
 fn budget(output: &Output, text: &str) -> Told<Value> {
     let mut limits = Map::new();
     for part in text.split(',') {
@@ -331,7 +331,7 @@ fn budget(output: &Output, text: &str) -> Told<Value> {
     Ok(limits.into())
 }
 
-/// A task that was made: its id, and nothing else.
+/// Creates a task and prints its id, and nothing else.
 fn made(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
     let task = remote.post(path, body)?;
     let line = text(&task, "id").to_owned();
@@ -339,7 +339,7 @@ fn made(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A verb on a task by the beginning of its id.
+/// Sends a verb for a task that is named by the beginning of its id.
 fn moved(remote: &Remote<'_>, given: &str, verb: &str, body: &Value) -> Told<ExitCode> {
     let task = remote.task(given)?;
     decided(
@@ -357,7 +357,8 @@ fn decided(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A value from the standard input, or asked for where it is not shown. Never from the arguments: others can read those.
+/// Reads a value from standard input, or asks for it without showing it. Never from the arguments:
+/// others can read those.
 fn value(output: &Output) -> Told<String> {
     let mut text = String::new();
     let stdin = std::io::stdin();
@@ -388,7 +389,7 @@ fn value(output: &Output) -> Told<String> {
     }
 }
 
-/// What is typed is not shown while this is there.
+/// Keeps what is typed from being shown until dropped.
 struct Hidden(Option<rustix::termios::Termios>);
 
 impl Hidden {
@@ -426,11 +427,11 @@ fn logs(
     loop {
         offset = print_from(remote, &task, offset, filter)?;
         if !follow || is_over(remote, &task)? {
-            // What it printed between the last look and its end.
+            // Output printed between the last request and the end.
             print_from(remote, &task, offset, filter)?;
             return Ok(ExitCode::SUCCESS);
         }
-        // Something happens, or nothing for a while: look again.
+        // Returns at an event, or after a while without one.
         let path = format!("/api/tasks/{}/events", encoded(&task));
         let waited = remote
             .client
@@ -443,7 +444,8 @@ fn logs(
     }
 }
 
-/// Prints all output from a byte on, through a filter where there is one; where it ends.
+/// Prints all output from an offset on, through a filter if there is one; returns the offset of its
+/// end.
 fn print_from(
     remote: &Remote<'_>,
     task: &str,

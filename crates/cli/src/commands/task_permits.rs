@@ -1,4 +1,4 @@
-//! `bowline task permit`, `deny` and `rule`: tool calls that agents ask leave for.
+//! `bowline task permit`, `deny` and `rule`: tool calls that agents ask permission for.
 
 use super::remote::{Remote, Told, items, text};
 use crate::args::task::RuleVerb;
@@ -8,7 +8,8 @@ use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
-/// Answers the named ones, and all that wait of a named task, alike: all of them, or none.
+/// Permits or denies the named permissions and all pending ones of named tasks: all of them, or
+/// none.
 pub(super) fn decide(
     remote: &Remote<'_>,
     given: &[String],
@@ -82,7 +83,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             if let Some(task) = task {
                 body["taskId"] = remote.task(task)?.into();
             }
-            // Shown before it counts: what it would have answered is what it will answer.
+            // Shows first what the rule would have answered so far.
             let trial = remote.post("/api/permission-rules/try", &body)?;
             let count = |name: &str| trial[name].as_u64().unwrap_or(0);
             let past = Desk::RulePast {
@@ -118,7 +119,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A rule on one line.
+/// Formats a rule on one line.
 fn line(rule: &Value) -> String {
     let fields = rule["input"].as_object().into_iter().flatten();
     let fields: Vec<String> = fields

@@ -7,17 +7,17 @@ use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::Value;
 
-/// Files that are named.
+/// Most files that are named.
 const NAMED_MAX: usize = 20;
 
-/// Which files of a review are named.
+/// Selects the files of a review that are named.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum NamedFiles {
     Deleted,
     All,
 }
 
-/// Lines about the changes: how many, which files, and in red that they cannot be shown.
+/// Returns lines about the changes: how many, which files, and in red that they cannot be shown.
 pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles) -> Vec<String> {
     let output = remote.output;
     let path = format!("/api/reviews/{}/diff", encoded(review));
@@ -55,7 +55,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
             change => format!("{change}: {path}{}{}", mode_note(file), line_counts(file)),
         });
     }
-    // Those that the server does not list count, too, where all are named.
+    // If all files are named, those that the server does not list count too.
     let all = match named {
         NamedFiles::All => usize::try_from(count("filesTotal")).unwrap_or(usize::MAX),
         NamedFiles::Deleted => files.len(),
@@ -76,7 +76,7 @@ fn line_counts(file: &Value) -> String {
     }
 }
 
-/// The mode of a file that is no plain one, or has become another.
+/// Returns the mode of a file if it is not the plain one or has changed; else an empty text.
 fn mode_note(file: &Value) -> String {
     match (text(file, "oldMode"), text(file, "newMode")) {
         ("" | "100644", "100644") => String::new(),

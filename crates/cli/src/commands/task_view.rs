@@ -1,4 +1,4 @@
-//! Tasks as people read them.
+//! Text views of tasks, as people read them.
 
 use super::remote::{Remote, Told, items, tell, text};
 use super::task_review::{NamedFiles, change_lines};
@@ -13,17 +13,17 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Columns of a title in a list.
+/// Width of a title in a list, in columns.
 const TITLE_WIDTH: usize = 36;
 
-/// The texts of a list, on one line.
+/// Joins the texts of a list.
 fn joined(list: &Value, between: &str) -> String {
     let texts = list.as_array().into_iter().flatten();
     let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
     texts.join(between)
 }
 
-/// A page of answers: as it is for whoever reads JSON, else what `line` says of each.
+/// Prints a page of answers: as it is in JSON mode, else `line` of each item.
 fn paged(output: &Output, page: &Value, line: impl Fn(&Value) -> String) {
     if output.json {
         output.line(&page.to_string());
@@ -34,7 +34,7 @@ fn paged(output: &Output, page: &Value, line: impl Fn(&Value) -> String) {
     }
 }
 
-/// The same, with a word where there is nothing.
+/// Prints a page of answers, or `nothing` if the page is empty.
 fn paged_or(output: &Output, page: &Value, nothing: Desk, line: impl Fn(&Value) -> String) {
     paged(output, page, line);
     if !output.json && items(page).next().is_none() {
@@ -42,7 +42,7 @@ fn paged_or(output: &Output, page: &Value, nothing: Desk, line: impl Fn(&Value) 
     }
 }
 
-/// A text filled to a width, or cut to it with a mark.
+/// Pads a text to a width, or cuts it with `…`.
 fn fitted(text: &str, width: usize) -> String {
     let (mark, room) = match text.width() > width {
         true => ("…", width - 1),
@@ -72,7 +72,7 @@ fn tone(task: &Value) -> Tone {
     }
 }
 
-/// One line for a task.
+/// Formats a task on one line.
 fn line(output: &Output, task: &Value) -> String {
     let agent = &task["agentState"];
     let mut note = match (text(agent, "status"), text(agent, "pausedBy")) {
@@ -106,7 +106,7 @@ pub(super) fn list(output: &Output, page: &Value) {
     paged_or(output, page, Desk::NoTasks, |task| line(output, task));
 }
 
-/// A question with the answers it allows.
+/// Returns lines with a question and the answers it allows.
 fn question_lines(question: &Value) -> Vec<String> {
     let mut lines = prose_lines(text(question, "question"));
     let options = question["options"].as_array().into_iter().flatten();
@@ -291,7 +291,8 @@ pub(super) fn artifacts(output: &Output, page: &Value) {
     });
 }
 
-/// A board of all tasks that is drawn anew whenever something happens. On no terminal: one line of JSON or text per event.
+/// Draws a board of all tasks, again at every event. Without a terminal, prints one line of JSON or
+/// text per event.
 pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
     let output = remote.output;
     let drawn = std::io::stdout().is_terminal() && !output.json;

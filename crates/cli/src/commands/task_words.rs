@@ -1,26 +1,27 @@
-//! Words of agents in what `bowline task` prints: with nothing invisible, and behind a bar, so that no line of theirs passes for
-//! one of ours.
+//! Agents' words in what `bowline task` prints: with nothing invisible, and behind a bar, so that
+//! no line of theirs passes for one of ours.
 
 use bowline_engine::formats::visible;
 use bowline_words::Lang;
 use bowline_words::message::Desk;
 
-/// What a list shows of one thing; `bowline task show` has all of it.
+/// Limits for one item of a list; `bowline task show` prints all of it.
 const LISTED_LINES_MAX: usize = 12;
 const LISTED_CHARACTERS_MAX: usize = 1_000;
 
-/// The lines of a text.
+/// Splits a text into lines, with nothing invisible.
 pub(super) fn prose_lines(text: &str) -> Vec<String> {
     let lines = visible::prose(text);
     lines.lines().map(str::to_owned).collect()
 }
 
-/// The lines behind a bar.
+/// Puts a bar before each line.
 pub(super) fn barred(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| format!("    │ {line}")).collect()
 }
 
-/// The same for a list: what is too long for one is counted, with the command that shows it.
+/// Puts a bar before each line, up to the limits of a list; the rest is counted, with the command
+/// that shows it.
 pub(super) fn barred_for_list(lines: &[String], lang: Lang, task: &str) -> Vec<String> {
     let mut room = LISTED_CHARACTERS_MAX;
     let mut shown = Vec::new();

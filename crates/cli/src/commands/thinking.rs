@@ -122,7 +122,7 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
     }
 }
 
-/// The stage and the outputs; a stage behind `--output PATH` is no path.
+/// Returns the stage and the outputs; a stage behind `--output PATH` is not taken for a path.
 fn completed(stage: Option<Stage>, outputs: &[String]) -> Result<(Stage, &[String]), Error> {
     let behind = outputs.split_last().and_then(|(last, before)| {
         let stage = Stage::from_name(last)?;
@@ -167,7 +167,8 @@ fn feedback(
     }
 }
 
-/// What came of the work: from the command line, from a file, or the file's with a word from the command line.
+/// Reads the result of an execution from the command line, from a file, or from a file with options
+/// on top.
 fn execution(
     metric: Option<&str>,
     target: Option<&str>,
@@ -208,7 +209,7 @@ fn execution(
     })
 }
 
-/// Title, goal, stages and what was made of them.
+/// Returns lines with the title, goal, stages and results.
 pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
     let run = &sheet.run;
     let title = here::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
@@ -242,7 +243,7 @@ pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
     lines
 }
 
-/// What earlier tasks learnt for the stage that is worked on, or comes next.
+/// Returns what earlier tasks learnt for the stage in progress, or the next one.
 fn lessons(output: &Output, run: &Run) -> Vec<String> {
     let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
     let Some(stage) = Stage::ALL.into_iter().find(open) else {
@@ -317,7 +318,7 @@ fn pair(text: &str) -> Result<(String, f64), Error> {
     Ok((name.trim().to_owned(), number(value)?))
 }
 
-/// A number; percent becomes a fraction.
+/// Parses a number; percent becomes a fraction.
 fn number(text: &str) -> Result<f64, Error> {
     engagement::number(text).ok_or_else(|| Error::BadInput {
         message: Wrong::NotANumber { text: text.into() },

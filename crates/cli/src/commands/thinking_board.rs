@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Letters of a task's id and title that a line can bear.
+/// Width of a task's id and title, in columns.
 const TASK_WIDTH_MAX: usize = 40;
 
 pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {

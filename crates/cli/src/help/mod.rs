@@ -1,7 +1,7 @@
 //! Help pages in Korean.
 //!
-//! The command line is defined in English, and that is what is parsed. Only when a page is to be shown in Korean is the whole
-//! tree defined, given its Korean lines and asked again: no other command pays for it.
+//! The command line is defined and parsed in English. Only when a Korean page is shown is the whole
+//! tree built, given its Korean lines and parsed again: no other command pays for it.
 
 #[cfg(test)]
 mod tests;
@@ -14,13 +14,13 @@ use clap::{Arg, Command, CommandFactory as _};
 use std::collections::HashMap;
 use std::ffi::OsString;
 
-/// clap's own command, which stands below every command that has others and has all of them below it once more.
+/// clap's own command, which exists below every command with subcommands and repeats them all.
 const HELP: &str = "help";
 
-/// Gives the line of a command (its path alone) or of something that belongs to it, whose English text it is told.
+/// Returns the line of a command (path alone) or of a part of it, given its English text.
 type Say<'s> = dyn FnMut(&str, &str, &str) -> Option<&'static str> + 's;
 
-/// The page that a command line asks for, where it is not in clap's own language.
+/// Returns the help page that a command line asks for, if its language is not clap's own.
 pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
     match lang {
         Lang::En => return None,
@@ -34,7 +34,7 @@ pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
     is_page.then(|| korean_help::framed(&error.render().to_string()))
 }
 
-/// The command line in Korean, for pages and completions; it is not for reading values.
+/// Builds the command line in Korean, for pages and completions; not for parsing values.
 pub(crate) fn command() -> Command {
     let lines: HashMap<_, _> = korean_help::lines().collect();
     let mut command = Cli::command();
@@ -44,7 +44,7 @@ pub(crate) fn command() -> Command {
     })
 }
 
-/// The line of a command, or of what belongs to it; the latter is looked for at the commands above, too.
+/// Finds the line of a command or of a part of it; a part is also looked up at the parent commands.
 fn find(
     lines: &HashMap<&'static str, &'static str>,
     path: &str,
@@ -63,7 +63,7 @@ fn find(
     }
 }
 
-/// What a line is about, as the table writes it.
+/// Builds the key of a line as the table of Korean lines writes it.
 fn about(path: &str, of: &str) -> String {
     match (path, of) {
         ("", "") => "bowline".to_owned(),
@@ -72,7 +72,7 @@ fn about(path: &str, of: &str) -> String {
     }
 }
 
-/// A command and all below it, each text as `say` has it.
+/// Replaces every text of a command and its subcommands by what `say` returns.
 fn translated(command: Command, path: &str, say: &mut Say<'_>) -> Command {
     let own = match command.get_name() {
         HELP => HELP,
@@ -108,7 +108,7 @@ fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
     let short = arg.get_help().map(ToString::to_string);
     let long = arg.get_long_help().map(ToString::to_string);
     let arg = match (short, long) {
-        // clap's own, which differs where a page has a longer form.
+        // clap's own option, whose help differs on a page with a long form.
         (Some(short), Some(long)) if name == "--help" => {
             let short = say(path, "--help -h", &short);
             let long = say(path, "--help --help", &long);
@@ -139,7 +139,7 @@ fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
     arg.value_parser(PossibleValuesParser::new(values.collect::<Vec<_>>()))
 }
 
-/// The first paragraph, which short pages and lists show.
+/// Returns the first paragraph, which short pages and lists show.
 fn first(line: &'static str) -> &'static str {
     line.split("\n\n").next().unwrap_or(line)
 }

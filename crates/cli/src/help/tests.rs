@@ -6,7 +6,7 @@
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// English words in a row, outside quotes, that make a sentence and not a name.
+/// Consecutive English words outside quotes that count as a sentence, not as a name.
 const ENGLISH_IN_A_ROW: usize = 2;
 
 #[test]
@@ -63,7 +63,7 @@ fn every_line_of_help_is_in_korean() {
     assert!(said.len() > 300, "only {} lines were asked for", said.len());
 }
 
-/// What clap writes around our lines is Korean too, however narrow the page is.
+/// clap's own words around our lines are Korean too, at every page width.
 #[test]
 fn no_page_has_english_left() {
     for width in [40, 100] {
@@ -117,7 +117,7 @@ fn english_is_told_from_names() {
     }
 }
 
-/// Every page with the command it belongs to.
+/// Calls `with` for every help page, with the name of its command.
 fn pages(command: Command, width: usize, with: &mut dyn FnMut(&str, &str)) {
     let mut command = command.term_width(width);
     let name = command.get_bin_name().unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ fn pages(command: Command, width: usize, with: &mut dyn FnMut(&str, &str)) {
     }
 }
 
-/// Small words in a row that are no command, no list and no quotation.
+/// Returns consecutive lower-case words that are no command, list or quotation.
 fn english_in(text: &str) -> Option<String> {
     let unquoted: Vec<&str> = text.split('\'').step_by(2).collect();
     for line in unquoted.join("'").lines() {

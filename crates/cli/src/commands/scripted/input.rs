@@ -1,18 +1,18 @@
-//! What a scripted agent is told on its standard input.
+//! Messages that a scripted agent reads from standard input.
 
 use bowline_engine::formats::scenario::Speech;
 use serde_json::Value;
 use std::io::{self, BufRead as _};
 
-/// A message to the agent.
+/// One message to the agent.
 pub(super) struct Message {
-    /// The name of a block, the `type` of a JSON line, `interrupt`, or nothing.
+    /// Name of a block, `type` of a JSON line, `interrupt`, or empty.
     pub(super) name: String,
-    /// What it says: the lines of a block, the text of a prompt, an answer.
+    /// Content: the lines of a block, the text of a prompt, an answer.
     pub(super) text: String,
 }
 
-/// Reads messages one by one.
+/// Reads messages from standard input one by one.
 pub(super) struct Input {
     speech: Speech,
 }
@@ -22,7 +22,7 @@ impl Input {
         Self { speech }
     }
 
-    /// The next message; nothing at the end of the input.
+    /// Returns the next message; `None` at the end of the input.
     pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
         let Some(line) = line()? else {
             return Ok(None);
@@ -40,7 +40,7 @@ fn line() -> io::Result<Option<String>> {
     Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// A block with its lines, a JSON line, or a line of text.
+/// Parses a block with its lines, a JSON line, or a line of text.
 fn plain(first: String) -> io::Result<Message> {
     if let Some(name) = first
         .strip_prefix('[')
@@ -91,7 +91,7 @@ fn structured(line: &str) -> Message {
     }
 }
 
-/// The answers in a reply, each on a line; else the reply itself.
+/// Returns the answers in a reply, each on a line; else the reply itself.
 fn answers(reply: &Value) -> String {
     match reply["updatedInput"]["answers"].as_object() {
         None => reply.to_string(),

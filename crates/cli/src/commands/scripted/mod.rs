@@ -1,4 +1,4 @@
-//! `bowline scripted FILE`: an agent that plays a scenario, so that whole pipelines can be tried without a model.
+//! `bowline scripted FILE`: an agent that plays a scenario, to try whole pipelines without a model.
 
 mod input;
 mod processes;
@@ -20,14 +20,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use voice::Voice;
 
-/// The variable that says which phase an agent is started for.
+/// Variable with the phase that an agent is started for.
 const PHASE_VARIABLE: &str = "BOWLINE_PHASE";
-/// The variable with the nonce for its markers.
+/// Variable with the nonce for the agent's markers.
 const NONCE_VARIABLE: &str = "BOWLINE_NONCE";
 
-/// What an agent ends with when nobody reads its output any more.
+/// Exit code if the agent's output can no longer be written.
 const OUTPUT_GONE: u8 = 1;
-/// What `codex` ends with after a failed turn.
+/// Exit code of `codex` after a failed turn.
 const TURN_FAILED: u8 = 1;
 
 /// Plays the scenario in `file`, from the turn `turn` on.
@@ -74,7 +74,7 @@ pub(crate) fn run(
     let played = processes::ignoring(&scenario.ignores)
         .and_then(|()| Player::new(&scenario, folder).play(phase, turn));
     let code = played.unwrap_or_else(|error| {
-        // Whoever no longer reads its output needs no reason.
+        // A closed pipe needs no error message.
         if error.kind() != io::ErrorKind::BrokenPipe {
             output.talk(&format!("{}: {error}", output.label(Label::Error)));
         }
@@ -83,7 +83,7 @@ pub(crate) fn run(
     Ok(ExitCode::from(code))
 }
 
-/// An error with what was tried.
+/// Adds the attempted action to an error.
 fn failed(what: &'static str, of: &str) -> impl Fn(io::Error) -> io::Error {
     let of = of.to_owned();
     move |error| io::Error::new(error.kind(), format!("cannot {what} {of}: {error}"))
@@ -94,11 +94,11 @@ struct Player<'a> {
     folder: &'a Path,
     voice: Voice,
     input: Input,
-    /// The last message it was told.
+    /// Text of the last message that was received.
     told: String,
 }
 
-/// What follows a step.
+/// Outcome of a step: the next step, or the end with an exit code.
 enum Next {
     Step,
     End(u8),
@@ -118,9 +118,10 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Plays to the end; the exit code. An error is an output that nobody reads.
+    /// Plays to the end and returns the exit code. An error means that the output is no longer
+    /// read.
     fn play(&mut self, phase: u32, turn: usize) -> io::Result<u8> {
-        // This client says nothing before it is told something.
+        // This client prints nothing before its first message.
         if self.scenario.protocol == Speech::ClaudeStreamJson && self.wait(&[""])?.is_none() {
             return Ok(0);
         }
@@ -237,9 +238,10 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// Waits for a message of these names, or any; its name, nothing when there will be none.
+    /// Waits for a message with one of these names, or any for `""`; returns its name, `None` at
+    /// the end of the input.
     fn wait(&mut self, names: &[&str]) -> io::Result<Option<String>> {
-        // Its next message is the prompt of its next run.
+        // This client gets its next message as the prompt of its next run.
         if self.scenario.protocol == Speech::CodexJson {
             return Ok(None);
         }
@@ -254,7 +256,8 @@ impl<'a> Player<'a> {
         Ok(None)
     }
 
-    /// Stays in its turn until it is interrupted, where the protocol can say so, or ended.
+    /// Stays in the turn until it is interrupted, where the protocol has a message for that, or
+    /// ended.
     fn hold(&mut self) -> io::Result<Next> {
         if self.scenario.protocol != Speech::ClaudeStreamJson {
             loop {

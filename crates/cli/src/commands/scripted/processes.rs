@@ -1,4 +1,5 @@
-//! The processes of a scripted agent that misbehaves. It stands for somebody else's program, and is supervised like one.
+//! Processes of a scripted agent that misbehaves. It stands for a third-party program, and is
+//! supervised like one.
 
 use bowline_engine::formats::scenario::{Closed, Ignored};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
@@ -7,10 +8,11 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-/// Set once the signals are ignored.
+/// Variable that is set once the signals are ignored.
 const IGNORING_VARIABLE: &str = "BOWLINE_SCRIPTED_IGNORES";
 
-/// Ignores signals from here on. A shell sets them aside and becomes this program again: what is ignored stays so.
+/// Ignores signals from here on. A shell sets them to ignored and executes this program again,
+/// which inherits that.
 pub(super) fn ignoring(signals: &[Ignored]) -> io::Result<()> {
     if signals.is_empty() || std::env::var_os(IGNORING_VARIABLE).is_some() {
         return Ok(());
@@ -26,7 +28,7 @@ pub(super) fn ignoring(signals: &[Ignored]) -> io::Result<()> {
     Err(error)
 }
 
-/// Starts processes that do nothing, and leaves them alone.
+/// Starts processes that only sleep, and does not wait for them.
 pub(super) fn fork(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
     for _ in 0..count {
         let mut command = if daemon {
@@ -46,8 +48,8 @@ pub(super) fn fork(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes a stream: whoever reads it finds its end. What is still written to it goes nowhere, as it would in a program that
-/// does not look.
+/// Closes a stream: its reader finds the end. Later writes go nowhere, as in a program that does
+/// not check them.
 pub(super) fn close(stream: Closed) -> io::Result<()> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     match stream {
@@ -57,7 +59,7 @@ pub(super) fn close(stream: Closed) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes another program. Comes back only with the reason why not.
+/// Replaces this process by another program; returns only on failure.
 pub(super) fn become_another(command: &[String]) -> io::Error {
     match command {
         [] => io::ErrorKind::InvalidInput.into(),
@@ -65,7 +67,7 @@ pub(super) fn become_another(command: &[String]) -> io::Error {
     }
 }
 
-/// Becomes this program again, with other words. Comes back only with the reason why not.
+/// Executes this program again with other arguments; returns only on failure.
 pub(crate) fn become_this_again(words: impl Iterator<Item = std::ffi::OsString>) -> io::Error {
     match std::env::current_exe() {
         Ok(me) => Command::new(me).args(words).exec(),

@@ -1,27 +1,27 @@
-//! How a scripted agent speaks in each protocol.
+//! Output of a scripted agent in each protocol.
 
 use bowline_engine::formats::scenario::{Speech, Step};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-/// Bytes printed at once when much is printed.
+/// Size of the chunks in which a flood is printed.
 const FLOOD_PIECE_BYTES: u64 = 65_536;
 
-/// Speaks for one agent.
+/// Writes the output of one agent in its protocol.
 pub(super) struct Voice {
     speech: Speech,
     session: String,
     nonce: Option<String>,
-    /// It has been heard since its last turn ended.
+    /// Something was printed since the last turn ended.
     in_turn: bool,
-    /// The conversation was named.
+    /// The id of the conversation was printed.
     introduced: bool,
     items: u64,
-    /// Tokens read and written in this turn, and before it.
+    /// Input and output tokens of this turn, and before it.
     turn: (u64, u64),
     before: (u64, u64),
-    /// Dollars of this process.
+    /// Dollars that this process has used so far.
     usd: f64,
 }
 
@@ -40,7 +40,7 @@ impl Voice {
         }
     }
 
-    /// Words of its own.
+    /// Prints the agent's own words.
     pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
         let text = if text.ends_with('\n') {
             text.to_owned()
@@ -58,11 +58,11 @@ impl Voice {
         }
     }
 
-    /// Uses a tool, whose output is not its own words.
+    /// Prints the use of a tool, whose output is not the agent's own words.
     pub(super) fn tool(&mut self, name: &str, output: &str) -> io::Result<()> {
         self.begin_turn()?;
         match self.speech {
-            // Plain text has no way to tell tool output apart; a fence is what agents put around it.
+            // Plain text cannot mark tool output; a fence is what agents put around it.
             Speech::Markers => {
                 let fence = fence(output);
                 print(&format!(
@@ -87,7 +87,7 @@ impl Voice {
         }
     }
 
-    /// Asks; `true` if the client itself waits for the answer.
+    /// Prints a question; `true` if the client itself waits for the answer.
     pub(super) fn ask(&mut self, step: &Step) -> io::Result<bool> {
         let Step::Ask {
             question, options, ..
@@ -110,7 +110,7 @@ impl Voice {
         Ok(true)
     }
 
-    /// Asks leave for a tool; `true` if the client itself waits for the answer.
+    /// Asks permission for a tool; `true` if the client itself waits for the answer.
     pub(super) fn leave(&mut self, tool: &str, input: &Map<String, Value>) -> io::Result<bool> {
         if self.speech != Speech::ClaudeStreamJson {
             return Ok(false);
@@ -126,7 +126,7 @@ impl Voice {
         line(&json!({"type": "control_request", "request_id": id, "request": request}))
     }
 
-    /// A marker, which is part of its words in every protocol.
+    /// Prints a marker, which is part of the agent's words in every protocol.
     pub(super) fn marker(&mut self, step: &Step) -> io::Result<()> {
         match marker(step, self.nonce.as_deref()) {
             Some(text) => self.say(&text),
@@ -134,7 +134,7 @@ impl Voice {
         }
     }
 
-    /// A limit is reached. In structured protocols that ends the turn.
+    /// Reports that a limit is reached. In structured protocols that ends the turn.
     pub(super) fn limit(
         &mut self,
         retry_after: Option<u64>,
@@ -147,7 +147,7 @@ impl Voice {
                     "{} type: recoverable, message: usage limit reached, recovery: pause_and_retry",
                     self.tag("ERROR")
                 );
-                // A large `retry_after` is a time.
+                // A large `retry_after` is a point in time.
                 let wait = retry_after.or_else(|| resets_at.and_then(|at| u64::try_from(at).ok()));
                 if let Some(wait) = wait {
                     let _ = write!(text, ", retry_after: {wait}");
@@ -173,13 +173,13 @@ impl Voice {
         }
     }
 
-    /// Counts what was used in this turn.
+    /// Counts tokens and dollars used in this turn.
     pub(super) fn used(&mut self, input: u64, output: u64, usd: f64) {
         self.usd += usd;
         self.turn = add(self.turn, (input, output));
     }
 
-    /// Counts what was used before this run.
+    /// Counts tokens used before this run.
     pub(super) fn used_before(&mut self, input: u64, output: u64) {
         self.before = add(self.before, (input, output));
     }
@@ -204,13 +204,13 @@ impl Voice {
         }
     }
 
-    /// Says that an interrupt has arrived.
+    /// Acknowledges an interrupt.
     pub(super) fn obey(&mut self, request: &str) -> io::Result<()> {
         let response = json!({"subtype": "success", "request_id": request, "response": {}});
         line(&json!({"type": "control_response", "response": response}))
     }
 
-    /// Ends the turn because of it.
+    /// Ends the turn because of an interrupt.
     pub(super) fn interrupted(&mut self) -> io::Result<()> {
         self.result(&json!({
             "subtype": "error_during_execution", "is_error": true, "terminal_reason": "aborted_streaming",
@@ -243,7 +243,7 @@ impl Voice {
         }))
     }
 
-    /// The line that ends a turn of `claude`, with these fields among others.
+    /// Prints the line that ends a turn of `claude`, with these fields among others.
     fn result(&mut self, fields: &Value) -> io::Result<()> {
         self.in_turn = false;
         let (input, output) = std::mem::take(&mut self.turn);
@@ -281,7 +281,7 @@ fn tag(name: &str, nonce: Option<&str>) -> String {
     }
 }
 
-/// The text of a marker; nothing for steps that are none.
+/// Returns the text of a marker; `None` for steps that have none.
 fn marker(step: &Step, nonce: Option<&str>) -> Option<String> {
     let banner = |words: &str| match nonce {
         None => format!("=== {words} ==="),
@@ -344,7 +344,7 @@ fn marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             for file in files {
                 let _ = write!(text, "\n- {file}");
             }
-            // The list would go on with whatever is said next.
+            // Ends the list, which the next words would continue otherwise.
             text + "\n\nReady for review."
         }
         Step::Done { summary } => {
@@ -372,14 +372,14 @@ fn line(value: &Value) -> io::Result<()> {
     print(&format!("{value}\n"))
 }
 
-/// Prints text as it is, at once.
+/// Prints text as it is and flushes it.
 pub(super) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Prints so many bytes, in lines of that length; 0 for one line without an end.
+/// Prints `bytes` bytes in lines of `line_bytes`; 0 means one line without an end.
 pub(super) fn flood(bytes: u64, line_bytes: u64) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let mut piece = Vec::new();
@@ -395,7 +395,7 @@ pub(super) fn flood(bytes: u64, line_bytes: u64) -> io::Result<()> {
     stdout.flush()
 }
 
-/// A fence that is longer than every one in the text.
+/// Returns a fence that is longer than every one in the text.
 fn fence(text: &str) -> String {
     let length = |line: &str| {
         let line = line.trim_start();
