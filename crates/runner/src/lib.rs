@@ -1,6 +1,7 @@
-//! Attempts of agents for every kind of work.
+//! Runs attempts of agents for every kind of work.
 //!
-//! [`core`] knows no kind: it starts attempts, hands over what they say, and tells how they end.
+//! [`core`] knows no kind of work: it starts attempts, hands over their output and reports how they
+//! end. [`drivers`] and [`orchestrate`] decide what to start.
 
 pub mod core;
 pub mod drivers;

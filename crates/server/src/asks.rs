@@ -1,4 +1,5 @@
-//! What tasks ask of people: reviews, questions, dependencies and permissions; and what is kept of them.
+//! Decisions that tasks need from people: reviews, questions, dependencies, permissions; and the
+//! records of a task.
 
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
@@ -21,7 +22,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows of a kind that belong to the task of a call.
+/// Returns the records of one kind for the task of a call.
 fn records<T: Serialize>(
     shared: &Arc<Shared>,
     call: &Call,
@@ -34,7 +35,7 @@ fn records<T: Serialize>(
         kind: Some(kind),
         open: false,
     })?;
-    // Of checkpoints it is the newest that people look for.
+    // People look for the newest checkpoint.
     if kind == RecordKind::Checkpoint {
         records.reverse();
     }
@@ -70,7 +71,7 @@ pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
     records(shared, call, RecordKind::Checkpoint, view::checkpoint)
 }
 
-/// The row of a kind that a call is about.
+/// Returns the record with this id, if it is of this kind.
 pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<Record, Problem> {
     let what = match kind {
         RecordKind::Said => "message",
@@ -82,7 +83,7 @@ pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<Reco
         .ok_or_else(|| Problem::no_such(what, id))
 }
 
-/// The record that a call names.
+/// Returns the record that the path of a call names.
 fn named(shared: &Arc<Shared>, call: &Call, kind: RecordKind) -> Result<Record, Problem> {
     record(shared.work()?, call.param("id"), kind)
 }
@@ -110,7 +111,7 @@ pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
     decided(shared, call, wish)
 }
 
-/// Feedback and remarks on files.
+/// Parses feedback and comments on files from the body.
 fn change_request(call: &Call) -> Result<(String, Vec<FileComment>), Problem> {
     let asked: ChangeRequest = call.body()?;
     let comments = asked.comments.into_iter().map(|it| FileComment {
@@ -206,14 +207,15 @@ pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
         submit: asked.submit.unwrap_or(true),
     };
     within(&fork.title, TITLE_MAX, "title")?;
-    // Both become the description.
+    // Both are joined into the description.
     let length_max = TEXT_MAX.saturating_sub(row.job.description.chars().count());
     within(&fork.instructions, length_max, "instructions")?;
     let checkpoint = record.id;
     decided(shared, call, Wish::Fork { checkpoint, fork })
 }
 
-/// The title of a fork whose person named none: that of its task as far as there is room, and the phase it begins at.
+/// Builds the title of a fork without one: the task's title, cut to fit, and the phase it starts
+/// from.
 fn fork_title(title: &str, phase: u32, lang: Lang) -> String {
     let pattern = WebForms::ForkTitle.say(lang);
     let pattern = pattern.replace("{n}", &phase.to_string());
@@ -229,7 +231,7 @@ pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items))
 }
 
-/// All that waits for a person, the longest waiting first.
+/// Returns all items that wait for a person, the oldest first.
 pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     let store = work.store();
     let open = store.records(&RecordQuery {
@@ -299,14 +301,14 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
-/// The name of the agent that does tasks which name none.
+/// Returns the agent of tasks that name none.
 fn default_agent(work: &dyn Work) -> String {
     let mut agents = work.agents().into_iter();
     let found = agents.find(|agent| agent.is_default);
     found.map(|agent| agent.name).unwrap_or_default()
 }
 
-/// Something of a task that waits since then.
+/// Builds an inbox item of a task that has waited since a time.
 fn item(row: &JobRow, id: &str, since: Timestamp, agent: String) -> InboxItem {
     InboxItem {
         kind: InboxKind::Task,

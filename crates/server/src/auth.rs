@@ -1,5 +1,5 @@
-//! Who asks: a person by the server's token or a cookie from a one-time link, the agent of an attempt by its own token, or
-//! whoever is at the other end of the Unix socket.
+//! Authentication: a person by the server's token or a cookie from a one-time link, the agent of an
+//! attempt by its own token, a process at the other end of the Unix socket by its credentials.
 
 use crate::data;
 use axum::http::{HeaderMap, header};
@@ -10,43 +10,40 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The beginning of the name of the cookie of a browser that signed in. Browsers hold the cookies of all ports of a host
-/// together, so that every server has a name of its own.
+/// Prefix of the session cookie's name. Browsers share cookies between all ports of a host, so
+/// every server needs a name of its own.
 const COOKIE_PREFIX: &str = "bowline_session_";
-/// Digits of the name's end.
+/// Number of hexadecimal digits that end the cookie's name.
 const COOKIE_DIGITS: usize = 8;
-/// How long it counts, and how long a browser keeps it.
+/// Lifetime of a session, for the server and for the browser.
 const SESSION_SECONDS: i64 = 30 * 24 * 60 * 60;
-/// How long a one-time link counts.
+/// Lifetime of a one-time link.
 const LINK_SECONDS: u64 = 10 * 60;
-/// Links that may wait to be used; the oldest go first.
+/// Maximum number of unused links; the oldest are dropped first.
 const LINKS_MAX: usize = 64;
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub(crate) enum Peer {
-    /// Over TCP.
     Tcp(SocketAddr),
-    /// Over the Unix socket; what its process shows, and of which agent it is.
+    /// A process on the Unix socket: the actor detected for it, and the agent it descends from.
     Socket(Standing, Arc<Descent>),
 }
 
-/// Whose rights a request has.
+/// The identity, and so the rights, of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// Everybody's.
+    /// A caller without credentials.
     Nobody,
-    /// A person's.
     Person,
-    /// Those of a process that shows neither a person nor an agent: it reads.
+    /// A process that is shown to be neither a person nor an agent: it may read.
     Reader,
-    /// Those of an agent that shows no token of its own: it reads about the task it descends from.
+    /// A descendant of an agent without an attempt's token: it may read about the task it descends
+    /// from.
     AgentReader(Arc<Descent>),
-    /// Those of the agent of an attempt.
+    /// The agent of an attempt, by its token.
     Agent {
-        /// Its task.
         task: String,
-        /// Its attempt.
         attempt: u32,
     },
 }
@@ -62,14 +59,14 @@ impl Caller {
     }
 }
 
-/// What callers are held against.
+/// Checks credentials and issues sessions and one-time links.
 pub(crate) struct Auth {
     token: blake3::Hash,
-    /// The name of the cookie.
+    /// Name of the session cookie.
     cookie: String,
-    /// Browsers reach the server by https alone.
+    /// True if browsers reach the server by https only.
     secure: bool,
-    /// Cookies are signed with it, so that they outlive a restart and nobody keeps a list of them.
+    /// Key that signs cookies, so that they survive a restart without a list of sessions.
     key: [u8; 32],
     content_key: [u8; 32],
     links: Mutex<HashMap<blake3::Hash, Instant>>,
@@ -95,12 +92,12 @@ impl Auth {
         }
     }
 
-    /// Whether that is the server's token. Hashes are compared in constant time.
+    /// True if this is the server's token. Hashes are compared in constant time.
     pub(crate) fn is_token(&self, text: &str) -> bool {
         blake3::hash(text.as_bytes()) == self.token
     }
 
-    /// Who asks. `agent` tells whose token a text is; `now` is in seconds since 1970.
+    /// Identifies the caller. `agent` resolves an attempt's token; `now` is in seconds since 1970.
     pub(crate) fn caller(
         &self,
         peer: Peer,
@@ -117,7 +114,7 @@ impl Auth {
             found.map(|(task, attempt)| Caller::Agent { task, attempt })
         };
         match peer {
-            // What descends from an agent has an agent's rights, whatever token it shows.
+            // A descendant of an agent has at most an agent's rights, whatever token it shows.
             Peer::Socket(Standing::Agent, descent) => match bearer {
                 None => Ok(Caller::AgentReader(descent)),
                 Some(text) if self.is_token(text) => Ok(Caller::AgentReader(descent)),
@@ -150,13 +147,13 @@ impl Auth {
         of_agent(text).ok_or(ServerNo::WrongToken)
     }
 
-    /// Hash that tells contents apart and from which none can be guessed.
+    /// Returns a keyed hash of contents, from which they cannot be guessed.
     pub(crate) fn hash_content(&self, content: &[u8]) -> String {
         let hash = blake3::keyed_hash(&self.content_key, content);
         hash.to_hex().to_string()
     }
 
-    /// The key of a new one-time link.
+    /// Creates a one-time link and returns its key.
     pub(crate) fn new_link(&self) -> std::io::Result<String> {
         let key = data::random()?;
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,14 +167,14 @@ impl Auth {
         Ok(key)
     }
 
-    /// Uses a link up; whether it counted.
+    /// Uses a link up; returns true if it was valid.
     pub(crate) fn use_link(&self, key: &str) -> bool {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let made = links.remove(&blake3::hash(key.as_bytes()));
         made.is_some_and(|made| made.elapsed() < Duration::from_secs(LINK_SECONDS))
     }
 
-    /// The `Set-Cookie` of a browser that signs in now.
+    /// Returns the `Set-Cookie` value that signs a browser in.
     pub(crate) fn session(&self, now: i64) -> std::io::Result<String> {
         let until = now + SESSION_SECONDS;
         let nonce = &data::random()?[..16];
@@ -187,7 +184,7 @@ impl Auth {
         Ok(self.set_cookie(&value, SESSION_SECONDS))
     }
 
-    /// The `Set-Cookie` of a browser that signs out.
+    /// Returns the `Set-Cookie` value that signs a browser out.
     pub(crate) fn no_session(&self) -> String {
         self.set_cookie("", 0)
     }
@@ -267,7 +264,7 @@ mod tests {
         assert_eq!(none, Ok(Caller::Nobody));
     }
 
-    /// A stolen token makes no person of what descends from an agent.
+    /// A stolen token gives a descendant of an agent no person's rights.
     #[test]
     fn an_agent_on_the_socket_stays_one() {
         let auth = Auth::new("right", false);

@@ -1,4 +1,4 @@
-//! Work of a kind that is begun in a workspace: there is no state file yet that it could be asked of.
+//! Starts a kind of work in a workspace that has no state file of it yet.
 
 use crate::call::Call;
 use crate::offers::action;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The verbs that begin a kind of work.
+/// Returns the verbs that start a kind of work.
 pub(crate) fn verbs(word: &str) -> &'static [&'static str] {
     match word {
         "thinking" => &["new"],
@@ -31,7 +31,7 @@ pub(crate) fn verbs(word: &str) -> &'static [&'static str] {
     }
 }
 
-/// What a person may begin in a folder that has these files.
+/// Returns the kinds of work a person may start in a folder that has these files.
 pub(crate) fn beginnings(
     context: &Context,
     root: &Path,
@@ -46,7 +46,7 @@ pub(crate) fn beginnings(
     .collect()
 }
 
-/// Begins something in the workspace of a call.
+/// Starts a kind of work in the workspace of a call.
 pub(crate) fn begin(
     shared: &Arc<Shared>,
     call: &Call,
@@ -64,7 +64,7 @@ pub(crate) fn begin(
     if let Some(named) = asked.file.as_deref().filter(|it| *it != shown(&place)) {
         return Err(Problem::no_such("state file", named));
     }
-    // What a folder above has is not this folder's to begin.
+    // State that a parent folder owns cannot be started here.
     let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)
         && workspace::locate(context, kind, root) != place;
     if above || leads_out(root, &place) {
@@ -133,7 +133,7 @@ pub(crate) fn begin(
     Ok(told(&changed, call.lang))
 }
 
-/// A path below the workspace, through no link that leads out of it.
+/// Returns a path below the workspace; one that leads out of it, by a link too, is refused.
 fn inside(root: &Path, path: &str) -> Result<PathBuf, Problem> {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let place = root.join(path);

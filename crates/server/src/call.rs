@@ -1,4 +1,4 @@
-//! A request that was let in, and the answers handlers give.
+//! An authenticated request, and the responses that handlers build.
 
 use crate::auth::Caller;
 use crate::problem::Problem;
@@ -15,10 +15,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// Length of an id given by whoever asks.
+/// Maximum length of an idempotency key in bytes.
 const REQUEST_ID_MAX: usize = 100;
 
-/// A request that was let in.
+/// An authenticated request.
 pub(crate) struct Call {
     pub(crate) route: &'static Route,
     pub(crate) params: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A part of the path. The table of routes names it, so that it is there.
+    /// Returns a path parameter. The table of routes names it, so it is present.
     pub(crate) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
@@ -43,7 +43,7 @@ impl Call {
             .filter(|value| !value.is_empty())
     }
 
-    /// A whole number behind the question mark.
+    /// Parses a number from the query string.
     pub(crate) fn number<T: std::str::FromStr>(
         &self,
         name: &'static str,
@@ -58,13 +58,13 @@ impl Call {
         Ok(Some(value.parse().map_err(|_| wrong())?))
     }
 
-    /// The body. One that is left away is an empty object.
+    /// Parses the body; an absent body is `{}`.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let bytes: &[u8] = match self.body.trim_ascii() {
             b"" => b"{}",
             bytes => bytes,
         };
-        // A list would be taken for the fields in their order.
+        // serde would take a list for the fields in their order.
         if !bytes.starts_with(b"{") {
             let fault = BodyFault::Json {
                 line: 1,
@@ -83,7 +83,7 @@ impl Call {
         })
     }
 
-    /// The id under which the request may be repeated. Agents have keys of their own, one set per attempt.
+    /// Returns the idempotency key. Agents have a separate set of keys per attempt.
     pub(crate) fn request_id(&self) -> Result<Option<String>, Problem> {
         let Some(value) = self.headers.get("idempotency-key") else {
             return Ok(None);
@@ -101,7 +101,7 @@ impl Call {
         }
     }
 
-    /// The version the caller looked at.
+    /// Returns the version that the caller has seen, from `If-Match`.
     pub(crate) fn version(&self) -> Result<Option<u64>, Problem> {
         let Some(value) = self.headers.get(header::IF_MATCH) else {
             return Ok(None);
@@ -124,10 +124,10 @@ pub(crate) fn bad_header(name: &'static str) -> Problem {
     })
 }
 
-/// An answer.
+/// The result of a handler.
 pub(crate) type Reply = Result<Response<Body>, Problem>;
 
-/// JSON with the status of the route.
+/// Builds a JSON response with the status of the route.
 pub(crate) fn json(call: &Call, value: &impl Serialize) -> Reply {
     let bytes = serde_json::to_vec(value).map_err(|error| Problem::internal(&error))?;
     let mut response = Response::new(Body::from(bytes));
@@ -136,28 +136,28 @@ pub(crate) fn json(call: &Call, value: &impl Serialize) -> Reply {
     Ok(response)
 }
 
-/// Nothing.
+/// Builds an empty response with the status of the route.
 pub(crate) fn empty(call: &Call) -> Reply {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(call.route.status).unwrap_or(StatusCode::OK);
     Ok(response)
 }
 
-/// Bytes of a type.
+/// Builds a response with a body of this content type.
 pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(bytes.into());
     set(&mut response, header::CONTENT_TYPE, content_type);
     response
 }
 
-/// Sets a header; a text that cannot be one is left away.
+/// Sets a header; does nothing if the value is not a valid one.
 pub(crate) fn set(response: &mut Response<Body>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }
 }
 
-/// A body that is sent bit by bit: what a task puts into a channel.
+/// A streamed body, fed through a channel.
 pub(crate) struct Piped(pub(crate) mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Piped {

@@ -1,4 +1,5 @@
-//! A small client for the server's own interface, by its Unix socket or over TCP: one request per connection, no threads.
+//! A small client for the server's REST interface, over its Unix socket or TCP: one request per
+//! connection, no threads.
 
 use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random, read_secret};
 use crate::serve::reach;
@@ -12,20 +13,20 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a connection may take, and an answer that is no stream.
+/// Timeout of a connection, and of a response that is no stream.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// The head of an answer, and a whole one.
+/// Maximum size of the head of a response, and of its body.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 const BODY_BYTES_MAX: u64 = 1 << 30;
 
-/// How often a request is sent that the server has no room for, and how long it is waited for in all.
+/// Tries of a request that the server has no capacity for, and the total time to wait between them.
 const TRIES_MAX: u32 = 5;
 const RETRY_TIME: Duration = Duration::from_secs(30);
-/// The header of a key under which a request may be repeated.
+/// Header with the key under which a request may be repeated.
 const KEY_HEADER: &str = "Idempotency-Key";
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Socket(PathBuf),
@@ -33,7 +34,7 @@ enum Place {
     Tcp(String),
 }
 
-/// Talks to a server.
+/// A client of one server.
 #[derive(Debug, Clone)]
 pub struct Client {
     place: Place,
@@ -42,31 +43,29 @@ pub struct Client {
     tries: u32,
 }
 
-/// An answer.
+/// A response of the server.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Its status.
     pub status: u16,
     headers: Vec<(String, String)>,
-    /// Its body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// A header by its name in small letters.
+    /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; `null` when it is none.
+    /// Parses the body as JSON; `null` when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 impl Client {
-    /// The server at an address, with the token of a file.
+    /// Returns a client for the server at an `http://` address.
     pub fn tcp(url: &str, token: Option<String>, lang: Lang) -> Result<Client, ServeTrouble> {
         let bad = || ServeTrouble::BadAddress {
             address: url.to_owned(),
@@ -84,7 +83,8 @@ impl Client {
         })
     }
 
-    /// The server of a data folder: by its socket, or where there is none by the address and token it recorded.
+    /// Returns a client for the server of a data folder: by its socket, or without one by its
+    /// recorded address and token.
     pub fn of_data(data: &Path, lang: Lang) -> Result<Client, ServeTrouble> {
         let socket = data.join(SOCKET_FILE);
         if socket.exists() {
@@ -106,7 +106,7 @@ impl Client {
         Client::tcp(url.trim(), Some(token), lang)
     }
 
-    /// The same with another token.
+    /// Sets the token that requests carry.
     #[must_use]
     pub fn with_token(self, token: String) -> Client {
         Client {
@@ -115,13 +115,13 @@ impl Client {
         }
     }
 
-    /// The same, and takes a server without room at its first word.
+    /// Turns off retries of requests that the server has no capacity for.
     #[must_use]
     pub fn without_retries(self) -> Client {
         Client { tries: 1, ..self }
     }
 
-    /// Where it asks, for people.
+    /// Returns the server's address for messages.
     pub fn place(&self) -> String {
         match &self.place {
             Place::Socket(path) => shown(path),
@@ -129,7 +129,7 @@ impl Client {
         }
     }
 
-    /// Asks, and waits for the whole answer.
+    /// Sends a request and waits for the complete response.
     pub fn ask(
         &self,
         method: &str,
@@ -147,8 +147,8 @@ impl Client {
         Ok(head)
     }
 
-    /// Asks for a stream of events, and hands each on: its name, its id and its data. Goes on while `each` wants more. An
-    /// answer that is no stream comes back whole.
+    /// Opens a stream of events and passes name, id and data of each to `each`, until it returns
+    /// false. A response that is no stream is returned whole.
     pub fn events(
         &self,
         path: &str,
@@ -201,8 +201,8 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the head of the answer. One that the server has no room for is sent again when the server
-    /// says so; what changes something then has a key, so that it happens once.
+    /// Sends a request and reads the head of the response. On 429 and 503 it is sent again after
+    /// `Retry-After`; a changing request carries a key, so that it is applied once.
     fn open(
         &self,
         method: &str,
@@ -236,7 +236,7 @@ impl Client {
         self.send(method, path, body, &headers, time)
     }
 
-    /// Sends a request once.
+    /// Sends a request once and reads the head of the response.
     fn send(
         &self,
         method: &str,
@@ -308,7 +308,7 @@ impl Client {
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-/// The head of an answer; nothing when it is none.
+/// Reads the head of a response; `None` when it is not HTTP.
 fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
     let mut left = stream.by_ref().take(HEAD_BYTES_MAX);
     let mut line = String::new();
@@ -340,10 +340,10 @@ fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
     }))
 }
 
-/// The body of an answer: of a length, in chunks, or until the end.
+/// Reader of a response's body: by length, by chunks, or until the connection ends.
 struct Body<'s> {
     stream: &'s mut BufReader<Box<dyn Stream>>,
-    /// Bytes left of the body, or of the present chunk.
+    /// Bytes left of the body, or of the current chunk.
     left: u64,
     chunked: bool,
     ended: bool,
@@ -367,7 +367,7 @@ impl<'s> Body<'s> {
         }
     }
 
-    /// The length of the next chunk; 0 is the end.
+    /// Returns the length of the next chunk; 0 is the end.
     fn next_chunk(&mut self) -> io::Result<u64> {
         let mut line = String::new();
         loop {
@@ -414,7 +414,7 @@ mod tests {
     use serde_json::json;
     use std::net::TcpListener;
 
-    /// Answers one request after the other with these, and gives back what was asked.
+    /// Serves these responses, one per request; the thread returns the requests it received.
     fn answering(
         answers: &'static [&'static str],
     ) -> (Client, std::thread::JoinHandle<Vec<String>>) {

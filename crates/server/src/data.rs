@@ -1,4 +1,5 @@
-//! The data folder: who may read it, the token, and where the server was last reached.
+//! The data folder: its permissions, the token, and the address at which the server was last
+//! reached.
 
 use bowline_engine::Context;
 use bowline_engine::words::{shown, system};
@@ -8,24 +9,24 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The token's file in the data folder.
+/// Name of the token file in the data folder.
 pub const TOKEN_FILE: &str = "token";
-/// The socket's.
+/// Name of the Unix socket in the data folder.
 pub const SOCKET_FILE: &str = "sock";
-/// Where the address of the running server is recorded.
+/// Name of the file that records the address of the running server.
 pub const ADDRESS_FILE: &str = "address";
 
-/// Random bytes of a token or key.
+/// Length of a token or key in random bytes.
 const SECRET_BYTES: usize = 32;
 
-/// The folder a server keeps everything in.
+/// The folder in which a server keeps all its data.
 #[derive(Debug, Clone)]
 pub struct DataFolder {
     path: PathBuf,
 }
 
 impl DataFolder {
-    /// Opens the folder, made for this user alone where it is not there yet.
+    /// Opens the folder; one that does not exist is created for this user only.
     pub fn open(path: &Path) -> Result<Self, ServeTrouble> {
         let made = std::fs::DirBuilder::new()
             .recursive(true)
@@ -37,17 +38,17 @@ impl DataFolder {
         })
     }
 
-    /// A file of it.
+    /// Returns the path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The token, made at first. A file that others can read is refused: what they may have read is no secret.
+    /// Returns the token; creates it at the first start. A token file that others can read is
+    /// refused: the token may be known to them.
     pub fn token(&self) -> Result<String, ServeTrouble> {
         let path = self.file(TOKEN_FILE);
         match read_secret(&path) {
@@ -60,7 +61,7 @@ impl DataFolder {
         Ok(token)
     }
 
-    /// Records where the server is reached, for commands of this user.
+    /// Records the server's address, for commands of this user.
     pub(crate) fn record_address(&self, url: &str) -> Result<(), ServeTrouble> {
         let path = self.file(ADDRESS_FILE);
         let written = OpenOptions::new()
@@ -74,17 +75,16 @@ impl DataFolder {
     }
 }
 
-/// Why a secret cannot be read.
+/// An error of reading a secret file.
 #[derive(Debug)]
 pub enum SecretError {
-    /// The system said no.
     Io(io::Error),
-    /// Others can read it.
+    /// Other users can read the file.
     Open,
 }
 
 impl SecretError {
-    /// As it is told of a file.
+    /// Converts the error to a message about this file.
     pub fn at(self, path: &Path) -> ServeTrouble {
         match self {
             SecretError::Io(error) => trouble(path, &error),
@@ -93,7 +93,7 @@ impl SecretError {
     }
 }
 
-/// The text of a secret file that only this user can read.
+/// Reads a secret file that only this user can read.
 pub fn read_secret(path: &Path) -> Result<String, SecretError> {
     let file = File::open(path).map_err(SecretError::Io)?;
     let mode = file
@@ -121,7 +121,7 @@ fn write_secret(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new secret, as hexadecimal text.
+/// Generates a random secret, as hexadecimal text.
 pub(crate) fn random() -> io::Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -135,7 +135,7 @@ pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
     }
 }
 
-/// The data folder: the one that is named, else `bowline` in the user's folder of state.
+/// Returns the data folder: the one named, else `bowline` in the user's state directory.
 pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
     if let Some(named) = named {
         return std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
@@ -148,7 +148,7 @@ pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
         .join("bowline")
 }
 
-/// The word for programs of what keeps a server from its work.
+/// Returns the error code of a server error.
 pub fn code_of(trouble: &ServeTrouble) -> &'static str {
     code(trouble)
 }

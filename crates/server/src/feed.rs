@@ -1,5 +1,5 @@
-//! What happens, for whoever listens. Events of the store are kept in memory for a while, so that thousands of listeners do
-//! not each ask the store; whoever is further behind reads from it.
+//! Stream of events to clients. Recent events are kept in memory, so that thousands of clients do
+//! not each query the store; a client that is further behind reads from the store.
 
 use crate::auth::Caller;
 use crate::call::{Piped, set};
@@ -19,18 +19,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// Events kept in memory.
+/// Number of stored events kept in memory.
 const RECENT_MAX: usize = 4_096;
-/// Passing events a slow listener may be behind; further back they are dropped, as they may be.
+/// Transient events a slow client may lag behind; older ones are dropped for it.
 const PASSING_MAX: usize = 1_024;
-/// Events read from the store at once.
+/// Events read from the store in one query.
 const READ_MAX: usize = 500;
-/// Pieces that wait for one listener.
+/// Capacity of the channel to one client.
 const WAITING_MAX: usize = 16;
-/// Silence after which a listener hears that the server is there.
+/// Pause in the stream after which a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// One event as it is sent.
+/// An event in the format of server-sent events.
 #[derive(Debug)]
 struct Line {
     sequence: u64,
@@ -38,7 +38,7 @@ struct Line {
     text: Bytes,
 }
 
-/// What happens.
+/// Publishes events to all open streams.
 #[derive(Debug)]
 pub(crate) struct Feed {
     recent: Mutex<VecDeque<Arc<Line>>>,
@@ -47,7 +47,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// A feed that goes on behind the newest event of the store.
+    /// Returns a feed whose newest event has this sequence number.
     pub(crate) fn new(latest: u64) -> Self {
         Feed {
             recent: Mutex::default(),
@@ -56,7 +56,7 @@ impl Feed {
         }
     }
 
-    /// What is behind that number is told from now on, unless something was told already.
+    /// Sets the newest sequence number of the store, unless a later event was published already.
     pub(crate) fn begin(&self, newest: u64) {
         let raise = |latest: &mut u64| {
             let raised = *latest < newest;
@@ -66,7 +66,7 @@ impl Feed {
         self.latest.send_if_modified(raise);
     }
 
-    /// An event that is durable. They come in the order of their numbers.
+    /// Publishes a stored event. Events are published in the order of their sequence numbers.
     pub(crate) fn publish(&self, row: &EventRow) {
         let line = Arc::new(line(row));
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,9 +78,9 @@ impl Feed {
         self.latest.send_replace(row.sequence);
     }
 
-    /// An event that is not kept: output of an agent, a changed state file.
+    /// Publishes a transient event: output of an agent, a changed state file.
     pub(crate) fn pass(&self, task: &str, name: EventName, at: String, data: Value) {
-        // Nobody listens: nothing to do.
+        // Without an open stream this fails: nothing to do.
         let _ = self.passing.send(Arc::new(Line {
             sequence: 0,
             task: task.to_owned(),
@@ -92,7 +92,7 @@ impl Feed {
         *self.latest.borrow()
     }
 
-    /// Events behind a number, if memory reaches back so far.
+    /// Returns the events after a sequence number, if memory reaches back that far.
     fn after(&self, sequence: u64) -> Option<Vec<Arc<Line>>> {
         if sequence >= self.latest() {
             return Some(Vec::new());
@@ -120,7 +120,7 @@ fn event_name(kind: EventKind) -> EventName {
 fn line(row: &EventRow) -> Line {
     let name = event_name(row.kind);
     let mut data = row.body.clone();
-    // A transition line carries its number itself, as it does in `/transitions`.
+    // A transition line includes its own sequence number, as in `/transitions`.
     if let (EventKind::Transition, Some(object)) = (row.kind, data.as_object_mut()) {
         object.insert("sequence".into(), row.sequence.into());
     }
@@ -156,7 +156,7 @@ fn passing(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes
     format!("event: {}\ndata: {data}\n\n", name.name()).into()
 }
 
-/// Opens a stream of events behind `since`, of the tasks in a scope.
+/// Opens a stream of the events after `since`, for the tasks in a scope.
 pub(crate) fn open(
     shared: &Arc<Shared>,
     scope: TaskScope,
@@ -167,7 +167,7 @@ pub(crate) fn open(
     if let Some(asked) = since {
         let feed = shared.work()?.store().feed();
         let (oldest, _) = feed.map_err(|error| Problem::internal(&error))?;
-        // A task that is there has its whole history.
+        // A task that exists has its whole history.
         if scope.is_everything() && oldest > 0 && asked.saturating_add(1) < oldest {
             return Err(ServerNo::EventGone { asked, oldest }.into());
         }
@@ -190,7 +190,7 @@ pub(crate) fn open(
     });
     let mut response = Response::new(Body::new(Piped(receiver)));
     set(&mut response, header::CONTENT_TYPE, "text/event-stream");
-    // A proxy that gathers the stream would make it useless.
+    // Keeps proxies from buffering the stream.
     set(
         &mut response,
         header::HeaderName::from_static("x-accel-buffering"),
@@ -208,7 +208,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Until the other end is gone, or the server stops.
+    /// Sends events until the client disconnects or the server stops.
     async fn run(mut self) {
         let mut latest = self.shared.feed.latest.subscribe();
         let mut passing = self.shared.feed.passing.subscribe();
@@ -229,7 +229,7 @@ impl Listener {
                 },
                 line = passing.recv() => match line {
                     Ok(line) if self.wants(&line) => line.text.clone(),
-                    // What was missed of what passes is in the logs.
+                    // Dropped transient events can be read from the logs.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return,
                 },
@@ -247,7 +247,7 @@ impl Listener {
         self.scope.has(&line.task)
     }
 
-    /// Whether the caller still is who it was: an agent is until its attempt is over.
+    /// True while the caller keeps its identity: that of an agent ends with its attempt.
     async fn may_listen(&self) -> bool {
         let Caller::Agent { .. } = &self.caller else {
             return true;
@@ -257,7 +257,7 @@ impl Listener {
         still.await.unwrap_or(false)
     }
 
-    /// Sends what is behind the cursor; whether the other end is still there.
+    /// Sends the events after the cursor; returns false if the client has disconnected.
     async fn catch_up(&mut self) -> bool {
         loop {
             let lines = match self.shared.feed.after(self.cursor) {

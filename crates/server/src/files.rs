@@ -1,5 +1,5 @@
-//! What tasks leave behind: output, files of the workspace, and what changed in them. Nothing here follows a link, and no path
-//! leads out of the workspace.
+//! Output and files of tasks: logs, artifacts, and the diff under review. Nothing here follows a
+//! link, and no path leads out of the workspace.
 
 use crate::asks::record;
 use crate::call::{Call, Piped, Reply, bytes, json, set};
@@ -28,20 +28,21 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use tokio::sync::mpsc;
 
-/// Bytes of output in one answer, unless said otherwise and at the most.
+/// Bytes of output in one response: the default and the maximum.
 const LOG_BYTES_USUAL: u64 = 64 * 1024;
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Files of a workspace that are listed, and folders that are looked into.
+/// Maximum numbers of listed files and of visited folders of a workspace.
 const FILES_MAX: usize = 10_000;
 const FOLDERS_MAX: usize = 10_000;
-/// One file that is sent, and all of a ZIP.
+/// Maximum size of one file that is sent, and of a ZIP.
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const ZIP_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// Bytes sent at once.
+/// Size of one chunk of a streamed file.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Pieces that wait for one reader.
+/// Capacity of the channel to one client, in chunks.
 const PIECES_WAITING: usize = 4;
-/// The artifact that is the error log of a failed task. A file of that name in the workspace stands back.
+/// Path of the artifact with the error log of a failed task. It replaces a file of that name in the
+/// workspace.
 pub(crate) const ERROR_LOG: &str = "error.log";
 
 pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -49,7 +50,7 @@ pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
     printed(call, &work.logs(&row))
 }
 
-/// The part of some output that a call asks for.
+/// Responds with the part of these logs that a call asks for.
 pub(crate) fn printed(call: &Call, logs: &[PathBuf]) -> Reply {
     let offset = call.number::<i64>("offset")?.unwrap_or(0);
     let limit = match call.number::<u64>("limit")? {
@@ -64,7 +65,8 @@ pub(crate) fn printed(call: &Call, logs: &[PathBuf]) -> Reply {
     Ok(response)
 }
 
-/// Output of all attempts as if it were one file: from a byte on, or counted from the end. An attempt that is gone has none.
+/// Reads the output of all attempts as one file, from an offset or counted from the end. Returns
+/// the bytes and the next offset. A missing log counts as empty.
 fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
     let sizes: Vec<u64> = files
         .iter()
@@ -87,7 +89,7 @@ fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
                 file.seek(SeekFrom::Start(at - begins))?;
                 file.take(wanted).read_to_end(&mut text)
             });
-            // It was cleared away meanwhile: go on behind it.
+            // The log was deleted meanwhile.
             if read.is_err() {
                 break;
             }
@@ -98,7 +100,7 @@ fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
     (text, next)
 }
 
-/// The folder of a task; a task without one has no files.
+/// Returns the folder of a task, if it exists.
 fn folder(work: &dyn Work, row: &JobRow) -> Option<PathBuf> {
     work.workspace(row).filter(|path| path.is_dir())
 }
@@ -118,7 +120,7 @@ pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items.collect()))
 }
 
-/// Files that phases name, with the phases.
+/// Returns the files that reviews name as deliverables, with their phases.
 fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u32>>, Problem> {
     let reviews = work.store().records(&RecordQuery {
         job: Some(row.id.clone()),
@@ -139,17 +141,16 @@ fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u3
     Ok(all)
 }
 
-/// A file that is an artifact.
+/// A file that is offered as an artifact.
 struct Found {
-    /// The folder it is read from.
     folder: PathBuf,
-    /// Its path, in that folder and for people.
+    /// Path relative to `folder`, as people see it too.
     path: String,
     bytes: u64,
     modified: Option<i64>,
 }
 
-/// The artifacts of a task, by name: the plain files of its workspace, and its error log.
+/// Lists the artifacts of a task, by name: the regular files of its workspace, and its error log.
 fn found_artifacts(work: &dyn Work, row: &JobRow) -> Vec<Found> {
     let mut found = folder(work, row).map_or_else(Vec::new, |folder| walk(&folder));
     if let Some(log) = error_log(work, row) {
@@ -176,7 +177,7 @@ fn modified(data: &Metadata) -> Option<i64> {
     i64::try_from(at.as_secs()).ok()
 }
 
-/// The plain files of a folder that may be deliverables, by name.
+/// Lists the regular files of a folder that may be deliverables, by name.
 fn walk(root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut folders = vec![(root.to_owned(), String::new())];
@@ -213,7 +214,7 @@ fn walk(root: &Path) -> Vec<Found> {
     found
 }
 
-/// Opens a file below a folder: the kernel sees to it that the way leads through no link and not out.
+/// Opens a file below a folder; the kernel refuses links and paths that lead out.
 fn open(folder: &Path, path: &str) -> Result<File, Problem> {
     let outside = || {
         let path = path.chars().take(200).collect();
@@ -241,7 +242,7 @@ fn open(folder: &Path, path: &str) -> Result<File, Problem> {
     }
 }
 
-/// Whether a value that was given to the task is in a file.
+/// True if the file contains a secret value of the task.
 fn holds(found: &Found, secrets: &[String]) -> bool {
     if secrets.is_empty() || found.bytes > FILE_BYTES_MAX {
         return false;
@@ -295,7 +296,8 @@ pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
     Ok(response)
 }
 
-/// What an agent wrote is never a page of ours: it is saved, and if a browser shows it all the same, in a box.
+/// Sends a file that an agent wrote as a sandboxed download, never as a page of the server's
+/// origin.
 fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
     let box_ = "sandbox; default-src 'none'";
     set(response, header::CONTENT_SECURITY_POLICY, box_);
@@ -309,7 +311,7 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
             }
         })
         .collect();
-    // By its own name for browsers that know this, in which nothing is invisible.
+    // The exact name, for browsers that support `filename*`; invisible characters are made visible.
     let exact = encode_segment(&visible::name(name));
     let saved = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}");
     set(response, header::CONTENT_DISPOSITION, &saved);
@@ -390,14 +392,14 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &diff)
 }
 
-/// The code that the review before this one showed.
+/// Returns the git ref of the code that the previous review showed.
 fn shown_before(work: &dyn Work, record: &Record) -> Result<Option<String>, Problem> {
     let reviews = work.store().records(&RecordQuery {
         job: Some(record.job.clone()),
         kind: Some(RecordKind::Review),
         open: false,
     })?;
-    // One that was decided before this one was opened.
+    // Only reviews decided before this one was opened.
     let before = reviews.into_iter().filter_map(|it| match it.body {
         RecordBody::Review(review) if it.id != record.id => {
             let decided = review.reviewed_at.filter(|at| *at <= record.at.0)?;

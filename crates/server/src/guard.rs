@@ -1,4 +1,4 @@
-//! What is looked at before anything else: whom a request is addressed to, from which page it comes, and how many there are.
+//! Checks before routing: host and origin of a request, and rate limits per address.
 
 use crate::auth::Peer;
 use axum::http::{HeaderMap, Uri, header};
@@ -8,23 +8,24 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Requests of one address in a second, and at once.
+/// Rate limit of requests per address: per second, and burst.
 const REQUESTS_PER_SECOND: f64 = 500.0;
 const REQUESTS_AT_ONCE: f64 = 1_000.0;
-/// Wrong tokens of one address in a second, and at once: a guess must cost time.
+/// Rate limit of wrong tokens per address: per second, and burst. Guessing must be slow.
 const WRONG_PER_SECOND: f64 = 1.0;
 const WRONG_AT_ONCE: f64 = 20.0;
-/// Addresses that are counted.
+/// Maximum number of addresses that are tracked.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// The names a server goes by.
+/// The host names under which a server is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     hosts: Vec<String>,
 }
 
 impl Names {
-    /// Its address, the names of loopback with its port, and those that a person allowed.
+    /// Builds the list: the listening address, the loopback names with its port, and the hosts that
+    /// a person allowed.
     pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
         let port = listen.port();
         let mut hosts = vec![listen.to_string()];
@@ -40,7 +41,8 @@ impl Names {
         Names { hosts }
     }
 
-    /// Refuses what a foreign page makes a browser send: by another name (DNS rebinding), or from another origin.
+    /// Refuses requests that a foreign page makes a browser send: with another host name (DNS
+    /// rebinding) or from another origin.
     pub(crate) fn check(
         &self,
         peer: &Peer,
@@ -51,7 +53,7 @@ impl Names {
             let value = headers.get(name)?;
             Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
         };
-        // Programs on the way may look at one and this one at the other.
+        // A proxy may use the one and this server the other.
         let named = target
             .authority()
             .map(|it| it.as_str().to_ascii_lowercase());
@@ -59,7 +61,7 @@ impl Names {
         if hosts > 1 || named.is_some_and(|named| text(header::HOST) != Some(named)) {
             return Err(ServerNo::TwoHosts);
         }
-        // No browser speaks to a Unix socket.
+        // Browsers cannot connect to a Unix socket.
         if matches!(peer, Peer::Tcp(_)) {
             let host = text(header::HOST).unwrap_or_default();
             if !self.hosts.contains(&host) {
@@ -76,7 +78,7 @@ impl Names {
                 });
             }
         }
-        // Browsers say so themselves where no origin is sent. Only to open the page may one come from elsewhere.
+        // Browsers send this where no origin is sent. Navigation may come from elsewhere.
         if let Some(site) = headers.get("sec-fetch-site") {
             let own = site == "same-origin" || site == "none";
             let opens = headers
@@ -96,7 +98,7 @@ fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// How much each address may ask.
+/// Rate limits per address.
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
     buckets: Mutex<HashMap<IpAddr, [Bucket; 2]>>,
@@ -122,7 +124,7 @@ impl Bucket {
 }
 
 impl Rates {
-    /// Counts a request.
+    /// Counts a request; refuses it beyond the limit.
     pub(crate) fn request(&self, peer: &Peer) -> Result<(), ServerNo> {
         self.count(peer, 0, 1.0)
     }
@@ -132,13 +134,13 @@ impl Rates {
         let _ = self.count(peer, 1, 1.0);
     }
 
-    /// Refuses an address that sent too many wrong ones.
+    /// Refuses an address that sent too many wrong tokens.
     pub(crate) fn may_guess(&self, peer: &Peer) -> Result<(), ServerNo> {
         self.count(peer, 1, 0.0)
     }
 
     fn count(&self, peer: &Peer, which: usize, amount: f64) -> Result<(), ServerNo> {
-        // Who can open the socket is this user.
+        // Only this user can open the socket.
         let Peer::Tcp(address) = peer else {
             return Ok(());
         };
@@ -155,7 +157,7 @@ impl Rates {
             0 => (REQUESTS_PER_SECOND, REQUESTS_AT_ONCE),
             _ => (WRONG_PER_SECOND, WRONG_AT_ONCE),
         };
-        // A question whether there is something left takes nothing, but there must be a whole one.
+        // Amount 0 takes nothing, but requires one whole token in the bucket.
         let taken = both[which].take(amount.max(1.0), per_second, most, now);
         if taken && amount == 0.0 {
             both[which].left += 1.0;

@@ -1,7 +1,9 @@
-//! `Idempotency-Key`: a repeated request gets the response of the first time, and nothing is done twice.
+//! Handles `Idempotency-Key`: a repeated request gets the response of the first time, and nothing
+//! is done twice.
 //!
-//! A response is kept in the store before it is sent. If the process is killed after a change of a task and before its response
-//! is kept, the dispatcher recognises the key and answers with the task as it is then. Refusals change nothing and are not kept.
+//! A response is stored before it is sent. If the process is killed after a change of a task and
+//! before its response is stored, the dispatcher recognises the key and responds with the current
+//! task. Refusals change nothing and are not stored.
 
 use crate::auth::Caller;
 use crate::call::{Call, Reply, set};
@@ -19,17 +21,17 @@ use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::runtime::Handle;
 
-/// Routes whose responses are secrets: they are not kept, and each request makes another.
+/// Routes whose responses are secrets: they are not stored, and each request makes a new one.
 const SECRET_RESPONSES: [&str; 1] = ["newSignInLink"];
 
-/// Keys of requests that are being answered.
+/// Keys of requests that are being handled.
 #[derive(Debug, Default)]
 pub(crate) struct KeysInUse {
     keys: Mutex<HashSet<String>>,
     released: Condvar,
 }
 
-/// A key that only this request uses. Others with the same key wait until it is dropped.
+/// Exclusive use of a key. Others with the same key wait until it is dropped.
 struct HeldKey<'k> {
     all: &'k KeysInUse,
     key: String,
@@ -55,7 +57,8 @@ impl Drop for HeldKey<'_> {
     }
 }
 
-/// Answers a request, or repeats the response that its key already has. Runs on a thread that may wait.
+/// Handles a request, or repeats the response stored under its key. Runs on a thread that may
+/// block.
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Reply {
     let key = match call.route.method {
         Method::Get => None,
@@ -66,7 +69,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Rep
         return handler(shared, call);
     };
     let store = shared.work()?.store();
-    // No header has a newline: the dispatcher's own keys are others.
+    // A header has no newline, so this differs from the dispatcher's own keys.
     let key = shared.keys_in_use.hold(format!("response\n{key}"));
     let content = content_hash(shared, call);
     if let Some(kept) = store.request(&key.key)? {
@@ -80,7 +83,8 @@ pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Rep
     }
 }
 
-/// Hash of what is asked and by whom, under a key: the body may be a secret that could be guessed.
+/// Returns a keyed hash of the content and its caller: the body may be a secret that could be
+/// guessed.
 fn content_hash(shared: &Shared, call: &Call) -> String {
     let caller = match &call.caller {
         Caller::Agent { task, attempt } => format!("{task} {attempt}"),
@@ -139,7 +143,7 @@ fn keep_response(
         answer: json!({ "content": content, "status": status.as_u16(), "body": body }),
         print: content,
     });
-    // What was asked for is done: it is answered also where the response cannot be kept.
+    // The change is done: respond even if the response cannot be stored.
     if let Err(error) = store.advance(vec![step]) {
         tracing::warn!(%error, "a response was not kept for its Idempotency-Key");
     }

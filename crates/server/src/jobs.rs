@@ -1,4 +1,4 @@
-//! The jobs of this process as the server needs them, and how they are set up from the settings.
+//! Setup of jobs from the settings, and access to them for the server.
 
 use crate::diff::{ReviewChanges, SavedStates};
 use crate::files::ERROR_LOG;
@@ -36,33 +36,32 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-/// The store's file in the data folder.
+/// Name of the store's file in the data folder.
 pub(crate) const STORE_FILE: &str = "store.sqlite";
-/// The key's.
+/// Name of the key file in the data folder.
 const KEY_FILE: &str = "key";
-/// How often it is looked what agents have printed.
+/// Interval at which new output of agents is looked for.
 const PRINTED_TIME: Duration = Duration::from_millis(300);
-/// The pause before something in the background begins again after a panic.
+/// Pause before a background thread is restarted after a panic.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
-/// The size of a prompt file.
+/// Maximum size of a prompt file.
 const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
-/// How jobs are set up.
+/// Options for setting up jobs.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The data folder.
     pub data: PathBuf,
-    /// The file of settings, where there is one.
+    /// The settings file, if there is one.
     pub config: Option<PathBuf>,
-    /// Another place for the store.
+    /// Overrides the path of the store.
     pub store: Option<PathBuf>,
-    /// Another key file.
+    /// Overrides the path of the key file.
     pub key: Option<PathBuf>,
-    /// Agents at once, whatever the settings say.
+    /// Overrides the number of agents that may run at once.
     pub slots: Option<u32>,
-    /// Agents and types besides those of the settings.
+    /// Agents and types in addition to those of the settings.
     pub more: Settings,
-    /// Begin with an empty store even where folders have tasks.
+    /// Starts with an empty store even if folders of tasks exist.
     pub start_empty: bool,
 }
 
@@ -73,7 +72,7 @@ impl Setup {
     }
 }
 
-/// The store is not as it should be.
+/// Converts an error of the store to a message.
 pub(crate) fn failed(error: &dyn std::fmt::Display) -> ServeTrouble {
     ServeTrouble::Store {
         cause: Cause::Other {
@@ -82,7 +81,7 @@ pub(crate) fn failed(error: &dyn std::fmt::Display) -> ServeTrouble {
     }
 }
 
-/// The file of settings: the named one, else the project's, else the user's.
+/// Returns the settings file: the one named, else the project's, else the user's.
 pub fn config_file(context: &Context, folder: &Path, named: Option<&Path>) -> Option<PathBuf> {
     if let Some(named) = named {
         return Some(folder.join(named));
@@ -98,7 +97,7 @@ pub fn config_file(context: &Context, folder: &Path, named: Option<&Path>) -> Op
         .find(|path| path.is_file())
 }
 
-/// The settings of a file; those of none are the usual ones.
+/// Reads the settings file; without one, returns the defaults.
 pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
     let Some(path) = path else {
         return Ok(Settings::default());
@@ -110,7 +109,7 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
     })
 }
 
-/// The agents that can be started with these settings, and which of them is taken when a task names none.
+/// Returns the agents that can be started with these settings, and the default agent.
 pub fn known_agents(
     context: &Context,
     config: Option<&Path>,
@@ -128,7 +127,7 @@ pub fn known_agents(
     Ok((config.agents, config.default_agent))
 }
 
-/// Begins work: opens the store and goes on with every job of it.
+/// Opens the store, resumes every job in it and starts the background threads.
 pub fn begin(
     context: &Context,
     setup: &Setup,
@@ -189,7 +188,8 @@ pub fn begin(
     Ok((work, jobs))
 }
 
-/// Runs something beside the server, again after a panic; one that cannot be started keeps the server from it.
+/// Runs a function on a background thread and restarts it after a panic; fails if the thread cannot
+/// be started.
 fn background(name: &'static str, run: impl Fn() + Send + 'static) -> Result<(), ServeTrouble> {
     let named = std::thread::Builder::new().name(name.into());
     let repeated = move || {
@@ -202,7 +202,7 @@ fn background(name: &'static str, run: impl Fn() + Send + 'static) -> Result<(),
     spawned.map(drop).map_err(|error| failed(&error))
 }
 
-/// Hands events on, and looks now and then how much agents have printed.
+/// Publishes events of the store, and regularly reports new output of agents.
 fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work>) {
     let mut seen: HashMap<String, u64> = HashMap::new();
     loop {
@@ -251,7 +251,7 @@ pub(crate) fn configured(
         };
         let command = client.words();
         let spec = AgentSpec {
-            // One that plays a scenario knows nothing else.
+            // A scripted agent plays its scenario only: it cannot verify.
             verifies: command.get(1).is_none_or(|word| word != "scripted"),
             command,
             protocol: client.protocol,
@@ -343,16 +343,16 @@ fn phase_of(
     })
 }
 
-/// Jobs with agents at work on them.
+/// Jobs that run in this process, with their agents.
 struct Working {
     context: Context,
     setup: Setup,
     url: String,
     notify: Arc<RwLock<Notify>>,
     jobs: Jobs,
-    /// Of the programs we start ourselves: where programs are found, and nothing else.
+    /// Environment of programs the server starts itself: `PATH` only.
     variables: BTreeMap<String, String>,
-    /// Agents of tasks that the store does not know, as they were found at the start.
+    /// Agents found at the start whose tasks the store does not know.
     unknown: Arc<Mutex<Vec<UnknownAgent>>>,
 }
 
@@ -527,7 +527,7 @@ impl Work for Working {
     }
 }
 
-/// Whether a program is on this machine: by its path, or in a folder that programs are looked for in.
+/// True if a program is installed: by its path, or in a folder of `PATH`.
 pub fn is_there(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();

@@ -1,4 +1,4 @@
-//! The store as files: opened, found lost or damaged, rebuilt, backed up.
+//! Files of the store: opening, detecting loss or damage, rebuilding, backup.
 
 use crate::jobs::{STORE_FILE, Setup, configured, failed};
 use bowline_engine::Context;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Between two looks for agents of unknown tasks, where one failed.
+/// Interval between tries to find agents of unknown tasks after an error.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a database has beside its file.
+/// Suffixes of the files of a database, the main file included.
 const SIDE_FILES: [&str; 3] = ["", "-wal", "-shm"];
 
 fn side_file(path: &Path, end: &str) -> PathBuf {
@@ -28,7 +28,7 @@ fn side_file(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Why a store cannot be used, as it is told.
+/// Converts an error of the store to a message.
 pub(crate) fn store_trouble(path: &Path, error: &StoreError) -> ServeTrouble {
     match error {
         StoreError::DamagedFile { why, .. } => ServeTrouble::StoreDamaged {
@@ -43,7 +43,7 @@ pub(crate) fn store_trouble(path: &Path, error: &StoreError) -> ServeTrouble {
     }
 }
 
-/// Why work cannot begin, as it is told.
+/// Converts the dispatcher's refusal to start to a message.
 pub(crate) fn refused_trouble(setup: &Setup, refused: Refused) -> ServeTrouble {
     match refused {
         Refused::Store(error) => store_trouble(&setup.store_file(), &error),
@@ -52,7 +52,7 @@ pub(crate) fn refused_trouble(setup: &Setup, refused: Refused) -> ServeTrouble {
     }
 }
 
-/// Why the loop that decides has failed, as it is told.
+/// Converts a failure of the dispatcher to a message.
 pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
     match outage.is_damage {
         true => ServeTrouble::StoreDamaged {
@@ -63,8 +63,8 @@ pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
     }
 }
 
-/// Opens the store. One that is new or empty beside folders that have tasks was lost: whether to begin without them is decided
-/// by a person.
+/// Opens the store. If it is new or empty but folders of tasks exist, the store was lost: a person
+/// decides whether to start without them.
 pub(crate) fn open_store(
     context: &Context,
     setup: &Setup,
@@ -79,7 +79,7 @@ pub(crate) fn open_store(
         let tasks = tasks_on_disk(config, begun);
         tasks.map_err(|error| crate::data::trouble(&setup.data, &error))
     };
-    // The database would remove a log whose file is gone.
+    // SQLite would remove a log whose main file is gone.
     if is_gone(&path) && side_file(&path, "-wal").exists() {
         if !setup.start_empty {
             return Err(lost(on_disk(false)?.len()));
@@ -96,7 +96,8 @@ pub(crate) fn open_store(
     let known = known.map_err(|error| store_trouble(&path, &error))?;
     if known.is_empty() && !setup.start_empty {
         let (_, newest) = store.feed().map_err(|error| store_trouble(&path, &error))?;
-        // In one with a past people have removed all tasks. A line about one that had not begun may be left of it.
+        // In a store with events, people have removed all tasks. The files may still mention one
+        // that never started.
         let tasks = on_disk(newest > 0)?.len();
         if tasks > 0 {
             return Err(lost(tasks));
@@ -108,8 +109,8 @@ pub(crate) fn open_store(
     Ok(store)
 }
 
-/// Tells of tasks that have folders and are not in the store: they were in a log that is lost, or came after a copy that was
-/// put back.
+/// Warns about tasks that have folders and are not in the store: they were in a lost log, or came
+/// after a backup that was restored.
 fn tell_missing(store: &Sqlite, on_disk: BTreeSet<String>) -> Result<(), StoreError> {
     let mut missing = Vec::new();
     for id in on_disk {
@@ -127,12 +128,12 @@ fn tell_missing(store: &Sqlite, on_disk: BTreeSet<String>) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Whether nothing is left of the file of a store.
+/// True if the store's file is missing or empty.
 fn is_gone(path: &Path) -> bool {
     std::fs::metadata(path).map_or(0, |it| it.len()) == 0
 }
 
-/// Gives the files of a store other names. Nothing is removed.
+/// Renames the files of a store. Nothing is deleted.
 fn set_aside(context: &Context, path: &Path) -> Result<(), ServeTrouble> {
     let stamp = utc(context.clock.now()).replace([':', '-'], "");
     let free = |number: &u32| {
@@ -161,8 +162,8 @@ fn aside(path: &Path, stamp: &str, number: u32) -> PathBuf {
     side_file(path, &format!(".damaged-{stamp}{number}"))
 }
 
-/// Makes a lost store again from what workspaces tell. One that cannot be read to its last row is set aside first. No server
-/// may use it.
+/// Rebuilds a lost store from the workspaces. A store that cannot be read completely is set aside
+/// first. No server may use it meanwhile.
 pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
     let (config, _) = configured(context, setup, "")?;
     let path = setup.store_file();
@@ -181,7 +182,7 @@ pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, S
     rebuild(&config, &store).map_err(|refused| refused_trouble(setup, refused))
 }
 
-/// Writes a whole copy of the store of a data folder to a new file, while a server uses it or not.
+/// Writes a complete copy of a data folder's store to a new file; a server may be using it.
 pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), ServeTrouble> {
     let named = store.map(Path::to_owned);
     let path = named.unwrap_or_else(|| data.join(STORE_FILE));
@@ -203,14 +204,15 @@ pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), 
     })
 }
 
-/// Brings the log of a store that is left into its file.
+/// Merges the write-ahead log into the store's file at shutdown.
 pub fn leave_store(jobs: &Jobs) {
     if let Err(error) = jobs.store().merge_log() {
         tracing::warn!(%error, "the log could not be brought into the store; it is read at the next start");
     }
 }
 
-/// Looks for agents of tasks that the store does not know, holds them and tells of them. A failure is tried again.
+/// Finds agents of tasks that the store does not know, pauses them and logs them. Retries after
+/// an error.
 pub(crate) fn find_unknown_agents(jobs: &Jobs, found: &Mutex<Vec<UnknownAgent>>) {
     let agents = loop {
         match unknown_agents(&jobs.config(), &**jobs.store()) {

@@ -1,8 +1,10 @@
-//! The task server: REST, server-sent events and the web page, over TCP on loopback and a Unix socket.
+//! The task server: REST, server-sent events and the web page, over TCP on loopback and a Unix
+//! socket.
 //!
-//! No rule is here. A request is read, its caller is known, and what it wants is handed to the loop that decides about jobs,
-//! or to an operation of the engine; what comes back is told in the caller's language. Handlers are plain functions on a
-//! bounded pool of threads: nothing that waits for a disk runs on the threads that serve connections.
+//! Contains no rules of its own. A request is parsed and its caller identified; the request is then
+//! passed to the dispatcher that decides about jobs, or to an operation of the engine, and the
+//! result is rendered in the caller's language. Handlers are plain functions on a bounded thread
+//! pool: nothing that waits for a disk runs on the threads that serve connections.
 
 mod asks;
 mod auth;

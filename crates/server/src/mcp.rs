@@ -1,5 +1,5 @@
-//! `/mcp`: the tools over HTTP, for whoever the token says. No sessions: each request says all, and what is asked of tasks goes
-//! through the same routes, with the same rights, as if it had been asked there.
+//! `/mcp`: the MCP tools over HTTP, with the rights of the token. No sessions: each request is
+//! complete, and tools about tasks call the REST routes with the same rights.
 
 use crate::auth::{Caller, Peer};
 use crate::problem::Problem;
@@ -22,14 +22,14 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
-/// Where the tools are.
+/// Path of the endpoint.
 pub(crate) const PATH: &str = "/mcp";
-/// Calls carried out at once. Each may wait for a route, which needs a thread of its own.
+/// Tool calls at once. Each may wait for a route, which needs a thread of its own.
 const CALLS_MAX: usize = 8;
-/// An answer of a route, as a tool reads it.
+/// Maximum size of a route's response that a tool reads.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// What all connections share.
+/// The MCP endpoint; shared by all connections.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ impl Endpoint {
         }
     }
 
-    /// One message of a client, and a line about it.
+    /// Handles one message of a client, and logs it.
     pub(crate) async fn answer(self, request: Request) -> Response<Body> {
         let (begun, shared) = (Instant::now(), Arc::clone(&self.shared));
         let method = request.method().as_str().to_owned();
@@ -70,7 +70,7 @@ impl Endpoint {
             Err(error) => return ("nobody", Problem::internal(&error).response(lang)),
         };
         let who = desk.role.name();
-        // Host and Origin are looked at before any route.
+        // Host and Origin are checked before routing.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -82,7 +82,7 @@ impl Endpoint {
         (who, service.handle(request).await.map(Body::new))
     }
 
-    /// Whose tools a request gets, and where they work.
+    /// Determines role, folder and task access for a request.
     fn desk(&self, asked: Asked, lang: Lang) -> Result<Desk, Problem> {
         let peer = asked.peer.clone().ok_or(ServerNo::NoToken)?;
         let caller = caller(&self.shared, peer, &asked.headers)?;
@@ -92,7 +92,7 @@ impl Endpoint {
             Caller::Reader | Caller::AgentReader(_) => Role::ReadOnly,
             Caller::Agent { .. } => Role::Agent,
         };
-        // An agent works on files where it is, in its own rights; here they would be the server's.
+        // An agent works on files itself, with its own rights; here they would be the server's.
         let folder = match role {
             Role::Agent => None,
             Role::ReadOnly | Role::Person => {
@@ -117,7 +117,7 @@ impl Endpoint {
     }
 }
 
-/// What is to be known of a request, before its body is read.
+/// The parts of a request that are needed before its body is read.
 #[derive(Clone)]
 struct Asked {
     peer: Option<Peer>,
@@ -145,7 +145,7 @@ fn asked(request: &Request) -> Asked {
     }
 }
 
-/// The server's own routes, asked as whoever asks us.
+/// Calls the server's own routes with the caller's credentials.
 struct Routes {
     routes: Router,
     of_task: bool,

@@ -1,5 +1,5 @@
-//! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets and
-//! appear in no argument, log, answer or note.
+//! Delivers notices from the store's outbox to webhooks, Slack, ntfy and the desktop, at least
+//! once. Addresses are secrets and appear in no argument, log, response or note.
 
 use crate::diff::ReviewChanges;
 use crate::work::{Asked, Wish, Work};
@@ -19,19 +19,19 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-/// How often the outbox is looked at.
+/// Interval at which the outbox is read.
 const LOOK_TIME: Duration = Duration::from_secs(1);
-/// How long a message on the desktop may take.
+/// Timeout of a desktop notification.
 const SHOW_TIME: Duration = Duration::from_secs(30);
-/// Tries of one notice, and seconds before the second; each further one waits twice as long.
+/// Maximum tries of one notice, and seconds before the second; each further delay doubles.
 const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
-/// The longest wait that whoever is told may ask for.
+/// Maximum delay that a receiver may ask for with `Retry-After`.
 const RETRY_AFTER_S_MAX: i64 = 60 * 60;
-/// The longest input of a tool that a message holds whole; ntfy cuts messages at 4,096 bytes.
+/// Maximum size of a tool's input that a message includes whole; ntfy cuts messages at 4,096 bytes.
 const NTFY_INPUT_BYTES_MAX: usize = 3_000;
 
-/// Delivers what waits in the outbox, while the server is there.
+/// Delivers notices of the outbox while the server runs.
 #[derive(Clone)]
 pub(crate) struct Deliverer {
     pub(crate) notify: Notify,
@@ -42,7 +42,7 @@ pub(crate) struct Deliverer {
     pub(crate) desktop: BTreeMap<String, String>,
 }
 
-/// Events that a person would want to be called for.
+/// Events that are worth a push message.
 const CALLS: [&str; 8] = [
     "review.created",
     "question.asked",
@@ -55,7 +55,7 @@ const CALLS: [&str; 8] = [
 ];
 
 impl Deliverer {
-    /// Delivers to whom the settings name, as they are at the time, until the work is gone.
+    /// Delivers due notices until the job service is dropped. The settings are read anew each time.
     pub(crate) fn run(&self, work: &Weak<dyn Work>, notify: &RwLock<Notify>) {
         let mut needed = false;
         while let Some(work) = work.upgrade() {
@@ -65,7 +65,7 @@ impl Deliverer {
                 ..self.clone()
             };
             drop(notify);
-            // What waits is settled also when nobody is told any more.
+            // Waiting notices are settled even after notices are turned off.
             needed |= current.notify != Notify::default();
             let now = self.clock.now();
             let waiting = match needed {
@@ -134,7 +134,7 @@ impl Deliverer {
             notes.push(format!("ntfy: {}", posted.note));
         }
         if self.notify.desktop && CALLS.contains(&event) {
-            // One that cannot be shown now is not shown later: nobody sits there.
+            // A desktop notification is not retried: the person may have left.
             notes.push(format!("desktop: {}", self.show(event, &title)));
         }
         let note = notes.join(", ");
@@ -151,7 +151,7 @@ impl Deliverer {
         }
     }
 
-    /// Shows a message on the desktop; how that went.
+    /// Shows a desktop notification; returns the result as text.
     fn show(&self, event: &str, title: &str) -> String {
         let command = format!(
             "command -v notify-send >/dev/null || exit 127; notify-send --app-name=Bowline -- {} {}",
@@ -169,7 +169,7 @@ impl Deliverer {
     }
 }
 
-/// A decision that a message offers: its text, and the buttons that the text justifies.
+/// A decision offered in a message: its text, and the buttons that the text justifies.
 #[derive(Debug, PartialEq)]
 struct DecisionCall {
     text: String,
@@ -177,8 +177,8 @@ struct DecisionCall {
     buttons: Vec<(&'static str, String)>,
 }
 
-/// Builds the decision that an event asks for. A tool call can be permitted only where all of its input is in the message,
-/// and a review be approved only where its changes can be shown at all.
+/// Builds the decision that an event asks for. A tool call can be permitted only if its complete
+/// input is in the message; a review can be approved only if its changes can be shown at all.
 fn decision_call(
     work: &dyn Work,
     effect: &EffectRow,
@@ -232,7 +232,8 @@ fn review_call(id: &str, changes: Result<ReviewChanges, String>) -> DecisionCall
     }
 }
 
-/// The header with the buttons of a decision. Each carries a sealed word that counts once.
+/// Builds the header with the buttons of a decision. Each carries a sealed token that is valid
+/// once.
 fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String> {
     let server = server.trim_end_matches('/');
     let button = |(label, action): &(&str, String)| {
@@ -245,10 +246,10 @@ fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String>
     (!buttons.is_empty()).then(|| buttons.join("; "))
 }
 
-/// What a webhook gets.
+/// Builds the body of a webhook.
 fn body(effect: &EffectRow) -> Value {
     let said = &effect.body;
-    // A notice is written as its word, or as an object with its word as the only key.
+    // A notice is stored as its name, or as an object with its name as the only key.
     let event = &said["notify"];
     let (name, data) = match event {
         Value::String(name) => (name.clone(), json!({})),

@@ -1,4 +1,4 @@
-//! Which verbs there are, and which of them the rules allow now.
+//! The verbs of state files, and those that the rules allow now.
 
 use crate::begin;
 use crate::runs::Runnable;
@@ -17,7 +17,7 @@ use bowline_runner::drivers::{develop, memory, thinking};
 use bowline_runner::orchestrate::{door, settings_of};
 use std::path::{Path, PathBuf};
 
-/// The verbs of a kind of file.
+/// Returns the verbs of a kind of state file.
 pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
     let own: &[&str] = match kind {
         FileKind::Thinking => &[
@@ -94,7 +94,7 @@ pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
         .collect()
 }
 
-/// The verbs of a kind of work, those that begin it last.
+/// Returns the verbs of a kind of work, those that start it last.
 pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
     let kinds = FileKind::ALL.into_iter();
     let kinds = kinds.filter(|kind| group(*kind).0 == word);
@@ -110,7 +110,8 @@ pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
     all
 }
 
-/// What a person may do with a file now, beside the others of its workspace. One that cannot be told about has its findings.
+/// Returns the actions allowed on a file now, given the other files of its workspace. If they
+/// cannot be determined, the findings of the file say why.
 pub(crate) fn actions(
     shared: &Shared,
     file: &KnownFile,
@@ -144,7 +145,7 @@ pub(crate) fn actions(
     if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
         return all.collect();
     }
-    // A run has the file: it is asked, and does the rest itself.
+    // A run owns the file: it is asked, and does the rest itself.
     let whole = |verb: &&'static str| {
         action(Allowed {
             verb,
@@ -161,7 +162,8 @@ pub(crate) fn actions(
     asked.chain(all.filter(by_run)).collect()
 }
 
-/// What `run` and `stop` of a kind are about; those of an orchestration are asked of the run itself.
+/// Returns the run that `run` and `stop` apply to; those of an orchestration are sent to the run
+/// itself.
 pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option<Runnable> {
     let root = root_of(kind, path);
     match kind {
@@ -178,7 +180,7 @@ pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option
     }
 }
 
-/// Whether there is something for an agent to do now.
+/// True if an agent would have something to do now.
 fn would_start(context: &Context, what: &Runnable) -> bool {
     let would = match what {
         Runnable::Thinking(it) => thinking::rehearse(context, it, &thinking::Options::default()),
@@ -189,7 +191,7 @@ fn would_start(context: &Context, what: &Runnable) -> bool {
     would.is_ok_and(|would| !would.is_empty())
 }
 
-/// What a person may do with a file that cannot be looked at.
+/// Returns the actions allowed on a file that cannot be read.
 pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
     allowed_despite(error).into_iter().map(action).collect()
 }
@@ -217,7 +219,8 @@ pub(crate) fn action(one: Allowed) -> WorkspaceAction {
     }
 }
 
-/// The commands that have to be green before a phase lands, one in each line. Outside of git nothing lands.
+/// Returns the checks that must pass before a phase lands, one per line. Outside of git nothing
+/// lands.
 fn checks_of(root: &Path) -> Option<String> {
     let settings = settings_of(root).ok()?;
     let in_git = root.ancestors().any(|it| it.join(".git").exists());

@@ -1,28 +1,29 @@
-//! The web page: its files are inside the program, and every address that is no file of it is answered by its one page.
+//! The web page: its files are embedded in the program; every address that is no file of it serves
+//! `index.html`.
 
 use crate::call::{bytes, set};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, header};
 use rust_embed::RustEmbed;
 
-/// What `cargo xtask web` builds.
+/// Files that `cargo xtask web` builds.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
 struct Files;
 
-/// Said instead of the page where it was not built.
+/// Shown instead of a page that was not built.
 const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Bowline</title>\
 <h1>Bowline</h1><p>The server runs. Its web page was not built into this program: run <code>cargo xtask web</code>, then \
 build again.</p><p>The interface is there: <code>bowline task list</code>, \
 <a href=\"/api/openapi.json\">/api/openapi.json</a>.</p></html>\n";
 
-/// What a page of ours may load: nothing from elsewhere.
+/// Content security policy of the page: nothing is loaded from elsewhere.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
 img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; \
 frame-ancestors 'none'";
 
-/// A file of the page, or the page.
+/// Serves a file of the page, or `index.html`.
 pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response<Body> {
     let name = path.trim_start_matches('/');
     let (name, found) = match Files::get(name) {
@@ -48,7 +49,7 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response<Body> {
         set(&mut response, header::CONTENT_ENCODING, "gzip");
     }
     set(&mut response, header::VARY, "Accept-Encoding");
-    // Files below `assets` have their content's hash in the name.
+    // Files below `assets` have a hash of their content in the name.
     let keep = match name.starts_with("assets/") {
         true => "public, max-age=31536000, immutable",
         false => "no-cache",
@@ -57,7 +58,7 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response<Body> {
     response
 }
 
-/// The type of a file of the page by its ending.
+/// Returns the content type of a file by its extension.
 fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",

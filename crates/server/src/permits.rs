@@ -1,4 +1,4 @@
-//! Tool calls that clients ask leave for: several at once, and rules.
+//! Permission requests of clients: decisions on several at once, and rules.
 
 use crate::asks::record;
 use crate::call::{Call, Reply, empty, json};
@@ -15,11 +15,11 @@ use bowline_store::{NO_JOB, Record, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::{BodyFault, ServerNo};
 use std::sync::Arc;
 
-/// Tool calls answered at once.
+/// Maximum number of requests decided at once.
 const BATCH_MAX: usize = 1_000;
-/// Past tool calls that are shown of a rule.
+/// Maximum number of past requests shown for a rule.
 const SHOWN_MAX: usize = 50;
-/// Fields of a rule, and their length in characters.
+/// Maximum number of fields of a rule, and their length in characters.
 const FIELDS_MAX: usize = 20;
 const FIELD_MAX: usize = 2_000;
 
@@ -60,7 +60,7 @@ fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<St
     json(call, &Page::whole(items))
 }
 
-/// The one answer that a word stands for. It shows no token: the word itself is what a person was given.
+/// Carries out the action of a sealed token. The token itself authorises the caller.
 pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let word = call.param("word");
@@ -150,7 +150,6 @@ pub(crate) fn try_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
         waiting: 0,
         items: Vec::new(),
     };
-    // The newest first.
     for record in past.iter().rev() {
         let RecordBody::Permission(row) = &record.body else {
             continue;

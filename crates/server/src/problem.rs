@@ -1,4 +1,4 @@
-//! Every way a request ends without doing what was asked.
+//! Errors of requests: code, status and message of each.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -10,16 +10,16 @@ use bowline_runner::orchestrate::door::Refused;
 use bowline_words::Lang;
 use bowline_words::message::{JobNo, ServerNo, Status};
 
-/// Why not.
+/// An error of a request.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The server's own reasons.
+    /// An error of the server itself.
     No(ServerNo),
-    /// A rule of jobs.
+    /// A refusal by the rules of jobs.
     Refused(Refusal),
-    /// An operation on a state file.
+    /// An error of an operation on a state file.
     Engine(Error),
-    /// A run that owns a state file.
+    /// A refusal by the run that owns a state file.
     Run(Refused),
 }
 
@@ -36,19 +36,19 @@ impl From<Error> for Problem {
 }
 
 impl Problem {
-    /// There is no such thing.
+    /// Returns the error for an unknown id.
     pub(crate) fn no_such(what: &'static str, id: &str) -> Self {
         let id = id.chars().take(80).collect();
         Problem::No(ServerNo::NoSuch { what, id })
     }
 
-    /// Something failed that should not; the log has it.
+    /// Logs an unexpected error and returns an internal one.
     pub(crate) fn internal(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "request failed");
         Problem::No(ServerNo::Internal)
     }
 
-    /// The word for programs.
+    /// Returns the stable error code.
     pub(crate) fn code(&self) -> &str {
         match self {
             Problem::No(no) => code_and_status(no).0,
@@ -62,7 +62,7 @@ impl Problem {
         match self {
             Problem::No(no) => code_and_status(no).1,
             Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
-            // As it is answered where no run has the file.
+            // The same status as without a run.
             Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
             Problem::Refused(_) | Problem::Run(_) => StatusCode::CONFLICT,
             Problem::Engine(error) => match error.class() {
@@ -74,7 +74,7 @@ impl Problem {
         }
     }
 
-    /// As it is told.
+    /// Renders message, hint and details in a language.
     pub(crate) fn told(&self, lang: Lang) -> ErrorTold {
         let (message, hint) = match self {
             Problem::No(no) => no.say(lang),
@@ -105,7 +105,7 @@ impl Problem {
         told
     }
 
-    /// As it is sent.
+    /// Builds the error response.
     pub(crate) fn response(&self, lang: Lang) -> Response<Body> {
         let body = ErrorBody {
             error: self.told(lang),
@@ -140,7 +140,7 @@ impl Problem {
     }
 }
 
-/// The word for programs, and the status.
+/// Returns error code and status.
 fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
     match no {
         ServerNo::NoToken | ServerNo::WrongToken => ("unauthorized", StatusCode::UNAUTHORIZED),
@@ -189,7 +189,7 @@ fn code_and_status(no: &ServerNo) -> (&'static str, StatusCode) {
     }
 }
 
-/// A refusal of the job machine as a message.
+/// Converts a refusal of the job machine to a message.
 fn job_no(refusal: &Refusal) -> JobNo {
     match refusal {
         Refusal::NotAllowed {
@@ -248,7 +248,7 @@ fn job_no(refusal: &Refusal) -> JobNo {
     }
 }
 
-/// The known word that is written most alike; nothing when none is near.
+/// Returns the most similar known word, if one is similar enough.
 fn nearest(word: &str, known: &[String]) -> Option<String> {
     let alike = |known: &str| {
         let length = known.chars().count().max(word.chars().count()).max(1);
@@ -258,7 +258,7 @@ fn nearest(word: &str, known: &[String]) -> Option<String> {
     (alike(best) >= 60).then(|| best.clone())
 }
 
-/// Letters to be changed, put in or left out to come from one word to another.
+/// Returns the edit distance (Levenshtein) of two words.
 fn changes(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

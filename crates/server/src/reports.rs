@@ -1,4 +1,4 @@
-//! What the agent of a task reports exactly, instead of in words.
+//! Reports of an agent through the interface, instead of markers in its output.
 
 use crate::auth::Caller;
 use crate::call::{Call, Reply, json};
@@ -15,12 +15,12 @@ use bowline_formats::rest::{
 use bowline_words::message::ServerNo;
 use std::sync::Arc;
 
-/// Wait after a limit that does not say how long.
+/// Delay in seconds after a rate limit without a given time.
 const RETRY_AFTER_S: u64 = 60;
-/// The longest wait that is believed.
+/// Maximum delay in seconds that is accepted.
 const RETRY_AFTER_MAX_S: u64 = 7 * 24 * 60 * 60;
 
-/// The attempt that reports.
+/// Returns task and attempt of the caller; only an agent of an attempt may report.
 fn attempt(call: &Call) -> Result<(String, u32), Problem> {
     match &call.caller {
         Caller::Agent { task, attempt } => Ok((task.clone(), *attempt)),
@@ -30,7 +30,7 @@ fn attempt(call: &Call) -> Result<(String, u32), Problem> {
     }
 }
 
-/// Has decided what an attempt reports.
+/// Submits a report of an attempt to the dispatcher.
 fn reported(shared: &Shared, call: &Call, wish: impl FnOnce(String, u32) -> Wish) -> Reply {
     let (task, attempt) = attempt(call)?;
     let answered = decide(shared.work()?, call, wish(task.clone(), attempt))?;
@@ -70,7 +70,7 @@ pub(crate) fn ask(shared: &Arc<Shared>, call: &Call) -> Reply {
     let question = Question {
         options: report.options,
         default: report.default,
-        // The loop gives it its id.
+        // The dispatcher assigns the id.
         ..Question::asked("", report.question, report.required)
     };
     said(shared, call, Marker::Question(question))

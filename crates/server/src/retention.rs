@@ -1,4 +1,5 @@
-//! How long the store keeps what is over: events of deleted tasks, responses to keys, settled effects.
+//! Retention limits of the store: events of deleted tasks, responses to idempotency keys, settled
+//! effects.
 
 use crate::serve::Shared;
 use bowline_engine::machines::Timestamp;
@@ -6,21 +7,21 @@ use bowline_store::Retention;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Newest events that a client may go on from.
+/// Number of newest events from which a client may resume.
 const EVENTS_KEPT: u64 = 10_000;
-/// Newest responses that are repeated for the same key.
+/// Number of newest responses kept for repeated keys.
 const RESPONSES_KEPT: u64 = 5_000;
-/// Of these together.
+/// Total size of these responses.
 const RESPONSE_BYTES_KEPT: u64 = 64 << 20;
 const RESPONSE_AGE_MAX_S: i64 = 86_400;
-/// However many there are: a client that tries again does so within this time.
+/// Minimum age at which a response is deleted for number or size: clients retry within this time.
 const RESPONSE_AGE_MIN_S: i64 = 120;
 const EFFECT_AGE_MAX_S: i64 = 30 * 86_400;
 const PRUNE_INTERVAL: Duration = Duration::from_secs(30);
-/// Settled effects are looked for once in so many times: they have no index.
+/// Settled effects are pruned once in this many rounds: they have no index.
 const EFFECTS_EVERY: u64 = 120;
 
-/// Prunes the store now and then, as long as the server runs.
+/// Prunes the store at intervals, as long as the server runs.
 pub(crate) async fn prune_regularly(shared: Arc<Shared>) {
     let mut stopping = shared.stopping.subscribe();
     for round in 0_u64.. {

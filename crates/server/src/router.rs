@@ -1,4 +1,4 @@
-//! From a request to its handler: the table of routes is the only list of them.
+//! Routes requests to handlers. The table of routes is the only list of them.
 
 use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
@@ -24,15 +24,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The size of a body.
+/// Maximum size of a request's body.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
-/// How long a body may take to arrive.
+/// Timeout for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// What answers a request, on a thread that may wait.
+/// A handler of a route; it runs on a thread that may block.
 pub(crate) type Handler = fn(&Arc<Shared>, &Call) -> Reply;
 
-/// The handler of a route by its name.
+/// Returns the handler of a route by its operation id.
 fn handler(id: &str) -> Option<Handler> {
     Some(match id {
         "health" => world::health,
@@ -122,12 +122,12 @@ fn handler(id: &str) -> Option<Handler> {
     })
 }
 
-/// Everything that is served.
+/// Builds the router: REST routes, sign-in links, MCP and the web page.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
     for route in &ROUTES {
         let Some(handler) = handler(route.id) else {
-            // A test holds the table against the handlers.
+            // A test compares the table with the handlers.
             tracing::error!(id = route.id, "a route has no handler");
             continue;
         };
@@ -137,7 +137,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             Method::Patch => MethodFilter::PATCH,
             Method::Delete => MethodFilter::DELETE,
         };
-        // A file of a workspace may be some folders down.
+        // The path of an artifact may contain folders.
         let path = route
             .path
             .replace("/artifacts/{path}", "/artifacts/{*path}");
@@ -148,7 +148,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             async move {
                 match params {
                     Ok(params) => dispatch(shared, route, handler, params, request).await,
-                    // A path that is no text names nothing.
+                    // A path that is not UTF-8 matches nothing.
                     Err(_) => no_route(&request),
                 }
             }
@@ -184,7 +184,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
                             .is_some_and(|it| part.starts_with('{') || part == it)
                     })
             };
-            // What is written out comes before what stands for anything, as it is routed.
+            // Literal segments take precedence over parameters, as in routing.
             let open = |route: &&Route| route.path.matches('{').count();
             let fitting: Vec<&Route> = ROUTES.iter().filter(fits).collect();
             let least = fitting.iter().map(open).min();
@@ -203,7 +203,7 @@ fn no_route(request: &Request) -> Response<Body> {
     Problem::No(ServerNo::NoRoute { path }).response(language(request.headers()))
 }
 
-/// Lets a request in, has it answered on a thread that may wait, and notes how it went.
+/// Authenticates a request, runs its handler on a thread that may block, and logs the result.
 async fn dispatch(
     shared: Arc<Shared>,
     route: &'static Route,
@@ -233,7 +233,7 @@ async fn dispatch(
     let response = reply.unwrap_or_else(|problem| problem.response(lang));
     let status = response.status().as_u16();
     let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    // The pattern, not the path: what people put into addresses is theirs.
+    // Logs the pattern, not the path: paths may contain private text.
     tracing::info!(
         method = route.method.name(),
         path = route.path,
@@ -285,12 +285,12 @@ pub(crate) fn caller(shared: &Shared, peer: Peer, headers: &HeaderMap) -> Result
         .caller(peer.clone(), headers, shared.clock.now().0, agent);
     found.map_err(|no| {
         shared.rates.wrong_token(&peer);
-        // A right token is never slowed down by wrong ones from the same address.
+        // A valid token is never slowed down by wrong ones from the same address.
         Problem::No(shared.rates.may_guess(&peer).err().unwrap_or(no))
     })
 }
 
-/// Whether a caller may ask that.
+/// Checks that a caller may use a route.
 fn permit(route: &Route, caller: &Caller) -> Result<(), Problem> {
     match (route.access, caller) {
         (Access::Open, _) => Ok(()),
@@ -339,7 +339,7 @@ async fn read(body: Body, headers: &HeaderMap) -> Result<Bytes, Problem> {
     Ok(bytes)
 }
 
-/// The language that comes first of those we speak.
+/// Returns the first supported language of `Accept-Language`.
 pub(crate) fn language(headers: &HeaderMap) -> Lang {
     let value = headers.get(header::ACCEPT_LANGUAGE);
     let text = value.and_then(|it| it.to_str().ok()).unwrap_or_default();
@@ -354,7 +354,7 @@ pub(crate) fn language(headers: &HeaderMap) -> Lang {
     wanted.unwrap_or_default()
 }
 
-/// `a=b&c=d`, decoded.
+/// Parses and decodes a query string, `a=b&c=d`.
 pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pair = |part: &str| {
@@ -383,7 +383,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// One request of a connection: what is looked at before its route, and what every answer has.
+/// Handles one request of a connection: checks before routing, the route, and headers that every
+/// response has.
 pub(crate) async fn answer(
     shared: Arc<Shared>,
     router: Router,

@@ -1,5 +1,5 @@
-//! Runs that people start on the page. Each is what `bowline KIND run` would be, on a thread of this process; its agents belong
-//! to their shims, and go on when the server leaves.
+//! Runs that people start on the page. Each does the same as `bowline KIND run`, on a thread of
+//! this process; its agents belong to their shims and continue when the server stops.
 
 use crate::problem::Problem;
 use crate::serve::Shared;
@@ -22,14 +22,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long whoever starts a run is kept waiting until it has begun; what an earlier one left may take its time.
+/// Maximum time to wait until a run has started; cleaning up after an earlier one may take long.
 const BEGIN_TIME: Duration = Duration::from_secs(60);
-/// How long runs may take to leave when the server stops.
+/// Maximum time to wait for runs when the server stops.
 const LEAVE_TIME: Duration = Duration::from_secs(10);
-/// How often that is looked at.
+/// Polling interval of that wait.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The runs of this server.
+/// The runs in this process.
 #[derive(Default)]
 pub(crate) struct Runs(Mutex<Vec<Run>>);
 
@@ -46,7 +46,7 @@ impl Run {
     }
 }
 
-/// What has a run of its own here.
+/// The kinds of work that can run in this process.
 pub(crate) enum Runnable {
     Orchestration(Orchestration),
     Thinking(ThinkingRun),
@@ -64,7 +64,7 @@ impl Runnable {
         }
     }
 
-    /// Works it off, and says how that ended.
+    /// Runs it to the end and returns its result for the log.
     fn run(
         &self,
         context: &Context,
@@ -109,7 +109,7 @@ impl Runnable {
 }
 
 impl Runs {
-    /// Starts a run, and says what is in its way. What comes of it is in its state file.
+    /// Starts a run; returns the error that prevents it. Later results are in its state file.
     pub(crate) fn start(
         &self,
         shared: &Arc<Shared>,
@@ -130,11 +130,12 @@ impl Runs {
                 Ok(ended) => tracing::info!(path = %path.display(), ended, "run"),
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "run");
-                    // Nobody listens any more once it has begun.
+                    // Nothing receives this once the run has started.
                     let _ = begun.try_send(Err(error));
                 }
             }
-            // The file may have said its last word before: whoever looks at it learns here that it can be run again.
+            // The file may have its last change already: this event tells pages that it can be run
+            // again.
             ended.store(true, Ordering::SeqCst);
             if let Some(shared) = told.upgrade() {
                 changed(&shared, &[path]);
@@ -155,25 +156,25 @@ impl Runs {
                 Ok(())
             }
             Ok(Err(error)) => Err(Problem::Engine(error)),
-            // It goes on; the file says when it has begun.
+            // It continues; the file shows when it has started.
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(()),
         }
     }
 
-    /// Ends the run of a file with its agents. Says whether there is one here.
+    /// Stops the run of a file with its agents. Returns true if there is one here.
     pub(crate) fn stop(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = all.iter().find(|it| it.path == path && !it.is_over());
         found.map(|it| it.stopper.stop()).is_some()
     }
 
-    /// Whether a run of a file is under way here.
+    /// True if a run of this file is active here.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().any(|it| it.path == path && !it.is_over())
     }
 
-    /// Lets all runs leave: nothing new is started, and agents go on.
+    /// Makes all runs detach: nothing new is started, and agents continue.
     pub(crate) fn leave(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for run in &all {
@@ -186,7 +187,7 @@ impl Runs {
     }
 }
 
-/// Nobody watches here: the page reads the state file.
+/// A display without output: the page reads the state file.
 struct Quiet(Lang);
 
 impl Screen for Quiet {

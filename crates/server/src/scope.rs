@@ -1,4 +1,5 @@
-//! What the agent of an attempt may read: its own task and those that it depends on, while the attempt lasts.
+//! Read access of an attempt's agent: its own task and those it depends on, while the attempt
+//! lasts.
 
 use crate::auth::Caller;
 use crate::call::Call;
@@ -10,7 +11,7 @@ use bowline_formats::rest::routes::Access;
 use bowline_words::message::ServerNo;
 use std::collections::BTreeSet;
 
-/// Routes that tell nothing of any task.
+/// Routes whose responses contain nothing about any task.
 const OF_NO_TASK: [&str; 5] = [
     "openapi",
     "getSession",
@@ -18,25 +19,25 @@ const OF_NO_TASK: [&str; 5] = [
     "listNodes",
     "getAgents",
 ];
-/// Lists whose handlers leave out what a caller may not read.
+/// Lists whose handlers filter by the caller's scope.
 const FILTERED: [&str; 4] = ["listTasks", "getInbox", "listLimits", "events"];
 
-/// The tasks that a caller may read; nothing where it may read all of them.
+/// The tasks that a caller may read; `None` for all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskScope(Option<BTreeSet<String>>);
 
 impl TaskScope {
-    /// One task alone.
+    /// Returns a scope of one task.
     pub(crate) fn only(task: &str) -> TaskScope {
         TaskScope(Some(BTreeSet::from([task.to_owned()])))
     }
 
-    /// Every task, those that are gone included.
+    /// True if the scope contains every task, deleted ones included.
     pub(crate) fn is_everything(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The scope of a caller.
+    /// Returns the scope of a caller.
     pub(crate) fn of(shared: &Shared, caller: &Caller) -> Result<TaskScope, Problem> {
         let task = match caller {
             Caller::Nobody | Caller::Person | Caller::Reader => return Ok(TaskScope::default()),
@@ -53,7 +54,8 @@ impl TaskScope {
         Ok(TaskScope(Some(tasks)))
     }
 
-    /// The limit a list is read with that shows so many rows; 0 is none. The few tasks of an agent may be anywhere in it.
+    /// Returns the limit for reading a list that shows this many rows; 0 is none. The few tasks of
+    /// an agent may be anywhere in the list.
     pub(crate) fn rows_read(&self, wanted: usize) -> usize {
         match self.0 {
             None => wanted,
@@ -61,13 +63,13 @@ impl TaskScope {
         }
     }
 
-    /// Whether the scope has a task in it.
+    /// True if the scope contains this task.
     pub(crate) fn has(&self, task: &str) -> bool {
         self.0.as_ref().is_none_or(|tasks| tasks.contains(task))
     }
 }
 
-/// Whether a caller still is who it was let in as.
+/// True while a caller keeps the identity it was authenticated with.
 pub(crate) fn is_present(shared: &Shared, caller: &Caller) -> bool {
     let Caller::Agent { task, attempt } = caller else {
         return true;
@@ -76,7 +78,7 @@ pub(crate) fn is_present(shared: &Shared, caller: &Caller) -> bool {
     found.is_some_and(|row| row.job.attempt == *attempt && row.job.process == Process::Live)
 }
 
-/// Refuses an agent what is not of its scope: a task there is none of for it, and whatever counts over all tasks.
+/// Refuses an agent tasks outside of its scope, and totals over all tasks.
 pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
     if call.route.access != Access::Read {
         return Ok(());

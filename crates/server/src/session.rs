@@ -11,7 +11,7 @@ use bowline_formats::rest::{Role, Session, SignIn, SignInLink};
 use bowline_words::message::ServerNo;
 use std::sync::Arc;
 
-/// Where a one-time link leads.
+/// Path of one-time links.
 pub(crate) const LINK_PATH: &str = "/sign-in";
 
 pub(crate) fn get(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -49,14 +49,14 @@ pub(crate) fn new_link(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &SignInLink { url: link(shared)? })
 }
 
-/// A new one-time link.
+/// Creates a one-time link and returns its address.
 pub(crate) fn link(shared: &Shared) -> Result<String, Problem> {
     let key = shared.auth.new_link();
     let key = key.map_err(|error| Problem::internal(&error))?;
     Ok(format!("{}{LINK_PATH}?key={key}", shared.public_url))
 }
 
-/// A browser that follows a link.
+/// Signs in a browser that follows a one-time link.
 pub(crate) fn by_link(shared: &Shared, query: &str) -> Response<Body> {
     let key = pairs(query).into_iter().find(|(name, _)| name == "key");
     let mut response = Response::new(Body::empty());

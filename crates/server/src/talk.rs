@@ -1,8 +1,9 @@
-//! What was said in a task: by its agent, read from what it printed, and by others, read from what was decided.
+//! The conversation of a task: the agent's part is read from its output, the others' from the
+//! records.
 //!
-//! What an agent printed has no times. A client that is told things by prompts answers each with a turn, so the words of others
-//! stand before the turn that answers them. Of an agent that speaks in plain text the output is its words; what is shown is what
-//! it asked and what it was told.
+//! Output has no times. A client that receives prompts answers each with one turn, so messages to
+//! it stand before the turn that answers them. For an agent with plain-text output, only its
+//! questions and the messages to it are shown.
 
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
@@ -14,13 +15,13 @@ use std::collections::VecDeque;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// What is read of the output of all attempts together.
+/// Maximum number of bytes read from the output of all attempts together.
 const READ_BYTES_MAX: u64 = 64 << 20;
-/// The longest text that is shown whole.
+/// Maximum size of a text that is shown whole.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Everything, in order.
+/// Builds the conversation, in order.
 pub(crate) fn of(
     row: &JobRow,
     records: &[Record],
@@ -42,7 +43,8 @@ pub(crate) fn of(
     let mut phase = 1;
     for (index, one) in (0u64..).zip(&mut said) {
         one.index = index;
-        // Words with a review belong to the phase that was reviewed; what follows an approval, to the next.
+        // A message with a review belongs to the reviewed phase; what follows an approval belongs
+        // to the next.
         phase = one.phase.unwrap_or(phase);
         one.phase = Some(phase);
         if one.about.as_deref() == Some("approved") {
@@ -66,17 +68,17 @@ fn read(log: &Path, protocol: Protocol, left: &mut u64, talk: &mut Talk) {
     *left = file.limit();
 }
 
-/// A conversation with a client that is told things by prompts.
+/// Builder of a conversation with a client that receives prompts.
 struct Talk {
     all: Vec<Utterance>,
-    /// What the agent was told, each the beginning of a turn.
+    /// Messages to the agent; each starts a turn.
     prompts: VecDeque<Utterance>,
-    /// Questions and permissions that its client waited for within a turn, with their answers.
+    /// Questions and permissions that the client waited for within a turn, with their answers.
     asked: VecDeque<Vec<Utterance>>,
     permits: VecDeque<Vec<Utterance>>,
-    /// Words come in pieces.
+    /// True if the client prints texts in pieces.
     pieces: bool,
-    /// The next thing that happens begins a turn.
+    /// True if the next event begins a turn.
     begins: bool,
 }
 
@@ -89,7 +91,7 @@ impl Talk {
             match &record.body {
                 RecordBody::Question(it) if it.request.is_some() => asked.push_back(told(record)),
                 RecordBody::Permission(_) => permits.push_back(told(record)),
-                // Its own words have the question.
+                // The question itself is in the agent's output.
                 RecordBody::Question(it) => {
                     let answered = told(record).into_iter().skip(1);
                     prompts.extend(answered.map(|one| (it.settled_at.unwrap_or_default(), one)));
@@ -162,11 +164,11 @@ impl Talk {
     }
 }
 
-/// What was asked and told, as it came.
+/// Lists questions and messages, in the order of time.
 fn by_time(row: &JobRow, records: &[Record]) -> Vec<Utterance> {
     let mut all = vec![described(row)];
     all.extend(records.iter().flat_map(told));
-    // Times are all of one form, so that their order is that of the text.
+    // All times have one format, so text order is time order.
     all.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
     all
 }
@@ -188,7 +190,7 @@ fn settled(record: &Record) -> Option<i64> {
     }
 }
 
-/// What a row has of the conversation: what was asked, and what the agent was told.
+/// Converts a record to its part of the conversation: the question, and the message to the agent.
 fn told(record: &Record) -> Vec<Utterance> {
     let at = settled(record).map(Timestamp);
     let one = |role, about: &str, content| vec![told_by(role, about, content, at)];
@@ -223,7 +225,7 @@ fn told(record: &Record) -> Vec<Utterance> {
     }
 }
 
-/// The words of a review with its remarks on files.
+/// Joins the comment of a review and its comments on files.
 fn remarks(review: &ReviewRow) -> String {
     let about = review.comments.iter().map(|it| {
         let line = it.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -251,7 +253,7 @@ fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
     }
 }
 
-/// The beginning of a text that is too long to be shown whole.
+/// Cuts a text that is too long to be shown whole.
 fn cut(text: &str) -> String {
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     match end == text.len() {
@@ -303,7 +305,7 @@ mod tests {
             "\n",
         );
         let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
-        // However it is cut.
+        // In pieces of any size.
         for piece in output.as_bytes().chunks(7) {
             adapter.push(piece, &mut |event| talk.hear(event));
         }

@@ -1,4 +1,4 @@
-//! Tasks: listed, made, and moved.
+//! Routes of tasks: listing, creating, editing and changing their state.
 
 use crate::call::{Call, Reply, empty, json, set};
 use crate::problem::Problem;
@@ -23,10 +23,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows of one page, unless said otherwise, and at the most.
+/// Rows of one page: the default and the maximum.
 const PAGE_USUAL: usize = 100;
 const PAGE_MAX: usize = 1_000;
-/// Length of the texts of a task, in characters.
+/// Maximum length of the texts of a task, in characters.
 pub(crate) const TITLE_MAX: usize = 500;
 pub(crate) const TEXT_MAX: usize = 200_000;
 
@@ -39,7 +39,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// Nothing can be decided at the moment.
+/// Returns the error of a store that cannot be written at the moment.
 fn outage(lacking: Option<Resource>) -> Problem {
     Problem::No(match lacking {
         Some(Resource::Disk) => ServerNo::DiskFull,
@@ -49,7 +49,7 @@ fn outage(lacking: Option<Resource>) -> Problem {
 }
 
 pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
-    // Before the rows are read: what comes meanwhile is told twice rather than never.
+    // Read before the rows: a change in between is sent twice rather than never.
     let sequence = shared.feed.latest();
     let work = shared.work()?;
     let limit = limit(call)?;
@@ -98,7 +98,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
     Ok(response)
 }
 
-/// Looks up what tasks wait for, each once.
+/// Converts rows to tasks and looks up their dependencies, each once.
 pub(crate) struct Waiting<'s> {
     store: &'s dyn Store,
     now: Timestamp,
@@ -163,13 +163,13 @@ pub(crate) fn in_query(name: &'static str, value: &str) -> Problem {
     Problem::No(ServerNo::NotInQuery { name, value })
 }
 
-/// The job with that id.
+/// Returns the job with this id.
 pub(crate) fn row(work: &dyn Work, id: &str) -> Result<JobRow, Problem> {
     let found = work.store().job(id)?;
     found.ok_or_else(|| Problem::no_such("task", id))
 }
 
-/// The job that a call names.
+/// Returns the job that the path of a call names.
 pub(crate) fn of_task<'s>(
     shared: &'s Shared,
     call: &Call,
@@ -178,13 +178,13 @@ pub(crate) fn of_task<'s>(
     Ok((work, row(work, call.param("id"))?))
 }
 
-/// A task as it is now.
+/// Responds with the current state of a task.
 pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
     let store = work.store();
     json(call, &Waiting::new(&*store, work.now()).task(row, work)?)
 }
 
-/// Has something decided.
+/// Submits a request to the dispatcher and waits for the result.
 pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, Problem> {
     let asked = Asked {
         request: call.request_id()?,
@@ -194,7 +194,7 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, 
     work.ask(asked).map_err(|refused| told_no(work, refused))
 }
 
-/// Why not, as it is told.
+/// Converts a refusal of the dispatcher to an error.
 fn told_no(work: &dyn Work, refused: Refused) -> Problem {
     match refused {
         Refused::Rule(refusal) => Problem::Refused(refusal),
@@ -236,7 +236,7 @@ fn told_no(work: &dyn Work, refused: Refused) -> Problem {
     }
 }
 
-/// Has something decided, and tells the task it is about.
+/// Submits a request and responds with the task it is about.
 pub(crate) fn decided(shared: &Arc<Shared>, call: &Call, wish: Wish) -> Reply {
     let work = shared.work()?;
     let answered = ask(work, call, wish)?;
@@ -319,7 +319,7 @@ pub(crate) fn delete(shared: &Arc<Shared>, call: &Call) -> Reply {
     empty(call)
 }
 
-/// A verb without anything else to say.
+/// Handles a verb of a task that takes no arguments.
 pub(crate) fn moved(shared: &Arc<Shared>, call: &Call, wish: fn(String) -> Wish) -> Reply {
     let _: Nothing = call.body()?;
     decided(shared, call, wish(call.param("id").to_owned()))

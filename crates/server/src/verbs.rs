@@ -1,4 +1,4 @@
-//! What people do with state files: the same operations as on the command line, and which of them the rules allow now.
+//! Verbs that people apply to state files: the same operations as on the command line.
 
 use crate::begin;
 use crate::call::{Call, Reply, json};
@@ -31,9 +31,9 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How long whoever finds no place for a command is told to wait.
+/// Seconds after which a client retries when too many checks run.
 const CHECK_AGAIN_SECONDS: u64 = 5;
-/// Letters of what a verb is about, and of what is told of it when there is no such thing.
+/// Maximum number of characters of an id, and of an id that is repeated in an error.
 const ID_LETTERS_MAX: usize = 300;
 const TOLD_LETTERS_MAX: usize = 80;
 
@@ -53,7 +53,7 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
         .into());
     };
     let named = asked.file.as_deref();
-    // Of a memory it is the current task that is meant where several files know the verb.
+    // If several files of a memory have the verb, the current task is meant.
     let knows = |kind: FileKind| {
         let moves = kind.has_moves() || !verbs(FileKind::TaskState).contains(&verb);
         moves && verbs(kind).contains(&verb)
@@ -84,7 +84,7 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     }
     let seen = call.version()?;
     let context = Context {
-        // A command of the project takes its time, and what goes on beside it is not about it.
+        // A command of the project takes time; changes made meanwhile do not concern it.
         seen: match seen.filter(|_| !RUNNING.contains(&verb)) {
             Some(version) => Seen::of(path, version),
             None => Seen::default(),
@@ -110,7 +110,7 @@ pub(crate) fn lacks(verb: &str, field: &'static str) -> Problem {
     Problem::No(ServerNo::VerbLacks { verb, field })
 }
 
-/// What a change did, and what happened to the file that whoever works with it should know.
+/// Describes a change and the notices about its file.
 pub(crate) fn told<S>(changed: &Changed<S>, lang: Lang) -> WorkspaceChange {
     WorkspaceChange {
         path: shown(&changed.view.path),
@@ -123,7 +123,7 @@ pub(crate) fn told<S>(changed: &Changed<S>, lang: Lang) -> WorkspaceChange {
     }
 }
 
-/// A verb that is asked for on a file.
+/// A verb requested for a file.
 struct Asks<'a> {
     shared: &'a Arc<Shared>,
     context: &'a Context,
@@ -131,9 +131,9 @@ struct Asks<'a> {
     path: &'a Path,
     verb: &'a str,
     asked: &'a VerbRequest,
-    /// The files of the workspace.
+    /// All state files of the workspace.
     beside: &'a [(FileKind, PathBuf)],
-    /// The version that was looked at.
+    /// The version that the caller has seen.
     seen: Option<u64>,
     lang: Lang,
 }
@@ -165,7 +165,7 @@ impl Asks<'_> {
             match self.verb {
                 "run" => {
                     let agent = self.named_text("agent").map(str::to_owned);
-                    // What was seen is not about what the run does later.
+                    // The version seen has no meaning for what the run does later.
                     runs.start(self.shared, what, agent, self.lang)?;
                 }
                 _ if runs.stop(self.path) => {}
@@ -187,8 +187,9 @@ impl Asks<'_> {
         }
     }
 
-    /// What a look forbids: a file that cannot be read is asked for nothing but what is offered then, and whoever says what
-    /// they saw means that. A run that owns a file decides by itself what it makes of its own moves.
+    /// Refuses verbs that the file does not allow now: an unreadable file allows only what is
+    /// offered for it, and a version must be the current one. A run that owns the file decides by
+    /// itself about versions.
     fn may_be_asked(&self, looked: Result<View, Error>) -> Result<(), Problem> {
         match looked {
             Err(error @ Error::Damaged { .. }) => {
@@ -216,7 +217,7 @@ impl Asks<'_> {
         self.seen.ok_or_else(|| self.lacks("If-Match"))
     }
 
-    /// A text by its name; one that is left empty is none.
+    /// Returns a text by its name, if it is not empty.
     fn named_text(&self, name: &str) -> Option<&str> {
         let text = self.asked.texts.get(name)?.trim();
         (!text.is_empty()).then_some(text)
@@ -226,7 +227,7 @@ impl Asks<'_> {
         lacks(self.verb, field)
     }
 
-    /// A value that there is none of, with those that there are.
+    /// Returns the error for an unknown value, with the known ones.
     fn not_one_of(&self, field: &'static str, value: &str, known: &[&str]) -> Problem {
         let known = match known.len() {
             0 => self.possible(),
@@ -240,7 +241,7 @@ impl Asks<'_> {
         })
     }
 
-    /// What the verb may be about now.
+    /// Lists the ids that the verb applies to now.
     fn possible(&self) -> String {
         let file = self.file();
         let view = file.view(self.context);
@@ -264,7 +265,7 @@ impl Asks<'_> {
         }
     }
 
-    /// What the id is the name of.
+    /// Resolves the id.
     fn named<T>(&self, find: impl FnOnce(&str) -> Option<T>, known: &[&str]) -> Result<T, Problem> {
         let id = self.id()?;
         find(id).ok_or_else(|| self.not_one_of("id", id, known))
@@ -283,7 +284,7 @@ impl Asks<'_> {
         self.text().ok_or_else(|| self.lacks("text"))
     }
 
-    /// What the code is the name of; nothing where none is given.
+    /// Resolves the code; `None` if none is given.
     fn coded<T>(
         &self,
         find: impl FnOnce(&str) -> Option<T>,
@@ -340,7 +341,7 @@ impl Asks<'_> {
                 run.record(context, &execution)?
             }
             "feedback-apply" => {
-                // Only what the workspace shows: an id is no way to other folders.
+                // Only folders of the workspace: an id gives no access to others.
                 let folders = self.beside.iter().filter_map(|(_, path)| path.parent());
                 let mut folders = folders.filter(|it| self.asked.id.as_ref() == Some(&shown(it)));
                 let from = folders.next();
@@ -362,7 +363,7 @@ impl Asks<'_> {
 
     fn memory(&self) -> Result<WorkspaceChange, Problem> {
         let context = self.context;
-        // The memories of agents have a folder of their own below it.
+        // Memories of agents are in a subfolder.
         let up = 1 + usize::from(self.kind == FileKind::AgentMemory);
         let folder = self.path.ancestors().nth(up).unwrap_or(self.path);
         let memory = MemoryFolder::at(context, folder);
@@ -567,7 +568,7 @@ impl Asks<'_> {
         Ok(told(&changed, self.lang))
     }
 
-    /// What the run that owns the file is asked, where one does: it decides.
+    /// Returns the request for the run that owns the file, if the verb is one that a run decides.
     fn of_run(&self) -> Result<Option<Request>, Problem> {
         let id = || self.id().map(str::to_owned);
         let reason = self.asked.text.clone();
@@ -592,7 +593,7 @@ impl Asks<'_> {
         }))
     }
 
-    /// The file as it stands after somebody else has moved it.
+    /// Reads the file again after something else has changed it.
     fn looked(&self, told: Vec<String>) -> Result<WorkspaceChange, Problem> {
         let view = self.file().view(self.context)?;
         Ok(WorkspaceChange {
@@ -607,7 +608,7 @@ impl Asks<'_> {
     }
 }
 
-/// A new task of a memory.
+/// Builds a new task of a memory.
 pub(crate) fn new_task(name: &str, asked: &VerbRequest) -> NewTask {
     let text = |name: &str| asked.texts.get(name).cloned().unwrap_or_default();
     NewTask {

@@ -1,4 +1,4 @@
-//! The state files of the other four kinds, shown as they are.
+//! Routes of the state files of the other four kinds.
 
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
@@ -25,10 +25,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// How deep a workspace is searched for state files.
+/// Depth to which a workspace is searched for state files.
 const DEPTH_MAX: usize = 4;
 
-/// Folders whose state files are shown.
+/// The folders whose state files are shown.
 pub(crate) struct Workspaces {
     folders: Vec<(String, PathBuf)>,
     watcher: Mutex<Option<Watched>>,
@@ -51,11 +51,12 @@ impl Workspaces {
         }
     }
 
-    /// Begins to tell listeners of changed state files. Where the system cannot watch, pages show what they ask for.
+    /// Starts to publish changes of state files. If the system cannot watch files, pages see
+    /// changes only when they load.
     pub(crate) fn watch(&self, shared: &Arc<Shared>) {
         let weak = Arc::downgrade(shared);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Whoever is told reads the file, and must not be told of that.
+            // A reader of the event reads the file; that must not cause another event.
             let event = event.ok().filter(|event| !event.kind.is_access());
             if let (Some(event), Some(shared)) = (event, Weak::upgrade(&weak)) {
                 changed(&shared, &event.paths);
@@ -74,7 +75,7 @@ impl Workspaces {
         }
     }
 
-    /// Watches the folders that hold, or may come to hold, state files of a workspace.
+    /// Watches the folders that contain, or may later contain, state files of a workspace.
     fn follow(&self, root: &Path) {
         let files = workspace::below(root, &FileKind::ALL, DEPTH_MAX).files;
         let usual = FileKind::ALL.map(|kind| root.join(kind.relative_path()));
@@ -97,7 +98,7 @@ impl Workspaces {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder of a workspace; without a name the first, if there is one.
+    /// Returns the folder of a workspace; without an id, of the first one, if there is one.
     pub(crate) fn named(&self, id: Option<&str>) -> Result<Option<PathBuf>, Problem> {
         match id {
             Some(id) => self.find(id).map(|folder| Some(folder.to_owned())),
@@ -112,7 +113,7 @@ impl Workspaces {
     }
 }
 
-/// Tells listeners which kinds of which workspaces changed.
+/// Publishes which kinds of work changed in which workspaces.
 pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
     let mut told = HashSet::new();
     for path in paths {
@@ -134,7 +135,7 @@ pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
     }
 }
 
-/// The word of a kind of file among the four kinds of work.
+/// Returns the kind of work that a kind of file belongs to.
 pub(crate) fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
     match kind {
         FileKind::Thinking => ("thinking", WorkspaceKind::Thinking),
@@ -147,7 +148,7 @@ pub(crate) fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
     }
 }
 
-/// The files of a call's workspace and kind.
+/// Returns the state files of a call's workspace and kind.
 pub(crate) fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
     files_of(shared, call, call.param("kind"))
 }
@@ -210,7 +211,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
                 let actions = offers::actions(shared, &file, &view, &files);
                 state_of(&shared.context, &view, actions, call.lang)
             }
-            // One that is damaged must not hide the others.
+            // A damaged file must not hide the others.
             Err(error) => {
                 let actions = offers::despite(&error);
                 unreadable(*kind, path, error.code(), error.told(call.lang), actions)
@@ -243,11 +244,11 @@ fn unreadable(
     }
 }
 
-/// Whether a state file lies outside of its workspace, behind a link. Whoever may write the workspace alone could have put it
-/// there: what is behind it is not the workspace's to show, and not a click's to write.
+/// True if a state file is outside of its workspace, behind a link. A link may have been put there
+/// by a process that may write the workspace only: the file behind it is neither shown nor changed.
 pub(crate) fn leads_out(root: &Path, path: &Path) -> bool {
     let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
-    // One that is not there yet is where its folder is; a link to nowhere is not taken for that.
+    // A missing file is where its folder is; a dangling link is not a missing file.
     let there = match path.canonicalize() {
         Err(_) if !is_link => path.ancestors().find_map(|it| it.canonicalize().ok()),
         other => other.ok(),
@@ -264,7 +265,7 @@ fn state_of(
 ) -> WorkspaceState {
     let notices = view.notices.iter().map(Notice::to_finding);
     let findings = view.examined.findings.iter().cloned().chain(notices);
-    // Nothing in the file tells that the run which owns it stands still.
+    // The file does not show that the run which owns it is paused.
     let paused = view.kind == FileKind::Orchestrate && door::is_paused(&view.path);
     let status = match paused && door::is_open(&view.path) {
         true => "paused".to_owned(),
@@ -291,7 +292,8 @@ fn state_of(
     }
 }
 
-/// What tasks are called: those of an orchestration in its plan, if that can be read, and those that wait in a memory.
+/// Returns titles of tasks: those of an orchestration from its plan, if that can be read, and those
+/// in the queue of a memory.
 fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
     if let Some(memory) = view.memory() {
         let queue = memory.queue.iter();
@@ -310,7 +312,7 @@ fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What a develop run rests on; the tree it was gathered on is not looked at here.
+/// Returns the evidence of a develop run, without comparing it to the current tree.
 fn evidence(context: &Context, view: &View) -> Vec<Value> {
     if view.kind != FileKind::Develop {
         return Vec::new();
@@ -322,7 +324,7 @@ fn evidence(context: &Context, view: &View) -> Vec<Value> {
         .collect()
 }
 
-/// The folder whose state file of a kind has this path.
+/// Returns the root folder of a state file's path.
 pub(crate) fn root_of(kind: FileKind, path: &Path) -> PathBuf {
     let up = Path::new(kind.relative_path()).components().count();
     path.ancestors().nth(up).unwrap_or(path).to_owned()

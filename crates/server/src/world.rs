@@ -1,4 +1,4 @@
-//! What there is beside tasks: whether the server is well, what happens, and who works.
+//! Routes about the server itself: health, metrics, events, statistics, agents and nodes.
 
 use crate::asks::waiting;
 use crate::call::{Call, Reply, bad_header, bytes, json};
@@ -22,20 +22,20 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The document that callers make their clients from; a test holds it against the code.
+/// The OpenAPI document; a test compares it with the code.
 const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 
-/// Days of spend that are told, unless said otherwise, and at the most.
+/// Days of spend in statistics: the default and the maximum.
 const DAYS_USUAL: i64 = 30;
 const DAYS_MAX: i64 = 400;
-/// The newest events among which limits are looked for.
+/// Number of newest events that are searched for rate limits.
 const LOOKED_AT: u64 = 20_000;
 
-/// What is counted.
+/// Counters for the metrics route.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     pub(crate) requests: AtomicU64,
-    /// By the first digit of the status.
+    /// Responses by the first digit of their status.
     by_class: [AtomicU64; 6],
     pub(crate) connections: AtomicU64,
     pub(crate) refused: AtomicU64,
@@ -260,7 +260,7 @@ pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
         ..EventQuery::default()
     })?;
     let mut all: Vec<Limit> = Vec::new();
-    // Which of them a task waits in.
+    // Index of the open limit of each task.
     let mut open: HashMap<String, usize> = HashMap::new();
     for row in rows.iter().filter(|row| row.body["entity"] == "agent") {
         if let Some(at) = open.remove(&row.job) {

@@ -1,4 +1,4 @@
-//! A decided step, ready to be made durable, and what became of it.
+//! Decided steps to be committed, and the outcome of each.
 
 use crate::rows::{About, EffectRow, EventKind, EventRow, Record};
 use bowline_machines::Timestamp;
@@ -6,21 +6,22 @@ use bowline_machines::job::Job;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// One business transition: jobs that move, what follows, and who asked. Whole or not at all.
+/// One business transition: the jobs that change, what follows, and the request behind it. It is
+/// applied whole or not at all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advance {
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Timestamp,
-    /// Who asked, if somebody did: the same request is never applied twice.
+    /// The request behind it, if there was one; the same request is never applied twice.
     pub request: Option<Request>,
-    /// The jobs that move; mostly one, none when only effects are settled.
+    /// The jobs that change; mostly one, none when only effects are settled.
     pub changes: Vec<Change>,
-    /// Effects that were carried out, or not.
+    /// Effects whose execution ended, successfully or not.
     pub settled: Vec<Settle>,
 }
 
 impl Advance {
-    /// Nothing yet.
+    /// Returns an empty step decided at this time.
     pub fn at(at: Timestamp) -> Self {
         Advance {
             at,
@@ -31,40 +32,41 @@ impl Advance {
     }
 }
 
-/// A request somebody may repeat because they heard no answer.
+/// A request that its client may repeat when it received no response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Its id, given by whoever asks.
+    /// The id that the client gave it.
     pub id: String,
-    /// What was asked, as a hash or a text: the same id with another content is a mistake.
+    /// Fingerprint of the content, a hash or a text: the same id with another content is an error.
     pub print: String,
-    /// What is answered, now and whenever it is asked again.
+    /// The response, now and for every repetition.
     pub answer: Value,
 }
 
-/// One job that moves.
+/// The change of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Which.
+    /// The id of the job.
     pub job: String,
-    /// The version it was decided on; 0 for one that is new. Any other makes the whole step a conflict.
+    /// The version it was decided on; 0 for a new job. Any other current version makes the whole
+    /// step a conflict.
     pub expected: u64,
-    /// What becomes of it.
+    /// The next state of the job.
     pub next: Next,
-    /// What happened, for the feed, in this order.
+    /// Events for the feed, in this order.
     pub events: Vec<NewEvent>,
-    /// What has to be carried out, in this order.
+    /// Effects to execute, in this order.
     pub effects: Vec<NewEffect>,
-    /// Rows that people look at, new or changed.
+    /// Records that are new or changed.
     pub records: Vec<Record>,
-    /// Timers set or taken away.
+    /// Timers that are set, cleared or fired.
     pub timers: Vec<TimerChange>,
-    /// What was used since the step before.
+    /// Tokens and money used since the step before.
     pub spent: Option<Spent>,
 }
 
 impl Change {
-    /// A job that comes to this.
+    /// Returns a change that replaces the state of a job.
     pub fn to(
         id: impl Into<String>,
         expected: u64,
@@ -77,7 +79,7 @@ impl Change {
         }
     }
 
-    /// Something that belongs to a job, which itself stays as it is.
+    /// Returns a change of what belongs to a job; its state stays.
     pub fn beside(id: impl Into<String>, expected: u64) -> Self {
         Change {
             job: id.into(),
@@ -92,130 +94,132 @@ impl Change {
     }
 }
 
-/// What becomes of a job.
+/// The next state of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// It is this, one version later.
+    /// The job has this state, one version later.
     Is(Arc<Job>, Arc<About>),
-    /// It stays as it is; only what belongs to it changes. No version is counted.
+    /// The state stays; only what belongs to the job changes. The version stays too.
     Same,
-    /// It is removed with everything that belongs to it; only its events stay.
+    /// The job is removed with everything that belongs to it; only its events stay.
     Gone,
 }
 
-/// Something that happened.
+/// An event that has no sequence number yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// What sort of thing.
+    /// The kind of event.
     pub kind: EventKind,
-    /// What, as whoever listens is told.
+    /// The content, as clients receive it.
     pub body: Value,
 }
 
-/// Something to be carried out, at least once.
+/// An effect to be executed at least once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEffect {
-    /// Its sort, for whoever looks.
+    /// The kind of effect, for the code that executes it.
     pub kind: String,
-    /// All that is needed for it.
+    /// Everything that its execution needs.
     pub body: Value,
-    /// Not before.
+    /// Earliest time of its execution.
     pub due: Timestamp,
 }
 
-/// Tokens and money, added to what was used before on the day of the step.
+/// Tokens and money, added to the spend of the day of the step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spent {
-    /// Who, by its name in the settings.
+    /// The agent, by its name in the settings.
     pub agent: String,
-    /// Tokens.
+    /// Number of tokens used.
     pub tokens: u64,
-    /// Money.
+    /// Cost in US dollars.
     pub usd: f64,
 }
 
-/// An effect that was tried.
+/// The result of one try to execute an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settle {
-    /// Which.
+    /// The id of the effect.
     pub effect: u64,
-    /// What became of it.
+    /// The result of the try.
     pub end: EffectEnd,
 }
 
-/// What became of a try.
+/// The result of a try to execute an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EffectEnd {
-    /// It is done.
+    /// The effect is executed; nothing is recorded.
     Done,
-    /// Done, and how is to be remembered.
+    /// The effect is executed, and a note is recorded.
     Delivered {
-        /// How.
+        /// Note that is recorded.
         note: String,
     },
-    /// It failed and is to be tried again.
+    /// The try failed and is to be repeated.
     Again {
-        /// Not before.
+        /// Earliest time of the next try.
         due: Timestamp,
-        /// How it failed.
+        /// Description of the failure.
         note: String,
     },
-    /// It failed for good.
+    /// The effect failed and is not tried again.
     GivenUp {
-        /// How it failed.
+        /// Description of the failure.
         note: String,
     },
 }
 
-/// A timer set or taken away.
+/// A change of one timer of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
-    /// Come back at that time. A timer with the same key is replaced; its generation is the job's version after this step.
+    /// Sets a timer. One with the same key is replaced; its generation is the job's version after
+    /// this step.
     Set {
-        /// Which timer of the job.
+        /// Key of the timer within its job.
         key: String,
-        /// When.
+        /// Time at which it fires.
         due: Timestamp,
-        /// With what.
+        /// Content that it delivers.
         body: Value,
     },
-    /// Do not come back. Nothing happens when there is none.
+    /// Removes a timer. Nothing happens when there is none.
     Clear {
-        /// Which timer of the job.
+        /// Key of the timer within its job.
         key: String,
     },
-    /// It came back and is used up. When it was set anew or taken away meanwhile, the whole step is a conflict: a timer fires
-    /// once.
+    /// Uses up a timer that fired. When it was set again or cleared meanwhile, the whole step is a
+    /// conflict: a timer fires once.
     Fired {
-        /// Which timer of the job.
+        /// Key of the timer within its job.
         key: String,
-        /// As it was set.
+        /// The generation it had when it fired.
         generation: u64,
     },
 }
 
-/// What became of a step.
+/// The outcome of one step of a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It is durable.
+    /// The step is committed and durable.
     Applied {
-        /// The events with their places in the feed.
+        /// The new events with their sequence numbers.
         events: Vec<EventRow>,
-        /// The effects with their numbers.
+        /// The new effects with their ids.
         effects: Vec<EffectRow>,
     },
     /// The same request was applied before; nothing was changed.
     AlreadyApplied {
-        /// What was answered then.
+        /// The response of the first time.
         answer: Value,
     },
-    /// A request with this id asked for something else; nothing was changed.
+    /// A request with this id and another content was applied before; nothing was changed.
     RequestReused,
-    /// A job is not at the version that was decided on, or a timer is not as it was; nothing was changed.
+    /// A job is not at the version that was decided on, or a timer was changed meanwhile; nothing
+    /// was changed.
     Conflict {
-        /// Which job.
+        /// The id of the job.
         job: String,
-        /// Where it is; 0 when it does not exist.
+        /// Its current version; 0 when it does not exist.
         version: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Values that must not be read by whoever sees the file: sealed with a key of its own file.
+//! Secret values, encrypted with a key that has a file of its own.
 
 use aes_gcm::aead::{Aead as _, Generate as _, Payload};
 use aes_gcm::{Aes256Gcm, Key as CipherKey, KeyInit as _, Nonce};
@@ -7,46 +7,46 @@ use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Bytes of a nonce.
+/// Length of a nonce in bytes.
 const NONCE_BYTES: usize = 12;
-/// Bytes of a key.
+/// Length of a key in bytes.
 const KEY_BYTES: usize = 32;
 
-/// Seals and opens values.
+/// A key that seals (encrypts) and opens values.
 #[derive(Clone)]
 pub struct Key(Aes256Gcm);
 
-/// Nobody prints a key.
+/// Never prints the key itself.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
 }
 
-/// Why a key or a value cannot be used.
+/// An error of a key file or a sealed value.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The file cannot be read or made.
+    /// The key file cannot be read or created.
     #[error("the key file {path} cannot be used: {why}")]
     File {
-        /// Which.
+        /// Path of the key file.
         path: String,
-        /// Why.
+        /// The reason, as text.
         why: String,
     },
-    /// Not sealed with this key for this purpose, or changed since.
+    /// The value was not sealed with this key for this purpose, or was changed since.
     #[error("the value was not sealed with this key")]
     NotSealed,
 }
 
-/// Letters and digits that nobody can guess, for ids, nonces and tokens.
+/// Returns 24 random hexadecimal digits, for ids, nonces and tokens.
 pub fn unguessable() -> String {
     let bytes: Nonce<aes_gcm::aead::consts::U12> = Nonce::generate();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Key {
-    /// The key in a file that only this user can read; made when there is none.
+    /// Reads the key from a file that only this user can read; creates the file when there is none.
     pub fn open(path: &Path) -> Result<Key, KeyError> {
         let bad = |why: String| KeyError::File {
             path: path.display().to_string(),
@@ -74,7 +74,7 @@ impl Key {
         Ok(Key(Aes256Gcm::new(&key.into())))
     }
 
-    /// Seals a value for one purpose: it can be opened for no other.
+    /// Encrypts a value for one purpose: it can be opened for no other.
     pub fn seal(&self, purpose: &str, value: &[u8]) -> Result<String, KeyError> {
         let nonce = Nonce::generate();
         let payload = Payload {
@@ -89,7 +89,7 @@ impl Key {
         Ok(bytes.map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Opens what was sealed for that purpose.
+    /// Decrypts a value that was sealed for that purpose.
     pub fn open_sealed(&self, purpose: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
         let digits = sealed.as_bytes();
         let byte = |pair: &[u8]| {

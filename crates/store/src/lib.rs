@@ -1,13 +1,16 @@
-//! Jobs, kept: their states, what they ask of people, what happened, and what is still to be done, in one durable place.
+//! Durable storage for jobs: their states, the records people work with, events and pending
+//! effects.
 //!
-//! [`Store`] has two halves. **Changing** is one method: [`Store::advance`] makes a list of decided [`Advance`]s durable, each
-//! whole or not at all, all in one commit. An advance is a business transition: the next state of one or more jobs with
-//! everything that follows from it (transition lines and other [`NewEvent`]s, effects to be carried out, timers, rows that
-//! people look at, the answer to the request that asked for it). Time and ids come in; outcomes come out typed. **Reading**
-//! is the rest, and never waits for a writer.
+//! [`Store`] has two halves. **Changing** is one method: [`Store::advance`] commits a list of
+//! decided [`Advance`]s, each whole or not at all, all in one commit. An advance is a business
+//! transition: the next state of one or more jobs with everything that follows from it (transition
+//! lines and other [`NewEvent`]s, effects to execute, timers, records for people, the response to
+//! the request). Times and ids are passed in; outcomes are typed. **Reading** is the rest, and
+//! never waits for a writer.
 //!
-//! There are two stores, held to the same by one suite of tests and by random runs on both: [`Memory`], the model, and
-//! [`Sqlite`]. No connection leaves this crate, and nothing here decides what a job may do.
+//! There are two stores, held to the same behaviour by one test suite and by random runs on both:
+//! [`Memory`], the model, and [`Sqlite`]. No connection leaves this crate, and nothing here decides
+//! what a job may do.
 
 mod advance;
 mod keys;
@@ -37,224 +40,229 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A durable place for jobs. One process writes; any number of its threads may read.
+/// Durable storage for jobs. One process writes; any number of its threads may read.
 pub trait Store: std::fmt::Debug + Send + Sync {
-    /// Makes decided steps durable, in this order and in one commit. Each is applied whole or not at all; one that is not
-    /// applied does not keep the others from it. An error says that nothing is known to be applied: look before trying again.
+    /// Commits decided steps in this order, in one commit, and returns one outcome per step. Each
+    /// step is applied whole or not at all; one that is not applied does not stop the others. After
+    /// an error nothing is known to be applied: read before trying again.
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError>;
 
-    /// The same without waiting. Lists of steps are applied in the order in which they are handed over, whatever becomes of the
-    /// one before; `ready` is called once the answer can be had.
+    /// Starts the same commit without waiting for it. Lists of steps are applied in the order of
+    /// the calls, whatever the outcome of the one before; `ready` is called once the result is
+    /// available.
     fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
         let mut answer = Some(self.advance(steps));
         ready();
         Box::new(move |_| answer.take())
     }
 
-    /// Closes every connection and opens new ones, after a failure. What was committed stays; nothing is undone.
+    /// Closes every connection and opens new ones, after a failure. Committed data stays; nothing
+    /// is undone.
     fn reopen(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Deletes what is kept no longer. The history of a job stays as long as the job.
+    /// Deletes rows that are past their retention. The history of a job stays as long as the job.
     fn prune(&self, kept: &Retention) -> Result<Pruned, StoreError>;
 
-    /// Brings the log into the file itself, so that a copy of that one file is whole.
+    /// Merges the write-ahead log into the main file, so that a copy of that one file is complete.
     fn merge_log(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Writes a whole copy to a new file while the store is in use.
+    /// Writes a complete copy to a new file while the store is in use.
     fn backup(&self, to: &Path) -> Result<(), StoreError>;
 
-    /// A job.
+    /// Returns the job with this id.
     fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError>;
 
-    /// Jobs, the newest first.
+    /// Returns the jobs that match, the newest first.
     fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError>;
 
-    /// Every job that is neither completed nor failed, the oldest first.
+    /// Returns every job that is neither completed nor failed, the oldest first.
     fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError>;
 
-    /// How many jobs there are in each status.
+    /// Returns the number of jobs in each status.
     fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError>;
 
-    /// Jobs that depend on this one.
+    /// Returns the ids of jobs that depend on this one.
     fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError>;
 
-    /// One row that people look at, by its id.
+    /// Returns the record with this id.
     fn record(&self, id: &str) -> Result<Option<Record>, StoreError>;
 
-    /// Rows that people look at, the oldest first.
+    /// Returns the records that match, the oldest first.
     fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError>;
 
-    /// Events, the oldest first.
+    /// Returns the events that match, the oldest first.
     fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError>;
 
-    /// The sequence number from which on no event is missing, and the newest one; both 0 when there is none.
+    /// Returns the sequence number from which on no event is missing, and the newest one; both 0
+    /// when there is none.
     fn feed(&self) -> Result<(u64, u64), StoreError>;
 
-    /// Effects that are still to be carried out, the oldest first.
+    /// Returns the effects that are not settled, the oldest first.
     fn effects(&self) -> Result<Vec<EffectRow>, StoreError>;
 
-    /// What became of the tries to carry an effect out, for the effects of a job.
+    /// Returns the recorded attempts to execute the effects of a job.
     fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError>;
 
-    /// Every timer, the next one first.
+    /// Returns every timer, the next to fire first.
     fn timers(&self) -> Result<Vec<TimerRow>, StoreError>;
 
-    /// What was used, by day, job and agent, the oldest first.
+    /// Returns tokens and money used, by day, job and agent, the oldest first.
     fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError>;
 
-    /// The answer that was given to a request.
+    /// Returns the stored response to the request with this id.
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError>;
 }
 
-/// Steps that were handed over. Asked with `true`, it waits for the answer; with `false`, it gives it if it is there. It is
-/// given once.
+/// Handle of a commit that was started. Called with `true`, it waits for the result; with `false`,
+/// it returns the result if it is available. The result is returned once.
 pub type Advancing = Box<dyn FnMut(bool) -> Option<Result<Vec<Outcome>, StoreError>> + Send>;
 
-/// Which jobs.
+/// Filter of [`Store::jobs`]; the default matches all that are not archived.
 #[derive(Debug, Clone, Default)]
 pub struct JobQuery {
-    /// Only in this status.
+    /// Only jobs in this status.
     pub status: Option<TaskStatus>,
-    /// Only of this type.
+    /// Only jobs of this type.
     pub type_name: Option<String>,
-    /// Only with this in title or description, whatever the case.
+    /// Only jobs with this text in title or description, ignoring case.
     pub text: Option<String>,
-    /// Only with this label.
+    /// Only jobs with this label.
     pub label: Option<String>,
-    /// Those that were put away, too.
+    /// True to include archived jobs.
     pub archived: bool,
-    /// Only behind this one: when it was made, and its id.
+    /// Only jobs after this one in the order of the list: its creation time and id.
     pub after: Option<(Timestamp, String)>,
-    /// At most so many; 0 for all.
+    /// At most this many rows; 0 for all.
     pub limit: usize,
 }
 
-/// Which rows.
+/// Filter of [`Store::records`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct RecordQuery {
-    /// Only of this job.
+    /// Only records of this job.
     pub job: Option<String>,
-    /// Only of this kind.
+    /// Only records of this kind.
     pub kind: Option<RecordKind>,
-    /// Only those a person is waited for.
+    /// Only records that wait for a person.
     pub open: bool,
 }
 
-/// Which events.
+/// Filter of [`Store::events`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct EventQuery {
-    /// Only of this job.
+    /// Only events of this job.
     pub job: Option<String>,
-    /// Only of this kind.
+    /// Only events of this kind.
     pub kind: Option<EventKind>,
-    /// Only behind this number.
+    /// Only events with a greater sequence number.
     pub after: u64,
-    /// At most so many; 0 for all.
+    /// At most this many events; 0 for all.
     pub limit: usize,
 }
 
-/// Which part of what was used.
+/// Filter of [`Store::spend`]; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct SpendQuery {
-    /// Only for this job.
+    /// Only spend of this job.
     pub job: Option<String>,
     /// Only from this day on, in days since 1970.
     pub from_day: Option<i64>,
 }
 
-/// The day of a moment, in days since 1970, in UTC.
+/// Returns the UTC day of a time, in days since 1970.
 pub fn day_of(at: Timestamp) -> i64 {
     at.0.div_euclid(86_400)
 }
 
-/// How much of the past is kept.
+/// Limits of what [`Store::prune`] keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// Newest events that are kept whole; before them, those of removed jobs go.
+    /// Number of newest events that are kept; of older ones, those of removed jobs are deleted.
     pub events: u64,
-    /// Newest answers to requests.
+    /// Number of newest responses that are kept.
     pub requests: u64,
-    /// Bytes of the newest answers to requests.
+    /// Total bytes of the newest responses that are kept.
     pub request_bytes: u64,
-    /// Answers that are older go however few they are.
+    /// Responses older than this are deleted even within the limits above.
     pub requests_from: Timestamp,
-    /// Answers that are younger stay however many they are.
+    /// Responses younger than this are kept even beyond the limits above.
     pub requests_until: Timestamp,
-    /// Settled effects that are older go; none do without it.
+    /// Settled effects older than this are deleted; `None` keeps them all.
     pub effects_from: Option<Timestamp>,
 }
 
-/// How much was deleted.
+/// Numbers of rows that a prune deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Events.
+    /// Number of deleted events.
     pub events: u64,
-    /// Answers to requests.
+    /// Number of deleted responses.
     pub requests: u64,
-    /// Effects that were settled.
+    /// Number of deleted settled effects.
     pub effects: u64,
 }
 
-/// Why a store cannot do its work.
+/// An error of a store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The machine lacks something for the moment; the same call succeeds once it is there again.
+    /// The machine lacks a resource for the moment; the same call succeeds once it is available
+    /// again.
     #[error("{resource} for {path}")]
     Exhausted {
-        /// What is lacking.
+        /// The resource that is lacking.
         resource: Resource,
         /// The file of the store.
         path: String,
     },
-    /// Another process has it.
+    /// Another process uses the store.
     #[error("the store {path} is in use by another process")]
     Locked {
-        /// The file.
+        /// The file of the store.
         path: String,
     },
-    /// It was written by a newer program.
+    /// The file was written by a newer program.
     #[error("the store has version {found}; this program knows up to {known}")]
     Newer {
-        /// Its version.
+        /// The version of the file.
         found: i64,
-        /// The newest one known here.
+        /// The newest version known to this program.
         known: i64,
     },
-    /// The place cannot keep a promise that durability needs.
+    /// The file system cannot give a guarantee that durability needs.
     #[error("the store cannot be kept at {path}: {why}")]
     Unsafe {
-        /// Where.
+        /// The file of the store.
         path: String,
-        /// Which promise.
+        /// The guarantee that is missing.
         why: String,
     },
-    /// What is kept cannot be read.
+    /// A row cannot be read.
     #[error("row {id} cannot be read: {why}")]
     Damaged {
-        /// Which.
+        /// The id of the row.
         id: String,
-        /// Why.
+        /// The reason, as text.
         why: String,
     },
     /// The file of the store is damaged.
     #[error("the store {path} is damaged: {why}; stop the server and start it with --rebuild")]
     DamagedFile {
-        /// Which.
+        /// The file of the store.
         path: String,
-        /// What the database says.
+        /// The message of the database.
         why: String,
     },
-    /// The database failed. Whether the last change is in it is not known.
+    /// The database failed. The last change may or may not be committed.
     #[error("the store failed")]
     Failed(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
-    /// Stable, `snake_case`.
+    /// Returns the stable error code, in `snake_case`.
     pub fn code(&self) -> &'static str {
         match self {
             StoreError::Exhausted { resource, .. } => resource.code(),

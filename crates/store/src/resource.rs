@@ -1,19 +1,22 @@
-//! What a machine can run out of for a while: disk space, file descriptors, memory, processes.
+//! Resources that a machine can run out of for a while: disk space, file descriptors, memory,
+//! processes.
 //!
-//! A failure for lack of one of them says nothing about the store or the task: the same call succeeds later.
+//! A failure for lack of one of them says nothing about the store or the task: the same call
+//! succeeds later.
 
 use rustix::io::Errno;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-/// Free bytes below which a disk counts as full: SQLite needs room for a few pages, and the log of an agent for more.
+/// Free bytes below which a disk counts as full: SQLite needs room for a few pages, and the log of
+/// an agent for more.
 const DISK_BYTES_MIN: u64 = 1 << 20;
 
-/// Something a machine has run out of.
+/// A resource that the machine has run out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// Space on the disk.
+    /// Free space on the disk.
     Disk,
     /// File descriptors, of this process or of the system.
     Descriptors,
@@ -22,7 +25,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Stable, `snake_case`.
+    /// Returns the stable error code, in `snake_case`.
     pub fn code(self) -> &'static str {
         match self {
             Resource::Disk => "disk_full",
@@ -30,7 +33,7 @@ impl Resource {
         }
     }
 
-    /// The resource that the text of an error names: errors of other processes come as text.
+    /// Returns the resource that an error message names: errors of other processes come as text.
     pub fn named_in(text: &str) -> Option<Resource> {
         let causes = [
             ("Resource temporarily unavailable", Resource::Memory),
@@ -67,7 +70,7 @@ impl std::fmt::Display for Resource {
     }
 }
 
-/// The resource that an error, or one of its causes, was for lack of.
+/// Returns the resource whose lack caused this error, directly or as a source of it.
 pub fn exhausted(error: &(dyn Error + 'static)) -> Option<Resource> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -80,7 +83,7 @@ pub fn exhausted(error: &(dyn Error + 'static)) -> Option<Resource> {
     None
 }
 
-/// The resource that is lacking right now, looked at on the disk of this path.
+/// Checks which resource is lacking right now; disk space is checked for this path.
 pub fn is_exhausted(path: &Path) -> Option<Resource> {
     if let Err(error) = File::open("/dev/null") {
         return Resource::of(&error);

@@ -1,4 +1,4 @@
-//! The rows: what is kept of jobs, and of everything that belongs to them.
+//! The rows of the store: jobs, and everything that belongs to them.
 
 use bowline_formats::agents::Resume;
 use bowline_formats::permission_rule::PermissionRule;
@@ -9,224 +9,228 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A job.
+/// A job as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
-    /// Its id, `task_…`.
+    /// The id of the job, `task_…`.
     pub id: String,
-    /// Counts its changes, from 1.
+    /// Number of its changes, from 1.
     pub version: u64,
-    /// The state of its machine. Shared, as the next is: whoever decides, writes and answers looks at the same one.
+    /// The state of its machine. Shared between the dispatcher, the writer and the handlers.
     pub job: Arc<Job>,
-    /// What else is known of it.
+    /// Attributes that the machine does not decide on.
     pub about: Arc<About>,
 }
 
 impl JobRow {
-    /// The state of its machine, for whoever changes it.
+    /// Returns the state of its machine for changing.
     pub fn job_mut(&mut self) -> &mut Job {
         Arc::make_mut(&mut self.job)
     }
 
-    /// What else is known of it, for whoever changes that.
+    /// Returns its attributes for changing.
     pub fn about_mut(&mut self) -> &mut About {
         Arc::make_mut(&mut self.about)
     }
 }
 
-/// What is known of a job besides what its machine decides on. Times are seconds since 1970.
+/// Attributes of a job besides the state of its machine. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// Its type by name.
+    /// The name of its type.
     #[serde(skip_serializing_if = "is_default")]
     pub type_name: Option<String>,
-    /// How urgent it is.
+    /// The urgency of the job.
     #[serde(skip_serializing_if = "is_default")]
     pub priority: Priority,
     /// The agent wanted, by its name in the settings.
     #[serde(skip_serializing_if = "is_default")]
     pub agent: Option<String>,
-    /// The folder it works in, where a person named one.
+    /// The folder it works in, when a person named one.
     #[serde(skip_serializing_if = "is_default")]
     pub workspace: Option<String>,
-    /// The real path of that folder, resolved when the task was made and again when it was assigned.
+    /// The real path of that folder, resolved when the task was created and again when it was
+    /// assigned.
     #[serde(skip_serializing_if = "is_default")]
     pub real_workspace: Option<String>,
-    /// A person lets it work in a folder that another task holds.
+    /// True if a person allowed it to work in a folder that another task holds.
     #[serde(skip_serializing_if = "is_default")]
     pub share_workspace: bool,
-    /// The repository whose worktree the folder is, where it is one.
+    /// The repository whose worktree the folder is, if it is one.
     #[serde(skip_serializing_if = "is_default")]
     pub repository: Option<String>,
-    /// A word to find it by.
+    /// A label to filter by.
     #[serde(skip_serializing_if = "is_default")]
     pub label: Option<String>,
-    /// What it may use.
+    /// Limits of what it may use.
     #[serde(skip_serializing_if = "is_default")]
     pub budget: Budget,
-    /// When it was made.
+    /// Time of its creation.
     #[serde(skip_serializing_if = "is_default")]
     pub created_at: i64,
-    /// When it last moved.
+    /// Time of its last transition.
     #[serde(skip_serializing_if = "is_default")]
     pub updated_at: i64,
-    /// How many transitions it and its agent have made.
+    /// Number of transitions of the task and its agent.
     #[serde(skip_serializing_if = "is_default")]
     pub moves: u64,
     /// The task and checkpoint it was forked from.
     #[serde(skip_serializing_if = "is_default")]
     pub forked_from: Option<(String, String)>,
-    /// How far the output of the present attempt has been processed.
+    /// Position up to which the output of the current attempt is processed.
     #[serde(skip_serializing_if = "is_default")]
     pub place: Place,
-    /// The word that markers of the present attempt may carry.
+    /// The nonce that markers of the current attempt may carry.
     #[serde(skip_serializing_if = "is_default")]
     pub nonce: String,
-    /// The client's own conversation.
+    /// The session id of the agent's client.
     #[serde(skip_serializing_if = "is_default")]
     pub session: Option<String>,
-    /// Messages written to the present attempt, also those that wait.
+    /// Number of messages written to the current attempt, those that still wait included.
     #[serde(skip_serializing_if = "is_default")]
     pub inputs: u64,
-    /// Messages of the present attempt before the first of those, by which its client was greeted.
+    /// Number of messages of the current attempt before the first of those, with which its client
+    /// was initialized.
     #[serde(skip_serializing_if = "is_default")]
     pub input_offset: u64,
-    /// Ids of what people said and processes have read, the oldest first.
+    /// Ids of people's messages that processes have read, the oldest first.
     #[serde(skip_serializing_if = "is_default")]
     pub history: Vec<String>,
-    /// How many there were before those.
+    /// Number of older ids that are left out of `history`.
     #[serde(skip_serializing_if = "is_default")]
     pub history_left_out: u64,
-    /// The number of the last order to the present attempt.
+    /// The number of the last order to the current attempt.
     #[serde(skip_serializing_if = "is_default")]
     pub orders: u64,
-    /// Prompts that have not been answered by the end of a turn.
+    /// Prompts that no end of a turn has answered yet.
     #[serde(skip_serializing_if = "is_default")]
     pub prompts_open: u32,
-    /// Turns so far.
+    /// Number of turns so far.
     #[serde(skip_serializing_if = "is_default")]
     pub turns: u32,
-    /// The present attempt has ended a turn and said nothing since.
+    /// True if the current attempt has ended a turn and printed nothing since.
     #[serde(skip_serializing_if = "is_default")]
     pub turn_over: bool,
-    /// When the limit is over that was met in the present turn.
+    /// End of the rate limit that was met in the current turn.
     #[serde(skip_serializing_if = "is_default")]
     pub limited_until: Option<i64>,
-    /// Tokens of the present conversation, where the client counts over all of it.
+    /// Tokens of the current conversation, for clients that count over all of it.
     #[serde(skip_serializing_if = "is_default")]
     pub session_tokens: u64,
-    /// Money so far, of counts that are over: most clients count anew in every process.
+    /// US dollars of counts that are over: most clients count anew in every process.
     #[serde(skip_serializing_if = "is_default")]
     pub cost_before_usd: f64,
-    /// Money so far, of the present count, as the client told it.
+    /// US dollars of the current count, as the client reported them.
     #[serde(skip_serializing_if = "is_default")]
     pub cost_usd: f64,
-    /// When processes were started, those of the last hour.
+    /// Start times of processes, those of the last hour.
     #[serde(skip_serializing_if = "is_default")]
     pub starts: Vec<i64>,
-    /// When the present attempt was started.
+    /// Start time of the current attempt.
     #[serde(skip_serializing_if = "is_default")]
     pub attempt_at: Option<i64>,
-    /// When it began to wait for what it waits for.
+    /// Time since which it waits for its current input.
     #[serde(skip_serializing_if = "is_default")]
     pub waits_since: Option<i64>,
-    /// When it last printed something; written now and then.
+    /// Time of its last output; not written for every piece of output.
     #[serde(skip_serializing_if = "is_default")]
     pub output_at: Option<i64>,
-    /// The code as it was when the present phase began.
+    /// Git ref of the code at the start of the current phase.
     #[serde(skip_serializing_if = "is_default")]
     pub phase_ref: Option<String>,
     /// The latest checkpoint: its id and when it was saved.
     #[serde(skip_serializing_if = "is_default")]
     pub checkpoint: Option<(String, i64)>,
-    /// The steps its agent said it began, by phase and number; those of a phase that is worked on again are its last ones.
+    /// The steps that its agent reported, by phase and number; a phase that is reworked has those
+    /// of its last pass.
     #[serde(skip_serializing_if = "is_default")]
     pub steps: Vec<StepBegun>,
 }
 
-/// When an agent said that it is at a step.
+/// A step that an agent reported to have begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepBegun {
-    /// The phase it belongs to.
+    /// The phase it belongs to, from 1.
     pub phase: u32,
-    /// From 1.
+    /// Number of the step, from 1.
     pub number: u32,
-    /// What the agent calls it.
+    /// The name that the agent gave.
     pub name: String,
-    /// When.
+    /// Time of the report.
     pub at: i64,
 }
 
-/// Most is as it was when the job was made, most of the time: that is not written.
+/// True if the value is the default: such values are not written.
 fn is_default<T: Default + PartialEq>(it: &T) -> bool {
     *it == T::default()
 }
 
 impl About {
-    /// Money so far, over all attempts.
+    /// Returns the cost in US dollars, over all attempts.
     pub fn cost(&self) -> f64 {
         self.cost_before_usd + self.cost_usd
     }
 }
 
-/// How far the output of an attempt has been processed.
+/// Position up to which the output of an attempt is processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Where its adapter goes on.
+    /// The point at which its adapter resumes.
     pub resume: Resume,
 }
 
 named! {
-    /// How urgent.
+    /// The urgency of a job.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Priority {
-        /// When nothing else is to be done.
+        /// Runs when nothing else is to be done.
         Low = "low",
-        /// As most.
+        /// The usual priority of jobs.
         #[default]
         Normal = "normal",
-        /// Before most.
+        /// Runs before most others.
         High = "high",
-        /// Before everything.
+        /// Runs before all others.
         Critical = "critical",
     }
 }
 
-/// What a job may use; `None` is no limit.
+/// Limits of what a job may use; `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// Tokens.
+    /// Maximum number of tokens.
     pub tokens: Option<u64>,
-    /// Money.
+    /// Maximum cost in US dollars.
     pub usd: Option<f64>,
-    /// Time since it was assigned.
+    /// Maximum minutes since it was assigned.
     pub minutes: Option<u64>,
 }
 
-/// A row that people look at.
+/// A record of a job that people see: a review, a question, a message and so on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// Its id, `rev_… q_… dep_… perm_… cp_… ver_… say_… rule_…`.
     pub id: String,
-    /// The job it belongs to; [`NO_JOB`] for what belongs to none.
+    /// The job it belongs to; [`NO_JOB`] for records of no job.
     pub job: String,
-    /// A person is waited for.
+    /// True if it waits for a person.
     pub open: bool,
-    /// When it was made.
+    /// Time of its creation.
     pub at: Timestamp,
-    /// What it says.
+    /// The content of the record.
     pub body: RecordBody,
 }
 
-/// The job of rows that belong to none: it has no state, and so no version.
+/// The job of records that belong to none: it has no state, and so no version.
 pub const NO_JOB: &str = "";
 
-/// What a row says. The state of the machine is the truth of what is open; a row repeats it with what only people need.
+/// The content of a record. The state of the machine is the truth about what is open; a record
+/// repeats it with details for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is what it holds")]
@@ -242,7 +246,7 @@ pub enum RecordBody {
 }
 
 impl RecordBody {
-    /// Which kind it is.
+    /// Returns the kind of the record.
     pub fn kind(&self) -> RecordKind {
         match self {
             RecordBody::Review(_) => RecordKind::Review,
@@ -258,7 +262,7 @@ impl RecordBody {
 }
 
 named! {
-    /// The kinds of rows, by their words in the store.
+    /// The kinds of records, by their names in the store.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum RecordKind {
@@ -273,36 +277,36 @@ named! {
     }
 }
 
-/// A phase laid before a person.
+/// A phase that is presented to a person for review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReviewRow {
-    /// The phase, from 1.
+    /// The phase under review, from 1.
     pub phase: u32,
-    /// Where it stands.
+    /// Status of the review.
     pub status: String,
-    /// What is on the disk, from the workspace.
+    /// Paths of files that exist, relative to the workspace.
     pub deliverables: Vec<String>,
     /// The person's comment or feedback.
     pub comment: Option<String>,
-    /// What the person says of single files.
+    /// The person's comments on single files.
     pub comments: Vec<FileComment>,
-    /// When it was decided.
+    /// Time of the decision.
     pub reviewed_at: Option<i64>,
-    /// The code as it was when the phase began.
+    /// Git ref of the code at the start of the phase.
     pub base_ref: Option<String>,
-    /// The code that is laid before the person, the very tree that was verified.
+    /// Git ref of the code under review, the very tree that was verified.
     pub code_ref: Option<String>,
 }
 
-/// What a person says of a file.
+/// A person's comment on a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileComment {
-    /// Which, from the workspace.
+    /// Path of the file, relative to the workspace.
     pub file: String,
-    /// The line, from 1.
+    /// Line of the file, from 1.
     pub line: Option<u32>,
-    /// What.
+    /// The text of the comment.
     pub comment: String,
 }
 
@@ -310,184 +314,185 @@ pub struct FileComment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QuestionRow {
-    /// What it is about.
+    /// Topic of the question.
     pub category: String,
-    /// What is asked.
+    /// The text of the question.
     pub question: String,
     /// The only answers allowed; empty allows any.
     pub options: Vec<String>,
-    /// Taken when nobody answers an optional question.
+    /// The answer taken when an optional question gets none.
     pub default: Option<String>,
-    /// Only a person's answer will do.
+    /// True if a person has to answer.
     pub required: bool,
-    /// Where it stands.
+    /// Status of the question.
     pub status: String,
-    /// What was answered.
+    /// The answer, once there is one.
     pub answer: Option<String>,
-    /// When it was settled.
+    /// Time at which it was settled.
     pub settled_at: Option<i64>,
-    /// When it is looked at again without an answer.
+    /// Time at which it is looked at again if there is no answer.
     pub expires_at: Option<i64>,
-    /// Answers that were no option.
+    /// Number of answers that were no option.
     pub tries: u32,
-    /// Id and body of the client's own request, where it waits for the answer in its own way.
+    /// Id and body of the client's own request, when the client waits for the answer by its own
+    /// protocol.
     pub request: Option<(String, String)>,
-    /// The attempt that asks; a request dies with it, the question does not.
+    /// The attempt that asks; a client's request ends with it, the question does not.
     pub attempt: u32,
 }
 
-/// Something the agent needs.
+/// A value or thing that the agent asks for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DependencyRow {
-    /// What sort of thing.
+    /// The kind of dependency.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its name.
+    /// Name of the dependency.
     pub name: String,
-    /// What it is for.
+    /// Purpose, as the agent describes it.
     pub description: String,
-    /// Taken when an optional one is not provided.
+    /// The value taken when an optional one is not provided.
     pub default: Option<String>,
-    /// The task fails without it.
+    /// True if the task fails without it.
     pub required: bool,
-    /// Where it stands.
+    /// Status of the dependency.
     pub status: String,
     /// The value, sealed with [`Key`](crate::Key). Never shown.
     pub sealed: Option<String>,
-    /// Why it was refused.
+    /// Reason of the rejection.
     pub reason: Option<String>,
-    /// When it was settled.
+    /// Time at which it was settled.
     pub settled_at: Option<i64>,
-    /// When it is decided without a person.
+    /// Time at which it is decided without a person.
     pub expires_at: Option<i64>,
 }
 
-/// A tool an agent's client wants to use.
+/// A tool call that an agent's client asks permission for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PermissionRow {
-    /// The attempt that asks. It dies with it.
+    /// The attempt that asks. The request ends with it.
     pub attempt: u32,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What it would be used with, as JSON.
+    /// Input of the tool, as JSON.
     pub input: String,
-    /// What the reply must name.
+    /// Request id that the reply must name.
     pub request_id: String,
-    /// What the reply has to repeat, as JSON.
+    /// Content that the reply must repeat, as JSON.
     pub request_body: String,
     /// `pending`, `permitted`, `denied` or `withdrawn`.
     pub status: String,
-    /// Who settled it: `person`, or the rule.
+    /// The decider: `person`, or the id of the rule.
     pub by: Option<String>,
-    /// Why it was denied.
+    /// Reason of the denial.
     pub reason: Option<String>,
-    /// When it was settled.
+    /// Time at which it was settled.
     pub settled_at: Option<i64>,
 }
 
-/// A saved state.
+/// A checkpoint: a saved state of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckpointRow {
-    /// Who asked: `auto`, `user` or `system`.
+    /// Its origin: `auto`, `user` or `system`.
     pub created_by: String,
-    /// Why.
+    /// Reason for saving it.
     pub reason: String,
     /// The attempt that was at work.
     pub attempt: u32,
-    /// The task's status.
+    /// Status of the task.
     pub status: String,
-    /// The phase, from 1.
+    /// The current phase, from 1.
     pub phase: u32,
-    /// The step: number, of how many, name.
+    /// The current step: number, total, name.
     pub step: Option<(u32, u32, String)>,
-    /// How far the task had come.
+    /// Progress of the task, in per cent.
     pub progress: u32,
-    /// The file, from the workspace.
+    /// Path of its file, relative to the workspace.
     pub file: String,
     /// The hidden git ref that holds the code.
     pub code_ref: Option<String>,
-    /// The client's own conversation.
+    /// The session id of the agent's client.
     pub session: Option<String>,
 }
 
-/// A look at a finished phase.
+/// A verification of a finished phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerificationRow {
-    /// Its ticket.
+    /// Number of the verification.
     pub number: u32,
-    /// The phase, from 1.
+    /// The verified phase, from 1.
     pub phase: u32,
-    /// The code it saw.
+    /// Git ref of the verified code.
     pub code_ref: Option<String>,
-    /// Whether it passed; `None` while it runs.
+    /// Result; `None` while it runs.
     pub passed: Option<bool>,
-    /// What was found.
+    /// Problems that were found.
     pub issues: Vec<String>,
-    /// What a verifying agent looked at.
+    /// Results by criterion, from a verifying agent.
     pub criteria: Vec<CriterionRow>,
-    /// When it ended.
+    /// Time of its end.
     pub ended_at: Option<i64>,
 }
 
-/// One thing a verifying agent looked at.
+/// One criterion that a verifying agent checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CriterionRow {
-    /// Its id.
+    /// Id of the criterion.
     pub id: String,
-    /// Whether it holds.
+    /// True if the criterion is met.
     pub passed: bool,
-    /// What was found.
+    /// Findings of the verifying agent.
     pub details: Option<String>,
-    /// What to do about it.
+    /// Correction that the agent suggests.
     pub suggestion: Option<String>,
 }
 
-/// What a person said to the agent.
+/// A message from a person to the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SaidRow {
-    /// What.
+    /// The text of the message.
     pub text: String,
     /// `queued`, `delivered` or `withdrawn`.
     pub status: String,
-    /// When it was delivered or withdrawn.
+    /// Time at which it was delivered or withdrawn.
     pub settled_at: Option<i64>,
 }
 
-/// A rule that answers clients which ask leave for a tool. Open while it counts.
+/// A rule that decides permission requests of clients. Open while it is in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleRow {
-    /// What it says.
+    /// The content of the rule.
     pub rule: PermissionRule,
-    /// How often it has answered.
+    /// Number of requests it has decided.
     pub uses: u64,
-    /// When it was taken back.
+    /// Time at which it was removed.
     pub removed_at: Option<i64>,
 }
 
-/// Something that happened, with its place in the feed.
+/// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRow {
-    /// Server-wide, rising, never given twice.
+    /// Server-wide number, increasing, never given twice.
     pub sequence: u64,
     /// The job it is about.
     pub job: String,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// What sort of thing.
+    /// The kind of event.
     pub kind: EventKind,
-    /// What.
+    /// Content of the event.
     pub body: Value,
 }
 
 named! {
-    /// The sorts of events, as listeners tell them apart.
+    /// The kinds of events, as clients tell them apart.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum EventKind {
@@ -499,66 +504,66 @@ named! {
     }
 }
 
-/// Something to be carried out.
+/// An effect to be executed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectRow {
-    /// Its number, rising, never given twice. Those of one job are carried out in this order.
+    /// Its number, increasing, never given twice. Those of one job are executed in this order.
     pub id: u64,
     /// The job it follows from.
     pub job: String,
-    /// Its sort.
+    /// The kind of effect.
     pub kind: String,
-    /// All that is needed for it.
+    /// Everything that its execution needs.
     pub body: Value,
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Timestamp,
-    /// Not before.
+    /// Earliest time of its execution.
     pub due: Timestamp,
-    /// Tries that failed.
+    /// Number of failed tries.
     pub tries: u32,
 }
 
-/// A try to carry an effect out, where that is to be remembered.
+/// A recorded try to execute an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRow {
-    /// The effect.
+    /// The id of the effect.
     pub effect: u64,
-    /// Its sort.
+    /// The kind of effect.
     pub kind: String,
-    /// Which try, from 1.
+    /// Number of the try, from 1.
     pub try_number: u32,
-    /// When.
+    /// Time of the try.
     pub at: Timestamp,
-    /// What came of it.
+    /// Result of the try, as text.
     pub note: String,
 }
 
-/// What was used for a job on one day with one agent. It stays when the job is forgotten: what is spent is spent.
+/// Tokens and money used for a job on one day by one agent. It outlives the job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpendRow {
-    /// Days since 1970, in UTC.
+    /// Day, in days since 1970, in UTC.
     pub day: i64,
-    /// For which job.
+    /// The job that used them.
     pub job: String,
-    /// Who, by its name in the settings.
+    /// The agent, by its name in the settings.
     pub agent: String,
-    /// Tokens.
+    /// Number of tokens used.
     pub tokens: u64,
-    /// Money; 0 where the client tells none.
+    /// Cost in US dollars; 0 when the client reports none.
     pub usd: f64,
 }
 
-/// A timer.
+/// A timer of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimerRow {
-    /// Whose.
+    /// The job it belongs to.
     pub job: String,
-    /// Which of its timers.
+    /// Key of the timer within its job.
     pub key: String,
     /// The version of the job that set it: tells a timer from an earlier one with the same key.
     pub generation: u64,
-    /// When it comes back.
+    /// Time at which it fires.
     pub due: Timestamp,
-    /// With what.
+    /// Content that it delivers.
     pub body: Value,
 }

@@ -1,5 +1,7 @@
-//! Tells people elsewhere of a run: Slack, and whoever else listens. It has a thread of its own, so that an address that does not
-//! answer holds nothing up; the journal keeps what is not delivered yet.
+//! Announces the progress of a run outside of it: to Slack and to a webhook.
+//!
+//! Posts are sent from a thread of their own, so that an address that does not answer holds up
+//! nothing. The journal keeps what is not delivered yet.
 
 use super::ports::{Told, Wish};
 use super::real::{Order, Real};
@@ -17,16 +19,18 @@ use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Tries of one letter; before the second a second is waited, before the third two.
+/// Maximum number of tries to deliver one post. The second waits one second, the third two.
 const TRIES_MAX: u32 = 3;
-/// The longest wait before the next try that whoever is told may ask for.
+/// The longest wait before the next try that the receiver may ask for.
 const RETRY_AFTER_S_MAX: u64 = 10;
-/// How long the end of a run waits for its news to be delivered.
+/// Time that the end of a run waits for the delivery of its announcements.
 const AWAIT_MS_MAX: u64 = 15_000;
-/// Where Slack listens, if neither the state file nor the settings say it.
+/// The environment variable with the address of Slack, used if neither the state file nor the
+/// settings name one.
 const VARIABLE: &str = "SLACK_WEBHOOK_URL";
 
-/// News for people elsewhere, in words; why something failed, where it was in this run.
+/// Renders an announcement as text. `why` is the failure's reason, known only if it failed in this
+/// run.
 pub fn announcement(news: &Announced, why: Option<&Why>, project: &str, lang: Lang) -> String {
     let project = project.to_owned();
     let (done, total) = (news.done, news.total);
@@ -68,23 +72,23 @@ pub fn announcement(news: &Announced, why: Option<&Why>, project: &str, lang: La
     said.say(lang)
 }
 
-/// One piece of news for one address.
+/// A post of one announcement to one address.
 struct Letter {
-    /// By which a double is known.
+    /// Key by which the receiver recognises a duplicate.
     id: String,
     name: &'static str,
     address: String,
     body: Value,
 }
 
-/// What one move has to tell.
+/// The posts that result from one move.
 struct Post {
-    /// The line of the journal that has it.
+    /// Sequence number of the journal line; none for the start of the run.
     seq: Option<u64>,
     letters: Vec<Letter>,
 }
 
-/// Whoever is told.
+/// Hands announcements to the delivery thread.
 pub(super) struct Announcer {
     to: Sender<Post>,
     slack: Option<String>,
@@ -92,12 +96,12 @@ pub(super) struct Announcer {
     wishes: SlackWishes,
     project: String,
     key: String,
-    /// Lines that are not settled yet.
+    /// Journal lines handed over that are not delivered or given up yet.
     pub(super) open: usize,
 }
 
 impl Announcer {
-    /// One who tells, where there is anybody to tell.
+    /// Starts the delivery thread; returns none if no address is configured.
     pub(super) fn begin(
         context: &Context,
         owned: &Owned,
@@ -154,7 +158,7 @@ impl Announcer {
         })
     }
 
-    /// Tells what a line of the journal has; the words for people come from whoever shows the run.
+    /// Queues the announcements of one journal line. `say` renders the text for people.
     pub(super) fn tell(
         &mut self,
         seq: Option<u64>,
@@ -201,14 +205,14 @@ impl Announcer {
 }
 
 impl Real<'_> {
-    /// Tells what earlier runs could not, and that this one begins.
+    /// Announces what earlier runs could not deliver, and the start of this run.
     pub(super) fn announce_left(&mut self) -> Result<(), Error> {
         let Some(announcer) = &mut self.announcer else {
             return Ok(());
         };
         let left = self.ledger.owned.announce()?;
         let at = self.context.now();
-        // Why something failed is known as the state file has it.
+        // The reasons of earlier runs are known only as the state file has them.
         let say = |news: &Announced, project: &str| self.screen.announce(news, None, project);
         for (seq, news) in left {
             announcer.tell(Some(seq), at, &news, &say);
@@ -218,7 +222,7 @@ impl Real<'_> {
         Ok(())
     }
 
-    /// Tells what has become durable since.
+    /// Announces what has become durable since the last call.
     pub(super) fn announce_news(&mut self) {
         let news = self.ledger.owned.take_news();
         let Some(announcer) = &mut self.announcer else {
@@ -226,7 +230,7 @@ impl Real<'_> {
         };
         let at = self.context.now();
         let say = |news: &Announced, project: &str| {
-            // What people here are told next says it in every language.
+            // The pending notice to the screen has the reason in every language.
             let why = self.orders.iter().find_map(|order| why_of(order, news));
             self.screen.announce(news, why, project)
         };
@@ -235,7 +239,8 @@ impl Real<'_> {
         }
     }
 
-    /// News went out, or were given up: nobody who does not answer stops a run.
+    /// Marks a journal line as delivered or given up. A receiver that does not answer never stops a
+    /// run.
     pub(super) fn announced(
         &mut self,
         seq: Option<u64>,
@@ -253,14 +258,14 @@ impl Real<'_> {
         }
     }
 
-    /// Waits a moment for news that are on their way; the next run tells what is left.
+    /// Waits for open deliveries, up to [`AWAIT_MS_MAX`]; the next run sends the rest.
     pub(super) fn await_announced(&mut self, events: &Receiver<Heard>) -> Result<(), Error> {
         let end = Instant::now() + Duration::from_millis(AWAIT_MS_MAX);
         while self.announcer.as_ref().is_some_and(|it| it.open > 0) {
             let left = end.saturating_duration_since(Instant::now());
             match events.recv_timeout(left) {
                 Ok(Heard::Announced { seq, trouble }) => self.announced(seq, trouble)?,
-                // A second wish to leave is heeded.
+                // A second request to stop ends the wait.
                 Ok(Heard::Wish(Wish::Stop)) => return Ok(()),
                 Ok(_) => {}
                 Err(_) => return Ok(()),
@@ -270,7 +275,7 @@ impl Real<'_> {
     }
 }
 
-/// Why the task of some news failed, if an order is to tell it.
+/// Returns why the task of an announcement failed, if a pending order reports it.
 fn why_of<'o>(order: &'o Order, news: &Announced) -> Option<&'o Why> {
     match order {
         Order::Tell(Told::Failed { id, why, .. }, _) if news.news == News::TaskFailed => {
@@ -280,7 +285,7 @@ fn why_of<'o>(order: &'o Order, news: &Announced) -> Option<&'o Why> {
     }
 }
 
-/// What Slack shows: for the end of a phase and of everything a small table too.
+/// Builds the body for Slack. The end of a phase or of the whole run adds a small table.
 fn slack(one: &Announced, text: &str) -> Value {
     let mut body = json!({ "text": text });
     if matches!(one.news, News::PhaseDone | News::AllDone) {

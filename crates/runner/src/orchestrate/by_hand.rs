@@ -1,4 +1,5 @@
-//! Phases that are worked on without a run: the place for their work, and its way onto the main line.
+//! Works on phases without a run: creates the worktree of a phase and lands it on the target
+//! branch.
 
 use super::jobs::finish;
 use super::orders::done_in;
@@ -14,15 +15,15 @@ use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
 use std::path::PathBuf;
 
-/// Begins a ready task, and makes the place of its phase where it is not there: a worktree on the phase's branch. Phase 0, and
-/// everything outside of git, is worked on in the project itself.
+/// Starts a ready task and creates the worktree of its phase, on the phase's branch, if it is
+/// missing. Phase 0, and everything outside of git, is worked on in the project itself.
 pub fn start(
     context: &Context,
     orchestration: &Orchestration,
     name: &str,
     no_git: bool,
 ) -> Result<(Changed<TaskMoved>, Option<PathBuf>), Error> {
-    // What the rules refuse is said before git is touched.
+    // Report what the rules refuse before git is touched.
     let would = orchestration.start(&dry(context), name)?;
     if context.dry_run {
         return Ok((would, None));
@@ -34,7 +35,7 @@ pub fn start(
     Ok((orchestration.start(context, name)?, place))
 }
 
-/// The worktree of a task's phase; nothing where the project itself is the place.
+/// Returns the worktree of a task's phase; none if the project itself is used.
 fn place_of(
     context: &Context,
     orchestration: &Orchestration,
@@ -50,14 +51,14 @@ fn place_of(
             here.repo.prepare()?;
             here.repo.stand(&here.place(orchestration, phase))
         }
-        // Before the first commit there is nothing that a branch could begin at.
+        // Before the first commit there is nothing that a branch could start from.
         Ok(None) | Err(Error::NoCommit { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Lands a complete phase as a run would: merged, checked as merged, and only then called finished. Repeated after a crash, it
-/// finds what has landed.
+/// Lands a complete phase as a run would: merged, checked as merged, and only then marked finished.
+/// Repeated after a crash, it finds what has landed.
 pub fn finish_phase(
     context: &Context,
     orchestration: &Orchestration,
@@ -108,13 +109,14 @@ pub fn finish_phase(
     }
 }
 
-/// Tasks that landed and are on the main line, or on the branch of their phase, no more; outside of git, none.
+/// Reports tasks that landed but are no longer on the target branch or on the branch of their
+/// phase. Outside of git there are none.
 pub fn landings_gone(
     context: &Context,
     orchestration: &Orchestration,
 ) -> Result<Option<Why>, Error> {
     let side = orchestration.side(context);
-    // Nothing landed where nothing ran, and a run that goes on looks at it itself.
+    // Without a run nothing landed, and an active run checks this itself.
     if !side.join("run.json").is_file() || is_held(&side.join("git.lock")) {
         return Ok(None);
     }
@@ -144,7 +146,7 @@ fn dry(context: &Context) -> Context {
     }
 }
 
-/// An orchestration in a repository, whose git nobody else of ours uses meanwhile.
+/// An orchestration and its repository, with the git lock held.
 struct Here {
     run: Run,
     plan: Option<Plan>,
@@ -158,7 +160,7 @@ impl Here {
     }
 }
 
-/// Nothing outside of git.
+/// Opens the repository of an orchestration; returns none outside of git.
 fn here(context: &Context, orchestration: &Orchestration, run: Run) -> Result<Option<Here>, Error> {
     let settings = settings_of(orchestration.root())?;
     let plan = orchestration.plan(context).ok();

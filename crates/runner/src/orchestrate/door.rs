@@ -1,7 +1,8 @@
-//! The way to a run from outside: a socket beside the lock of its state file. Whoever cannot have the file asks here, and the
-//! run decides.
+//! Control socket of a run, beside the lock of its state file. A process that cannot get the file
+//! asks here, and the run decides.
 //!
-//! One line each way: `{"do":"retry","id":"T1.2","lang":"ko"}`, then `{"ok":true}` or `{"error":{"code":…,"message":…,"hint":…}}`.
+//! One line each way: `{"do":"retry","id":"T1.2","lang":"ko"}`, then `{"ok":true}` or
+//! `{"error":{"code":…,"message":…,"hint":…}}`.
 
 use super::run::Heard;
 use bowline_words::Lang;
@@ -17,91 +18,76 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What is appended to the name of the state file.
+/// Suffix of the socket, after the name of the state file.
 const SUFFIX: &str = ".sock";
-/// What is appended to that while the run stands still.
+/// Suffix of the file that exists while the run is paused, after the name of the socket.
 const PAUSED: &str = ".paused";
-/// The longest line.
+/// Maximum length of a line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// The key of the language.
+/// Key of the language of the answer.
 const LANG: &str = "lang";
-/// How long an answer may take.
+/// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long a run that ends waits until an answer is written, and how often it looks.
+/// Time that a run that ends waits until an answer is written, and the interval of its checks.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 const LAST_ANSWER_STEP: Duration = Duration::from_millis(5);
 
-/// What somebody asks of a run.
+/// A request to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Stand still.
+    /// Start nothing new, and pause the agents.
     Pause {},
-    /// Go on.
+    /// Continue after a pause.
     Continue {},
-    /// End the agents, and leave.
+    /// End the agents and leave.
     Stop {},
-    /// Begin a task.
-    Start {
-        /// Which.
-        id: String,
-    },
-    /// End it well.
-    Complete {
-        /// Which.
-        id: String,
-    },
-    /// End it badly.
+    /// Start a task.
+    Start { id: String },
+    /// Mark a task as completed.
+    Complete { id: String },
+    /// Mark a task as failed.
     Fail {
-        /// Which.
         id: String,
-        /// Why.
         reason: Option<String>,
-        /// It may be tried again.
+        /// The task may be retried.
         retry: bool,
     },
-    /// Give it a fresh start.
-    Retry {
-        /// Which.
-        id: String,
-    },
-    /// Call it done.
+    /// Retry a failed task from the start.
+    Retry { id: String },
+    /// Mark a task as completed whatever its state.
     ForceComplete {
-        /// Which.
         id: String,
-        /// Why.
         reason: Option<String>,
-        /// A person asks.
+        /// True if a person asks, false if an agent does.
         person: bool,
     },
 }
 
-/// The answer.
+/// Response of a run to a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// It is done, or will be.
+    /// The request was carried out, or will be.
     #[serde(default)]
     pub ok: bool,
-    /// The task that was meant, and where it stands now.
+    /// Id of the task in question, and its status now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<(String, String)>,
-    /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Refused>,
 }
 
-/// A refusal.
+/// Error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Stable.
+    /// Stable code for programs.
     pub code: String,
-    /// What.
     pub message: String,
-    /// What to do.
+    /// Advice for the caller.
     pub hint: String,
 }
 
-/// An open door; closed when this is dropped.
+/// The listening socket; closed and removed on drop.
 pub(super) struct Door {
     path: PathBuf,
     /// Held while a request is answered: the answer to `stop` is written before the run leaves.
@@ -109,7 +95,8 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Opens it beside a state file. One that an earlier run left is taken away: whoever holds the lock is alone.
+    /// Binds the socket beside a state file. A socket left by an earlier run is removed: the holder
+    /// of the file's lock is alone.
     pub(super) fn open(state: &Path, heard: Sender<Heard>) -> io::Result<Door> {
         let path = socket(state);
         let _ = std::fs::remove_file(&path);
@@ -122,7 +109,7 @@ impl Door {
             .name("door".into())
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
-                    // One that says nothing keeps nobody waiting for long.
+                    // A client that sends nothing must not block others for long.
                     let _ = stream.set_read_timeout(Some(ANSWER));
                     if serve(&stream, &heard, &lock).is_none() {
                         return;
@@ -133,8 +120,8 @@ impl Door {
     }
 }
 
-/// Says whether the run stands still, for whoever looks at the state file: a look must not wait for an answer. A mark that
-/// cannot be made is not told, no more.
+/// Records in a file whether the run is paused, so that readers of the state file need not ask the
+/// socket. A file that cannot be written is ignored.
 pub(super) fn says_paused(state: &Path, paused: bool) {
     let mark = mark(&socket(state));
     let _ = match paused {
@@ -160,7 +147,7 @@ impl Drop for Door {
     }
 }
 
-/// Serves one; nothing when the run is over.
+/// Serves one connection; returns none when the run is over.
 fn serve(stream: &UnixStream, heard: &Sender<Heard>, answering: &Mutex<()>) -> Option<()> {
     let mut line = String::new();
     let mut reader = BufReader::new(stream).take(LINE_BYTES_MAX);
@@ -190,7 +177,7 @@ fn serve(stream: &UnixStream, heard: &Sender<Heard>, answering: &Mutex<()>) -> O
     Some(())
 }
 
-/// A request, and the language of its answer.
+/// Parses a request and the language of its answer.
 fn read(line: &str) -> serde_json::Result<(Request, Lang)> {
     let mut value: Value = serde_json::from_str(line)?;
     let lang = value.as_object_mut().and_then(|it| it.remove(LANG));
@@ -201,24 +188,25 @@ fn read(line: &str) -> serde_json::Result<(Request, Lang)> {
     Ok((serde_json::from_value(value)?, lang))
 }
 
-/// Whether a run owns a state file.
+/// True if a run owns a state file.
 pub fn is_open(state: &Path) -> bool {
     let by = short(&socket(state));
     by.is_ok_and(|(_folder, path)| UnixStream::connect(path).is_ok())
 }
 
-/// Whether the run that owns a state file said that it stands still.
+/// True if the run that owns a state file is paused.
 pub fn is_paused(state: &Path) -> bool {
     mark(&socket(state)).symlink_metadata().is_ok()
 }
 
-/// Asks the run that owns a state file; nothing where none does. A refusal comes in the given language.
+/// Sends a request to the run that owns a state file; returns none if there is no such run. Errors
+/// come in the given language.
 pub fn ask(state: &Path, request: &Request, lang: Lang) -> Option<Answer> {
     let (_folder, path) = short(&socket(state)).ok()?;
     let mut stream = UnixStream::connect(path).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
     let mut value = serde_json::to_value(request).ok()?;
-    // A run of an older version knows one language and no further key.
+    // A run of an older version has one language and rejects unknown keys.
     if let (Some(object), Lang::Ko) = (value.as_object_mut(), lang) {
         object.insert(LANG.to_owned(), lang.name().into());
     }
@@ -236,7 +224,8 @@ fn socket(state: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A path that fits into an address however long the folder's own is; valid while the folder is held open.
+/// Returns a path that fits into a socket address however long the folder's path is. It is valid
+/// while the returned folder is open.
 fn short(path: &Path) -> io::Result<(File, PathBuf)> {
     let folder = File::open(path.parent().unwrap_or(Path::new(".")))?;
     let name = path.file_name().unwrap_or_default();

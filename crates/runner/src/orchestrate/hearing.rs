@@ -1,10 +1,10 @@
-//! What of an agent's output counts for its task.
+//! Extracts from an agent's output what counts for its task.
 
 use crate::core::hearing::{self, Word};
 use bowline_engine::formats::agents::{Event, Protocol};
 use bowline_engine::formats::tasks_md::wire::TaskReply;
 
-/// Listens to one attempt.
+/// Parser for the output of one attempt.
 #[derive(Debug)]
 pub(super) struct Hearing {
     task: String,
@@ -25,19 +25,19 @@ impl Hearing {
         self.inner.tail()
     }
 
-    /// What bytes of the output and their events say.
+    /// Parses bytes of the output and their protocol events.
     pub(super) fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
         let heard = self.inner.hear(bytes, events);
         self.meant(heard)
     }
 
-    /// The output is over: a last line needs no end.
+    /// Ends the output: a last line needs no line break.
     pub(super) fn over(&mut self) -> Vec<Word> {
         let heard = self.inner.over();
         self.meant(heard)
     }
 
-    /// What words mean for the task: lines only by what they say of it.
+    /// Replaces lines by what they say about the task; passes on all else.
     fn meant(&self, heard: Vec<Word>) -> Vec<Word> {
         let meant = |word| match word {
             Word::Line(line) => self.line(&line),
@@ -57,7 +57,8 @@ impl Hearing {
             }
             Ok(_) | Err(_) => {}
         }
-        // Alone in its line: whoever repeats what it was told makes no promise.
+        // The promise counts only alone on its line: an agent that quotes its prompt promises
+        // nothing.
         let bare = line.trim_matches(['*', '`', '"', '.', '!', ' ']);
         if bare == self.promise || bare == format!("<promise>{}</promise>", self.promise) {
             words.push(Word::Promise);

@@ -1,4 +1,5 @@
-//! The threads that do a run's git work: one for rooms, one for landings, one that looks ahead, each one thing at a time.
+//! The git worker threads of a run: one for worktrees, one for landings, one for forecasts. Each
+//! does one item at a time.
 
 use super::ports::{Event, Job, Landed, Overlap, PhaseEnded, Wish};
 use super::repo::{
@@ -16,12 +17,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Tries to take away what is left of a task: a git that is killed is started again.
+/// Maximum number of tries to clean up after a task: a killed git is started again.
 const CLEAN_TRIES_MAX: u32 = 6;
-/// Between two of them.
+/// Wait between two of these tries.
 const CLEAN_PAUSE: Duration = Duration::from_millis(500);
 
-/// Something to do, with all that git has to know.
+/// An item of git work, with everything git needs to know.
 pub(super) enum Work {
     Room {
         task: TaskPlace,
@@ -43,12 +44,12 @@ pub(super) enum Work {
     Finish {
         phase: PhasePlace,
         title: String,
-        /// Its tasks that are done.
+        /// Ids of the phase's completed tasks.
         done: Vec<String>,
     },
 }
 
-/// The way to them. They leave when it is gone.
+/// Sends items to the workers, which end when this is dropped.
 pub(super) struct Jobs {
     rooms: Sender<Work>,
     landings: Sender<Work>,
@@ -72,11 +73,11 @@ impl Jobs {
         })
     }
 
-    /// Waits until all that was asked for is done.
+    /// Waits until all queued items are done.
     pub(super) fn finish(self) {
         drop((self.rooms, self.landings, self.forecasts));
         for thread in self.threads {
-            // One that panicked has nothing more to do.
+            // A worker that panicked has nothing more to do.
             let _ = thread.join();
         }
     }
@@ -87,7 +88,7 @@ impl Jobs {
             Work::Land { .. } | Work::Finish { .. } => &self.landings,
             Work::Forecast { .. } => &self.forecasts,
         };
-        // They live as long as this does.
+        // The workers live as long as this does.
         let _ = to.send(work);
     }
 }
@@ -131,17 +132,17 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             })
         }
         Work::Clean { name } => {
-            // What cannot be taken away now is found again by the next run.
+            // The next run finds what cannot be cleaned up now.
             for _ in 0..CLEAN_TRIES_MAX {
                 if repo.clean(&name).is_ok() {
                     break;
                 }
-                // The owner of a lock is known to be gone a little later.
+                // The end of a lock's owner is noticed a little later.
                 std::thread::sleep(CLEAN_PAUSE);
             }
             None
         }
-        // An agent may be writing in the very moment: there will be another look.
+        // An agent may be writing at this moment; a later forecast will succeed.
         Work::Forecast { id, others } => repo
             .forecast(seen, &id, &others)
             .ok()
@@ -193,7 +194,8 @@ pub(super) fn finish(
     })
 }
 
-/// The same where there is no git: everybody works in the project itself, which is tested where it stands.
+/// Carries out an operation outside of git: all tasks work in the project itself, which is checked
+/// in place.
 pub(super) fn without_git(
     job: Job,
     root: PathBuf,
@@ -234,7 +236,7 @@ pub(super) fn without_git(
             let _ = heard.send(Heard::Event(event));
         }
     };
-    // What has nothing to run needs no thread.
+    // Without a command no thread is needed.
     if commands.iter().all(Vec::is_empty) {
         return tell(heard, over(job, None));
     }
@@ -245,7 +247,7 @@ pub(super) fn without_git(
     }
 }
 
-/// What became of the first command that fails.
+/// Runs commands in order; returns the failure of the first that fails.
 fn red(
     commands: &[Vec<String>],
     folder: &Path,

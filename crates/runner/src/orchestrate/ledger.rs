@@ -1,5 +1,6 @@
-//! What a run makes durable: the moves of its tasks, in the journal of the state file, and what is remembered of their attempts
-//! beside it. Many of both share one flush, and nothing that follows from them is done before it.
+//! Makes the decisions of a run durable: moves of tasks in the journal of the state file, notes on
+//! their attempts in a file beside it. Many of both share one flush, and nothing that follows from
+//! them is done before it.
 
 use super::note::{Note, Stage};
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
@@ -13,11 +14,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The state file is written this often at the most, and at every stop.
+/// Minimum interval between writes of the state file, besides the write at every stop.
 const WRITE: Duration = Duration::from_millis(250);
-/// Of the time of a run, at most one part in so many goes into writing it.
+/// At most one part in this many of a run's time is spent on writing the state file.
 const WRITE_SHARE: u32 = 50;
-/// A file of notes with so many lines more than it has tasks is written anew when it is opened.
+/// Excess lines, beyond one per task, from which a file of notes is compacted when it is opened.
 const LINES_MAX: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
@@ -26,14 +27,14 @@ struct Line {
     note: Note,
 }
 
-/// What is remembered of tasks: one line for each time something is to be, of which the last one of a task counts.
+/// The notes of all tasks, stored as lines. The last line of a task counts.
 #[derive(Debug)]
 struct Notebook {
     path: PathBuf,
     file: File,
     known: BTreeMap<Id, Note>,
     changed: BTreeSet<Id>,
-    /// Something of it must not wait.
+    /// A change must not wait for a later flush.
     due: bool,
 }
 
@@ -46,7 +47,7 @@ impl Notebook {
         if let Ok(file) = File::open(&path) {
             for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
                 lines += 1;
-                // The last one may be cut off: it was never acted upon.
+                // The last line may be cut off: it was never acted upon.
                 if let Ok(Line { id, note }) = serde_json::from_slice(&line) {
                     known.insert(id, note);
                 }
@@ -61,7 +62,7 @@ impl Notebook {
         }
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let mut file = file.map_err(|error| failed(&path, error))?;
-        // Behind a line that was cut off a new one begins.
+        // A line that was cut off is terminated, so that a new one starts after it.
         let end = std::fs::read(&path).map_err(|error| failed(&path, error))?;
         if end.last().is_some_and(|byte| *byte != b'\n') {
             file.write_all(b"\n")
@@ -94,7 +95,7 @@ impl Notebook {
 
 fn add(text: &mut Vec<u8>, id: &Id, note: &Note) {
     let (id, note) = (id.clone(), note.clone());
-    // Texts and numbers always serialise.
+    // Strings and numbers always serialise.
     text.extend(serde_json::to_vec(&Line { id, note }).unwrap_or_default());
     text.push(b'\n');
 }
@@ -109,7 +110,7 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
 /// The state file and the notes of a run.
 #[derive(Debug)]
 pub struct Ledger {
-    /// The right to move the orchestration.
+    /// Exclusive access to the orchestration.
     pub owned: Owned,
     notes: Notebook,
     written: Instant,
@@ -117,7 +118,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of an orchestration, with notes in a folder beside it. Another one of the same project has another key.
+    /// Opens the notes of an orchestration in a folder beside it. `key` keeps those of other runs
+    /// of the project apart.
     pub fn open(owned: Owned, side: &Path, key: &str) -> Result<Ledger, Error> {
         Ok(Ledger {
             owned,
@@ -127,44 +129,43 @@ impl Ledger {
         })
     }
 
-    /// The run as it is now.
     pub fn run(&self) -> &Run {
         self.owned.run()
     }
 
-    /// Makes a move; durable with the next flush.
+    /// Stages a move; durable with the next flush.
     pub fn commit(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
         self.owned.stage(context, command)
     }
 
-    /// What is remembered of a task.
+    /// Returns the note of a task, or an empty one.
     pub fn note(&self, id: &Id) -> Note {
         self.notes.known.get(id).cloned().unwrap_or_default()
     }
 
-    /// When agents were begun within an hour before the latest attempt of their tasks.
+    /// Returns the starts of agents, of each task those within an hour before its latest attempt.
     pub fn starts(&self) -> Vec<i64> {
         let notes = self.notes.known.values();
         notes.flat_map(|note| note.starts.clone()).collect()
     }
 
-    /// Remembers it, durably with the next flush. That an attempt ended well is found out again from the attempt itself, so
-    /// that it may wait for a flush that something else needs.
+    /// Stores a note, durable with the next flush. The end of an attempt is found again from the
+    /// attempt itself, so that such a note may wait for a flush that something else needs.
     pub fn remember(&mut self, id: &Id, note: &Note) {
         self.notes.known.insert(id.clone(), note.clone());
         self.notes.changed.insert(id.clone());
         self.notes.due |= note.stage != Stage::Landing;
     }
 
-    /// Makes everything durable that is not.
+    /// Makes all staged changes durable.
     pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
-        // A note says what a move was made for: it comes first.
+        // The note says what a move was made for: it comes first.
         let flushed = self.notes.flush();
         flushed.map_err(|error| failed(&self.notes.path, error))?;
         self.owned.flush(context)
     }
 
-    /// Writes the state file now and then, so that whoever looks at it sees the run as it is.
+    /// Writes the state file if it is due, so that readers see a recent state of the run.
     pub fn write_now_and_then(&mut self, context: &Context) -> Result<(), Error> {
         if self.written.elapsed() < self.write_after {
             return Ok(());

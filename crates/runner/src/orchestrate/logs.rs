@@ -1,4 +1,4 @@
-//! What the agents of a task printed, for whoever looks at a run from outside of it.
+//! Finds the logs of a task's agents, for readers outside of the run.
 
 use super::repo::Repo;
 use super::run::key_of;
@@ -7,8 +7,8 @@ use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use std::path::PathBuf;
 
-/// What the agents of a task printed: a file each, the oldest first. Nothing at all where there is no such task; a task that
-/// nobody was started for, or whose attempts are cleared away, has no files.
+/// Returns the log files of a task's attempts, the oldest first. None if there is no such task; an
+/// empty list if no agent was started, or its attempts were cleaned up.
 pub fn logs(
     context: &Context,
     orchestration: &Orchestration,

@@ -1,4 +1,5 @@
-//! `bowline orchestrate run`: a plan worked off by agents, each task in a worktree of its own, landed one after the other.
+//! Implements `bowline orchestrate run`: agents work off a plan, each task in its own worktree, and
+//! the tasks land one after the other.
 
 mod announcer;
 pub mod by_hand;

@@ -1,31 +1,32 @@
-//! What a run remembers of one task beside the state file: which attempt it is at, and what went wrong before.
+//! The note that a run keeps of one task beside the state file: its current attempt, and what went
+//! wrong before.
 
 pub use crate::core::note::Failure;
 pub use crate::core::note::Used;
 use serde::{Deserialize, Serialize};
 
-/// How far a task in progress has come.
+/// Progress of a task that is in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Nothing runs: it needs a room first.
+    /// No agent runs; it needs a worktree first.
     #[default]
     Room,
-    /// Its attempt was begun.
+    /// Its attempt was started.
     Running,
-    /// Its attempt ended well: it is to land.
+    /// Its attempt ended well; its work is to land.
     Landing,
 }
 
-/// What is remembered of a task.
+/// Attempts, failures and usage of one task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Note {
-    /// The number of its latest attempt; 0 before the first. Grows over retries, so that no two have one folder.
+    /// Number of its latest attempt; 0 before the first. It grows over retries, so that each
+    /// attempt has a folder of its own.
     pub attempt: u32,
-    /// How far it is.
     pub stage: Stage,
-    /// What went wrong, the latest last.
+    /// Failures, the latest last.
     pub failures: Vec<Failure>,
     /// Conflicts in a row that its agent was given and did not resolve.
     pub conflicts: u32,
@@ -35,52 +36,52 @@ pub struct Note {
     /// The newest landed commit that its work contained at the latest conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict_base: Option<String>,
-    /// What the conflict looked like, for the agent that resolves it.
+    /// Conflict hunks, for the agent that resolves them.
     pub hunks: Option<String>,
-    /// The phase's work is to be brought into its worktree before the next attempt.
+    /// The phase's branch is to be merged into its worktree before the next attempt.
     pub merge: bool,
-    /// Errors of git in its worktree since that was made.
+    /// Errors of git in its worktree since the worktree was created.
     #[serde(skip_serializing_if = "is_zero")]
     pub git_errors: u32,
-    /// Its worktree is to be made anew before the next attempt.
+    /// Its worktree is to be recreated before the next attempt.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-    /// Its worktree was made anew for the latest attempt.
+    /// Its worktree was recreated for the latest attempt.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub renewed: bool,
-    /// It was taken back from its agent, and no failure is counted: its next start is none of a person.
+    /// It was recalled and no failure is counted: its next start was not requested by a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,
-    /// The task on whose work it was begun before that had landed.
+    /// The task on whose work it was started before that had landed.
     pub on: Option<String>,
-    /// Where its work is proposed to those who decide.
+    /// Address of its pull request.
     pub proposed: Option<String>,
-    /// Not started again before this.
+    /// Earliest time of its next start.
     pub not_before_ms: i64,
-    /// A limit holds it until then.
+    /// Time until which a limit holds it.
     pub parked_until_ms: Option<i64>,
-    /// The conversation of its client.
+    /// Id of the client's conversation.
     pub session: Option<String>,
     /// Repetitions in mode ralph.
     pub iterations: u32,
-    /// What was used so far.
+    /// Usage of all attempts.
     pub used: Used,
-    /// What was used before the latest attempt: its output may be read again.
+    /// Usage before the latest attempt, whose output may be read again.
     pub before: Used,
-    /// Time its attempts took.
+    /// Total time of its attempts.
     pub worked_ms: i64,
-    /// When its attempts of the last hour were begun.
+    /// Start times of its attempts within the last hour.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<i64>,
 }
 
 impl Note {
-    /// Takes note of a failure of the latest attempt, once.
+    /// Records a failure of the latest attempt, once.
     pub fn failed(&mut self, error: &str) {
         crate::core::note::failed(&mut self.failures, self.attempt, error);
     }
 
-    /// Takes note of what failed after that, before the next attempt began.
+    /// Adds what failed after that attempt, before the next one started.
     pub fn failed_again(&mut self, error: &str) {
         let last = self.failures.last_mut();
         if let Some(last) = last.filter(|it| it.attempt == self.attempt && self.attempt > 0)
@@ -98,7 +99,7 @@ impl Note {
         self.conflict_base = None;
     }
 
-    /// A fresh start: what went wrong before counts no more, what was used does.
+    /// Resets the note for a fresh start: failures are dropped, usage is kept.
     pub fn forgive(&mut self) {
         self.git_errors = 0;
         self.failures.clear();

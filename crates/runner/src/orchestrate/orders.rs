@@ -1,4 +1,4 @@
-//! What a run does once it is durable why: the orders of its conductor, carried out.
+//! Executes the conductor's orders after the decision behind them is durable.
 
 use super::jobs::{Work, without_git};
 use super::note::Note;
@@ -16,13 +16,13 @@ use bowline_engine::machines::orchestrate::{Id, Run, Status};
 use bowline_words::Lang;
 use std::time::{Duration, Instant};
 
-/// The plan is ticked this often at the most, and at every stop.
+/// Minimum interval between updates of the plan's check boxes, besides the update at every stop.
 pub(super) const TICK: Duration = Duration::from_millis(250);
-/// Of the time of a run, at most one part in so many goes into it.
+/// At most one part in this many of a run's time is spent on these updates.
 const TICK_SHARE: u32 = 100;
 
 impl Real<'_> {
-    /// Makes durable what was decided, and then does what follows.
+    /// Makes pending decisions durable, then executes the orders that follow from them.
     pub(super) fn flush(&mut self) -> Result<(), Trouble> {
         self.ledger.flush(&self.context)?;
         self.announce_news();
@@ -52,14 +52,15 @@ impl Real<'_> {
         Ok(())
     }
 
-    /// A task is to be ticked in the project's own checkout. The landing brought it, unless the plan is not a part of what lands.
+    /// Queues a task to be ticked in the project's own checkout. A landing has ticked it already if
+    /// the plan is part of what lands.
     fn tick(&mut self, id: Id) {
         if !self.repo.as_ref().is_some_and(Repo::ticks) {
             self.ticks.push(id);
         }
     }
 
-    /// What is done and was not ticked before an earlier run ended.
+    /// Queues completed tasks that an earlier run did not tick.
     pub(super) fn tick_left(&mut self) {
         let plan = self.ledger.owned.plan();
         let open = |id: &Id| {
@@ -73,15 +74,15 @@ impl Real<'_> {
         }
     }
 
-    /// Ticks what is to be ticked: at most so often that of a large plan, which is read and written as a whole, no more than a part
-    /// of the time of a run goes into it.
+    /// Ticks the queued tasks if it is due. A large plan is read and written as a whole, so the
+    /// interval grows with the time that takes.
     pub(super) fn tick_now_and_then(&mut self) {
         if self.ticked.elapsed() >= self.tick_after {
             self.tick_all();
         }
     }
 
-    /// The same without waiting.
+    /// Ticks the queued tasks now.
     pub(super) fn tick_all(&mut self) {
         let ids = std::mem::take(&mut self.ticks);
         if ids.is_empty() {
@@ -220,7 +221,7 @@ impl Real<'_> {
     }
 }
 
-/// The tasks that are done, of one phase or of all.
+/// Returns the completed tasks, of one phase or of all.
 pub(super) fn done_in(run: &Run, phase: Option<u32>) -> Vec<String> {
     let mut ids = run.ids(Status::Completed);
     ids.retain(|id| phase.is_none() || run.graph().phase_of(id) == phase);

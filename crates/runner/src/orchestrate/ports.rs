@@ -1,5 +1,5 @@
-//! What the conductor of a run is told and what it asks for: everything outside of its decisions. The real thing is in `real`,
-//! and a simulation stands in for it.
+//! The interface between the conductor and everything outside of it: events, orders and notices.
+//! Real runs and simulated ones implement it.
 
 use super::note::Note;
 use super::repo::Prepared;
@@ -8,374 +8,298 @@ use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
 use bowline_engine::supervisor::Want;
 
-/// Why a run cannot go on at all: its file cannot be written, for one.
+/// An error that ends the whole run, such as a state file that cannot be written.
 pub type Trouble = bowline_engine::Error;
 
-/// Work that takes its time. Each is answered by an [`Event`], and may be asked for again after a crash.
+/// A slow operation, run by a worker; it may be requested again after a crash. Most are answered
+/// by an [`Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
-    /// A place to work in for a task.
+    /// Create or reuse the worktree of a task.
     Room {
-        /// The task.
         id: Id,
-        /// With the work of its phase brought in.
+        /// Merge the phase's branch into it.
         merge: bool,
-        /// On the work of another, which may not have landed yet.
+        /// Start from the work of this task, which may not have landed yet.
         on: Option<Id>,
-        /// Made anew; what it holds is kept.
+        /// Recreate it; its content is kept on hidden refs.
         fresh: bool,
     },
-    /// The task's work onto the branch of its phase.
+    /// Land a task's work on the branch of its phase.
     Land {
-        /// The task.
         id: Id,
-        /// Files that tasks which met a conflict in them land first.
+        /// Files reserved by tasks that met a conflict in them and land first.
         reserved: Vec<Overlap>,
     },
-    /// What is left of a task that has landed or was given up for good.
-    Clean {
-        /// The task.
-        id: Id,
-    },
-    /// How far what a task has changed so far fits to what others have.
-    Forecast {
-        /// The task.
-        id: Id,
-        /// The others.
-        others: Vec<Id>,
-    },
-    /// The phase onto the main line.
-    FinishPhase {
-        /// Its number.
-        phase: u32,
-    },
+    /// Clean up after a task that has landed or was given up. Answered by no event.
+    Clean { id: Id },
+    /// Predict conflicts between a task's current work and that of others.
+    Forecast { id: Id, others: Vec<Id> },
+    /// Land a phase on the target branch.
+    FinishPhase { phase: u32 },
 }
 
-/// What came of a landing.
+/// The outcome of an attempt to land a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landed {
     /// It is on the branch, now or from before.
     Done,
-    /// It does not fit to what landed before it.
+    /// It conflicts with what landed before it.
     Conflict {
-        /// Where.
         paths: Vec<String>,
-        /// What that looks like.
+        /// The conflict hunks, as text.
         hunks: String,
-        /// The newest landed commit that its work contains.
+        /// The newest landed commit that the work contains.
         base: String,
     },
-    /// It changes files that tasks which met a conflict in them land first; asked for again when these have.
+    /// It changes files reserved by other tasks; it is tried again when these have landed.
     Held {
-        /// Those tasks, and the files.
+        /// The reservations in question.
         by: Vec<Overlap>,
     },
-    /// The evidence command was red on the tree that would have landed.
+    /// The evidence command failed on the tree that would have landed.
     Red {
-        /// How it ended, and the end of its output.
+        /// Exit status of the command, and the end of its output.
         why: Why,
     },
-    /// What is there cannot land as it is.
-    Unfit {
-        /// Why.
-        why: Why,
-    },
+    /// The work cannot land as it is.
+    Unfit { why: Why },
     /// Git fails in the task's worktree.
     Broken {
-        /// What it says, and what the agent can do about it.
+        /// The error of git, and what the agent can do about it.
         why: Why,
     },
-    /// Something is in the way that a person has to take away; asked for again later.
-    Blocked {
-        /// What.
-        why: Why,
-    },
-    /// It is proposed, and others decide; asked for again later.
+    /// A person has to remove an obstacle; it is tried again later.
+    Blocked { why: Why },
+    /// Its pull request is open; it is looked at again later.
     Proposed {
-        /// Where it can be looked at.
+        /// Address of the pull request.
         url: String,
     },
-    /// Those who looked at it want something else.
+    /// Reviewers or checks of the pull request ask for changes.
     SentBack {
-        /// What they say.
+        /// The review comments or the log of the check.
         why: Why,
     },
-    /// Those who looked at it do not want it.
+    /// The pull request was closed without a merge.
     Declined {
-        /// What they say.
+        /// The review comments.
         why: Why,
     },
 }
 
-/// Another task that changes the same places, so that the two do not fit.
+/// Files in which a task conflicts with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
-    /// The other.
+    /// The other task.
     pub with: Id,
-    /// The files.
     pub paths: Vec<String>,
 }
 
-/// What the machine has too little of for one more agent.
+/// A resource that the machine has too little of for one more agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortage {
-    /// Memory.
     Memory {
-        /// Free, in megabytes.
+        /// In megabytes.
         free: u64,
-        /// Wanted.
+        /// In megabytes.
         wanted: u64,
     },
-    /// Disk.
     Disk {
-        /// Free, in megabytes.
+        /// In megabytes.
         free: u64,
-        /// Wanted.
+        /// In megabytes.
         wanted: u64,
     },
-    /// Files that can be made.
-    Inodes {
-        /// Free.
-        free: u64,
-        /// Wanted.
-        wanted: u64,
-    },
+    /// Free inodes of a file system.
+    Inodes { free: u64, wanted: u64 },
 }
 
-/// What came of the end of a phase.
+/// The outcome of an attempt to finish a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PhaseEnded {
-    /// As the rules have it; where it did not land, why.
+    /// The phase has ended, landed or not.
     Ended {
-        /// How.
         end: PhaseEnd,
-        /// What a person has to know.
+        /// The reason, if it did not land.
         why: Option<Why>,
     },
-    /// Something is in the way that a person has to take away.
-    Blocked {
-        /// What.
-        why: Why,
-    },
-    /// Tasks of it have landed and are not on its branch any more.
+    /// A person has to remove an obstacle; it is tried again later.
+    Blocked { why: Why },
+    /// Tasks of the phase have landed but are no longer on its branch.
     LandingsGone {
-        /// Which, and how they come back.
+        /// The tasks, and the command that restores them.
         why: Why,
     },
 }
 
-/// How an attempt is going.
+/// An event of one attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Life {
     /// The agent runs.
     Running,
-    /// It said something.
+    /// The agent's output contained signals.
     Said(Vec<Word>),
-    /// It ended.
+    /// The agent exited.
     Exited {
-        /// Its exit code, if it exited by itself.
+        /// None if it was killed by a signal.
         code: Option<i32>,
-        /// Somebody asked for the end.
+        /// Its end was requested.
         asked: bool,
-        /// The end of what it wrote.
+        /// The end of its output.
         tail: String,
     },
-    /// It is gone without a word.
+    /// Its shim is gone, and its exit code is unknown.
     Lost,
-    /// It never began.
+    /// The attempt never started.
     NotBegun {
-        /// Why, where that is known.
+        /// None if the reason is unknown.
         why: Option<Why>,
     },
 }
 
-/// What somebody else wants of the run.
+/// A request to the run from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// Nothing new is started, and agents are stopped where they are.
+    /// Start nothing new, and pause the agents.
     Pause,
-    /// Goes on.
+    /// Continue after a pause.
     Continue,
-    /// Nothing new is started; agents go on, and the run leaves.
+    /// Start nothing new and leave; agents continue.
     Leave,
-    /// Agents are ended too.
+    /// End the agents and leave.
     Stop,
-    /// A move of the machine.
+    /// Apply a command of the state machine.
     Move(Command),
 }
 
-/// Something the conductor hears of.
+/// An event for the conductor.
 #[derive(Debug)]
 pub enum Event {
-    /// A room is ready, or could not be made.
-    Room {
-        /// The task.
-        id: Id,
-        /// How far it is.
-        prepared: Prepared,
-    },
-    /// News of an attempt.
+    /// The worktree of a task is ready, or could not be prepared.
+    Room { id: Id, prepared: Prepared },
+    /// An attempt has news.
     Attempt {
-        /// The task.
         id: Id,
         /// The number of the attempt.
         number: u32,
-        /// What.
         life: Life,
     },
-    /// A landing came to its end.
-    Landed {
-        /// The task.
-        id: Id,
-        /// How.
-        outcome: Landed,
-    },
-    /// What a task has changed was held against others.
+    /// An attempt to land a task has ended.
+    Landed { id: Id, outcome: Landed },
+    /// The overlaps of a task were predicted.
     Forecast {
-        /// The task.
         id: Id,
-        /// Those it does not fit to.
+        /// The other tasks that it conflicts with.
         overlaps: Vec<Overlap>,
     },
-    /// The end of a phase was tried.
-    PhaseEnded {
-        /// Which.
-        phase: u32,
-        /// What came of it.
-        outcome: PhaseEnded,
-    },
+    /// An attempt to finish a phase has ended.
+    PhaseEnded { phase: u32, outcome: PhaseEnded },
 }
 
-/// What people are told while a run goes on.
+/// A notice for people while a run goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// An attempt was begun.
+    /// An attempt was started.
     Begun {
-        /// The task.
         id: Id,
         /// The number of the attempt.
         attempt: u32,
     },
-    /// One was found alive.
-    Found {
-        /// The task.
-        id: Id,
-    },
-    /// A task is done.
-    Done {
-        /// The task.
-        id: Id,
-    },
+    /// An attempt of an earlier run was found alive.
+    Found { id: Id },
+    /// A task has landed.
+    Done { id: Id },
     /// An attempt failed.
     Failed {
-        /// The task.
         id: Id,
-        /// Why.
         why: Why,
-        /// It is tried again.
+        /// The task is retried.
         again: bool,
     },
     /// A limit holds a task.
     Parked {
-        /// The task.
         id: Id,
-        /// For how long.
+        /// Time until the limit is lifted.
         seconds: i64,
     },
-    /// Something is in the way of a landing.
-    Waits {
-        /// What.
-        why: Why,
-    },
-    /// Somebody wants the run to leave; asked once more, it ends its agents too.
+    /// A landing is blocked.
+    Waits { why: Why },
+    /// The run was asked to leave; asked again, it ends its agents too.
     Leaving,
-    /// Worktrees that an earlier run left are taken away.
+    /// Worktrees that an earlier run left are being removed.
     Cleaned {
-        /// How many.
         worktrees: usize,
-        /// The disk they hold.
+        /// Their size on disk.
         bytes: u64,
     },
-    /// Nothing more is begun while the machine has too little of something.
+    /// No more tasks are started while the machine is short of a resource.
     Short(Shortage),
-    /// Two tasks are about to meet in the same files.
-    Overlap {
-        /// The one.
-        id: Id,
-        /// And what it meets.
-        overlap: Overlap,
-    },
+    /// Two tasks are about to change the same files.
+    Overlap { id: Id, overlap: Overlap },
     /// The client of a task has sent no valid message since it was started.
     NothingValid {
-        /// The task.
         id: Id,
-        /// For how long.
+        /// Time since the start.
         seconds: i64,
     },
-    /// A task is taken back, as what it was begun on failed.
+    /// A task is recalled, as the task it was started on failed.
     Recalled {
-        /// The task.
         id: Id,
-        /// What it was begun on.
+        /// The task it was started on.
         on: Id,
     },
-    /// A task is proposed to those who decide.
+    /// A pull request is open for a task.
     Proposed {
-        /// The task.
         id: Id,
-        /// Where.
+        /// Address of the pull request.
         url: String,
     },
-    /// A phase is on the main line.
-    PhaseDone {
-        /// Which.
-        phase: u32,
-    },
+    /// A phase has landed on the target branch.
+    PhaseDone { phase: u32 },
     /// A phase did not land.
-    PhaseNotLanded {
-        /// Which.
-        phase: u32,
-        /// Why.
-        why: Why,
-    },
+    PhaseNotLanded { phase: u32, why: Why },
 }
 
-/// Everything outside.
+/// Everything outside of the conductor's decisions.
 pub trait Ports {
-    /// The time, in milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
-    /// The run as it is now.
+    /// Returns the current state of the run.
     fn run(&self) -> &Run;
-    /// Makes a move durable.
+    /// Applies a command; it is durable before anything that follows from it is done.
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
-    /// What the machine has too little of for one more agent.
+    /// Returns a resource that the machine has too little of for one more agent.
     fn shortage(&mut self) -> Option<Shortage>;
-    /// The files and folders a task says that it changes.
+    /// Returns the files and folders that a task declares to change.
     fn touches(&self, id: &Id) -> Vec<String>;
-    /// What is remembered of a task.
+    /// Returns the note of a task.
     fn note(&mut self, id: &Id) -> Note;
-    /// When agents of the last hour were begun, as far as that is remembered.
+    /// Returns the starts of agents within the last hour, as far as the notes have them.
     fn starts(&self) -> Vec<i64>;
-    /// Remembers it, durably.
+    /// Stores a note; it is durable before anything that follows from it is done.
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble>;
-    /// Has something done.
+    /// Requests a slow operation.
     fn ask(&mut self, job: Job);
-    /// Begins an attempt; its note is durable.
+    /// Starts the attempt of a note.
     fn begin(&mut self, id: &Id, note: &Note);
-    /// Goes on with the attempt of a note.
+    /// Attaches to the running attempt of a note.
     fn attach(&mut self, id: &Id, note: &Note);
-    /// How an agent shall be.
+    /// Sets the wanted state of an agent.
     fn want(&mut self, id: &Id, number: u32, want: Want);
-    /// Tells an agent to repeat its task, in the same conversation; `false` where its client cannot hear.
+    /// Sends an agent its prompt again, in the same conversation; `false` if its client takes no
+    /// input.
     fn repeat(&mut self, id: &Id, number: u32) -> bool;
-    /// Tells an agent that nothing more comes.
+    /// Closes the input of an agent.
     fn hang_up(&mut self, id: &Id, number: u32);
-    /// Where a phase can be looked at, as the state file says it.
+    /// Returns the folder of a phase, as the state file names it.
     fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
-    /// The agent that would do a task: what meets one's limit holds all tasks of it.
+    /// Returns the name of the agent that would do a task. A limit of one agent holds all its
+    /// tasks.
     fn agent_of(&self, id: &Id) -> String;
-    /// Whether the client of a task sends messages of a protocol, so that silence means something.
+    /// True if the client of a task sends messages of a protocol, so that their absence is
+    /// suspicious.
     fn speaks_protocol(&self, id: &Id) -> bool;
-    /// Tells people.
+    /// Shows a notice to people.
     fn tell(&mut self, told: Told);
 }

@@ -1,4 +1,4 @@
-//! What an agent is told about its task.
+//! Builds the prompt of a task's next attempt.
 
 use super::note::Note;
 use crate::core::ladder::{Rung, Verdict, climb};
@@ -9,14 +9,14 @@ use bowline_engine::formats::tasks_md::{Task, TaskId, TasksFile};
 use bowline_engine::machines::orchestrate::{Run, Status};
 use std::path::Path;
 
-/// The end of an earlier error that is repeated.
+/// Maximum length of an earlier error in the prompt; its end is kept.
 const ERROR_CHARS_MAX: usize = 2_000;
-/// The text of a task that is repeated.
+/// Maximum length of a task's text in the prompt.
 const BODY_CHARS_MAX: usize = 20_000;
-/// Tasks that were done before and are named.
+/// Maximum number of completed tasks that a prompt names.
 const DONE_MAX: usize = 40;
 
-/// What a prompt is made of.
+/// Inputs of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub(super) project: &'a str,
@@ -24,14 +24,14 @@ pub(super) struct Facts<'a> {
     pub(super) plan: Option<(&'a TasksFile, &'a str)>,
     pub(super) run: &'a Run,
     pub(super) room: &'a Path,
-    /// It is a worktree that nobody else works in.
+    /// The worktree belongs to this task alone.
     pub(super) alone: bool,
     pub(super) mode: Mode,
     pub(super) promise: &'a str,
     pub(super) note: &'a Note,
 }
 
-/// The prompt of the next attempt.
+/// Builds the prompt of the next attempt.
 pub(super) fn prompt(facts: &Facts<'_>) -> String {
     let mut out = String::new();
     let mut add = |text: &str| {
@@ -94,7 +94,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
     out
 }
 
-/// What was done before a task: all of it, or of much those that stand nearest above it in the plan.
+/// Lists the tasks completed before this one; of many, those nearest above it in the plan.
 fn done_before(run: &Run, file: &TasksFile, task: &Task) -> Option<String> {
     let all = run.count(Status::Completed);
     let done = |it: &&Task| {
@@ -116,7 +116,7 @@ fn done_before(run: &Run, file: &TasksFile, task: &Task) -> Option<String> {
     }
 }
 
-/// What earlier attempts met, as much as the ladder says.
+/// Describes the failures of earlier attempts, in as much detail as the retry policy asks for.
 fn again(note: &Note, add: &mut impl FnMut(&str)) {
     let marked = note.merge && !note.renewed;
     if let Some(hunks) = note.hunks.as_deref().filter(|_| marked) {

@@ -1,4 +1,5 @@
-//! The ports of a run in the world: the state file, git, and agents through their shims.
+//! Runtime of a real run: implements the conductor's ports with the state file, git, and agents in
+//! their shims.
 
 use super::announcer::Announcer;
 use super::hearing::Hearing;
@@ -34,15 +35,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// How long room that was there is believed in: nothing fills a machine in less.
+/// Time for which a check for free resources stays valid.
 const ROOMY: Duration = Duration::from_millis(100);
-/// The log of runs, below the root.
+/// Log of runs, relative to the project's root.
 const LOG: &str = ".claude/orchestrate.log";
-/// A longer one is cut to its end when a run begins.
+/// Size from which the log is cut to its end when a run starts.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 const LOG_BYTES_KEPT: usize = 1 << 20;
 
-/// An attempt that is under way.
+/// An attempt whose events are received.
 pub(super) struct Voice {
     task: Id,
     number: u32,
@@ -58,7 +59,7 @@ pub(super) struct Real<'s> {
     pub(super) attempts: Attempts,
     pub(super) heard: Sender<Heard>,
     pub(super) settings: Settings,
-    /// The agent that somebody named for the whole run.
+    /// The agent that the caller named for the whole run.
     pub(super) agent: Option<String>,
     pub(super) mode: Mode,
     pub(super) promise: String,
@@ -67,17 +68,17 @@ pub(super) struct Real<'s> {
     pub(super) screen: &'s mut dyn Screen,
     pub(super) announcer: Option<Announcer>,
     pub(super) voices: BTreeMap<Arc<str>, Voice>,
-    /// What is to be done once it is durable why.
+    /// Orders to execute after the next flush.
     pub(super) orders: Vec<Order>,
-    /// Tasks that are to be ticked in the plan, when that was done last, and when it is due again.
+    /// Tasks to be ticked in the plan, the time of the last update and the wait before the next.
     pub(super) ticks: Vec<Id>,
     pub(super) ticked: Instant,
     pub(super) tick_after: Duration,
-    /// When there was room for more last.
+    /// Time of the last check that found enough resources.
     pub(super) roomy: Option<Instant>,
 }
 
-/// Something that follows from a decision.
+/// An order of the conductor, executed once the decision behind it is durable.
 pub(super) enum Order {
     Ask(Job),
     Begin(Id, Note),
@@ -86,7 +87,7 @@ pub(super) enum Order {
     Repeat(Id, u32),
     HangUp(Id, u32),
     Tick(Id),
-    /// With the run as it was then.
+    /// With the run as it was at that time.
     Tell(Told, Run),
 }
 
@@ -128,13 +129,13 @@ impl Real<'_> {
         client.map_err(|name| Reason::NoAgent { name }.into())
     }
 
-    /// The assignee of a task. It may be a role and no client: then the prompt says so.
+    /// Returns the assignee of a task. It may name a role and no client: then the prompt says so.
     fn assignee(&self, id: &str) -> Option<&str> {
         let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
         task.and_then(|task| task.assignee.as_deref())
     }
 
-    /// Checks that every agent is there that an open task would be started with.
+    /// Checks that every agent is installed that an open task would be started with.
     pub(super) fn check_agents(&self, last_phase: Option<u32>) -> Result<(), Error> {
         let run = self.run();
         let wanted = |id: &Id| last_phase.is_none_or(|last| run.graph().phase_of(id) <= Some(last));
@@ -150,11 +151,11 @@ impl Real<'_> {
         Ok(())
     }
 
-    /// News of an attempt as the conductor wants them, where they say something to it.
+    /// Converts an attempt's event for the conductor; returns none if it has nothing to decide.
     pub(super) fn news(&mut self, news: News) -> Option<Event> {
         if let Some(repo) = &self.repo {
             match &news.what {
-                // A git of its agent may have been killed, with it or before.
+                // A git of the agent may have been killed, with it or before.
                 Happened::Exited { .. } | Happened::Lost(_) => repo.records().cut_off(&news.id),
                 _ => {}
             }
@@ -256,7 +257,8 @@ impl Real<'_> {
             note,
         });
         let prompt_file = self.side.join(PROMPTS).join(format!("{attempt}.md"));
-        // Its agent dies with the machine: it needs no flush, of which the whole run would have to wait.
+        // The agent dies with the machine, so the prompt needs no flush, which would delay the
+        // whole run.
         std::fs::create_dir_all(self.side.join(PROMPTS))
             .and_then(|()| std::fs::write(&prompt_file, &text))
             .map_err(|error| {
@@ -319,8 +321,8 @@ impl Real<'_> {
     }
 }
 
-/// Where a phase is worked on: as its plan said when somebody first asked, else by its number and title. Phase 0 is the main line itself; where work
-/// is proposed, every phase is.
+/// Returns the branch and folder of a phase: as first recorded, else named after the plan. Phase 0
+/// is the target branch itself, and so is every phase if work lands by pull request.
 pub(super) fn phase_place(
     root: &Path,
     plan: Option<&Plan>,
@@ -357,7 +359,7 @@ pub(super) fn phase_place(
     }
 }
 
-/// The folder of a phase as the state file names it.
+/// Returns the folder of a phase as the state file names it.
 pub(super) fn worktree_of(
     root: &Path,
     plan: Option<&Plan>,
@@ -370,7 +372,7 @@ pub(super) fn worktree_of(
     Some(path.to_string_lossy().into())
 }
 
-/// A name that can be a branch and a folder.
+/// True if a name can be both a branch and a folder.
 fn plain(name: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let ends = |end| name.starts_with(end) || name.ends_with(end);
@@ -392,7 +394,7 @@ impl Ports for Real<'_> {
     }
 
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble> {
-        // What a person calls done has no landing that would tick it.
+        // A task that a person completes has no landing that would tick it.
         let forced = matches!(command, Command::ForceComplete { .. });
         let effects = self.ledger.commit(&self.context, command)?;
         for effect in &effects {

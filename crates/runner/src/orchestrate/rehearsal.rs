@@ -1,6 +1,8 @@
-//! A run over simulated time, agents, landings and disk, from a seed: the conductor and the rules are the real ones.
+//! Simulates a run from a seed: time, agents, landings and disk are simulated, the conductor and
+//! the rules are real.
 //!
-//! Whatever the real ports make durable is durable here; everything else is forgotten at a crash, and a new conductor goes on.
+//! What the real ports make durable survives a simulated crash; all else is forgotten, and a new
+//! conductor continues.
 
 use super::conductor::{Conductor, Ended, Rules};
 use super::note::Note;
@@ -18,12 +20,12 @@ use bowline_engine::supervisor::Want;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Events of one run before it is called endless.
+/// Maximum number of events of one run; a run with more counts as endless.
 const EVENTS_MAX: u64 = 1_000_000;
-/// Where simulated time begins.
+/// Start of the simulated time, in milliseconds since 1970.
 const BEGIN_MS: i64 = 1_800_000_000_000;
 
-/// What goes wrong, each in one of a thousand.
+/// Odds of failures, each out of a thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Odds {
     /// An attempt fails.
@@ -34,20 +36,20 @@ pub struct Odds {
     pub limited: u64,
     /// A landing meets a conflict.
     pub conflict: u64,
-    /// The evidence is red.
+    /// The evidence command fails.
     pub red: u64,
-    /// Landing waits for others, who may send it back.
+    /// A landing waits for a review, which may ask for changes.
     pub proposed: u64,
-    /// Two tasks do not fit to each other while they are at work.
+    /// Two tasks conflict while they are being worked on.
     pub overlap: u64,
-    /// The machine has too little of something, whenever it is looked at.
+    /// The machine is short of a resource, per check.
     pub short: u64,
-    /// The conductor crashes, at any event.
+    /// The conductor crashes, per event.
     pub crash: u64,
 }
 
 impl Odds {
-    /// Nothing goes wrong.
+    /// Nothing fails.
     pub const NONE: Odds = Odds {
         fails: 0,
         lost: 0,
@@ -59,7 +61,7 @@ impl Odds {
         short: 0,
         crash: 0,
     };
-    /// A bad day.
+    /// Much fails.
     pub const BAD: Odds = Odds {
         fails: 120,
         lost: 40,
@@ -73,24 +75,22 @@ impl Odds {
     };
 }
 
-/// What a simulated run came to.
+/// The outcome of a simulated run.
 #[derive(Debug, Clone)]
 pub struct Rehearsed {
-    /// How it ended.
     pub ended: Ended,
-    /// Simulated time it took.
+    /// Simulated time that the run took.
     pub took_ms: i64,
-    /// The run at its end.
+    /// Final state of the run.
     pub run: Run,
-    /// Crashes on the way.
     pub crashes: u64,
-    /// Attempts begun.
+    /// Attempts started.
     pub attempts: u64,
-    /// What must never be and was.
+    /// Violations of what must always hold.
     pub wrong: Vec<String>,
 }
 
-/// Chance from a seed.
+/// Pseudo-random numbers from a seed.
 #[derive(Debug, Clone)]
 struct Chance(u64);
 
@@ -113,11 +113,11 @@ impl Chance {
     }
 }
 
-/// An agent that lives in the simulation, whoever conducts.
+/// A simulated agent, which survives a crash of the conductor.
 #[derive(Debug, Clone)]
 struct Agent {
     number: u32,
-    /// What it comes to, and when.
+    /// Time of its end, at which its events occur.
     ends_ms: i64,
     fate: Vec<Life>,
 }
@@ -127,23 +127,23 @@ struct World {
     now: i64,
     chance: Chance,
     odds: Odds,
-    /// How long a task takes, at least and at most.
+    /// Minimum and maximum time that a task takes.
     takes_ms: (i64, i64),
     run: Run,
     notes: BTreeMap<Id, Note>,
     agents: BTreeMap<Id, Agent>,
-    /// Attempts that were ever begun.
+    /// All attempts ever started.
     begun: BTreeSet<(Id, u32)>,
-    /// What is on a branch.
+    /// Tasks whose work is on a branch.
     landed: BTreeSet<Id>,
-    /// Tasks that were acknowledged as done.
+    /// Tasks that were completed in the state file.
     acknowledged: BTreeSet<Id>,
     merged: BTreeSet<u32>,
-    /// What will be heard, by time; forgotten at a crash.
+    /// Future events by time; forgotten at a crash.
     heard: BTreeMap<(i64, u64), Event>,
-    /// One task at a time lands.
+    /// A landing is in progress; there must be one at a time.
     landing: bool,
-    /// Agents that may be begun within an hour, and when the latest were.
+    /// Agents that may start within an hour, and the latest starts.
     starts_max: Option<usize>,
     starts: Vec<i64>,
     count: u64,
@@ -156,7 +156,7 @@ impl World {
         self.heard.insert((self.now + after, self.count), event);
     }
 
-    /// Has the conductor hear how an agent ends.
+    /// Schedules the events of an agent's end.
     fn watch(&mut self, id: &Id) {
         let Some(agent) = self.agents.get(id).cloned() else {
             return;
@@ -223,7 +223,7 @@ impl Ports for World {
         short.then_some(Shortage::Disk { free: 0, wanted: 1 })
     }
 
-    /// Every third task says that it changes one of two folders.
+    /// Lets every third task declare to change one of two folders.
     fn touches(&self, id: &Id) -> Vec<String> {
         let sum: u32 = id.bytes().map(u32::from).sum();
         match sum % 3 {
@@ -300,7 +300,8 @@ impl Ports for World {
                         why: Why::said(&format!("test {} failed", self.chance.next() % 4)),
                     }
                 } else {
-                    // On the branch now, whether or not anybody lives to hear of it.
+                    // On the branch from now on, even if the conductor crashes before it learns of
+                    // it.
                     self.landed.insert(id.clone());
                     Landed::Done
                 };
@@ -419,7 +420,7 @@ pub fn rehearse(
     rehearse_from(run, rules, odds, takes_ms, seed)
 }
 
-/// The same with a run that is under way; what is in progress is begun anew.
+/// Simulates a run from its current state; tasks in progress are started again.
 pub fn rehearse_from(
     run: Run,
     rules: &Rules,
@@ -460,7 +461,7 @@ pub fn rehearse_from(
         }
         if world.chance.one_in_thousand(odds.crash) {
             crashes += 1;
-            // What was under way comes to its end unheard; what lives is found again.
+            // Operations in progress end without an event; agents that live are found again.
             world.heard.clear();
             world.landing = false;
             conductor = Conductor::new(rules.clone());

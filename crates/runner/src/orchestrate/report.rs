@@ -1,4 +1,4 @@
-//! What is told of runs, real and rehearsed, in plain words and numbers: whoever shows it needs no rule.
+//! Reports on runs, real and simulated, in plain words and numbers, so that displays need no rules.
 
 use super::conductor::Ended;
 use super::rehearsal::{Odds, rehearse_from};
@@ -12,15 +12,13 @@ use bowline_engine::{Context, Error};
 use std::collections::{BTreeSet, HashMap};
 
 const MINUTE_MS: i64 = 60_000;
-/// Tasks named whose failure would block most.
+/// Maximum number of most blocking tasks that a simulation names.
 const WORST_MAX: usize = 5;
 
-/// How far a run is.
+/// Completed tasks of all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Tasks that are done.
     pub done: usize,
-    /// Of so many.
     pub total: usize,
 }
 
@@ -33,16 +31,14 @@ impl Progress {
     }
 }
 
-/// A run as it is shown while it goes on.
+/// State of a run as it is shown while the run goes on.
 #[derive(Debug, Clone)]
 pub struct View(Run);
 
-/// A phase of it.
+/// Progress of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseView {
-    /// Its number.
     pub number: u32,
-    /// How far it is.
     pub progress: Progress,
 }
 
@@ -51,12 +47,12 @@ impl View {
         View(run)
     }
 
-    /// How far it is.
+    /// Returns the progress of the whole run.
     pub fn progress(&self) -> Progress {
         Progress::of(&self.0)
     }
 
-    /// The phases that are not finished, in their order.
+    /// Returns the unfinished phases in order.
     pub fn open_phases(&self) -> impl Iterator<Item = PhaseView> {
         let open = self.0.phases().filter(|phase| !phase.finished());
         open.map(|phase| PhaseView {
@@ -68,13 +64,14 @@ impl View {
         })
     }
 
-    /// Tasks that are worked on.
+    /// Returns the ids of the tasks in progress.
     pub fn running(&self) -> Vec<String> {
         names(&self.0.ids(Status::InProgress))
     }
 
-    /// Seconds that the rest may take, by the average so far: no less than its longest chain, and than all of it shared by
-    /// those who can work at once. Nothing while no task was timed.
+    /// Estimates the remaining seconds from the average time of a task: at least the longest chain
+    /// of open tasks, and at least all open tasks divided by the parallel limit. None while no task
+    /// was timed.
     pub fn expected_seconds(&self) -> Option<i64> {
         let run = &self.0;
         let average = run.metrics().average_task_time_seconds;
@@ -91,7 +88,7 @@ impl View {
         for &phase in graph.phases() {
             let base = chain;
             for id in graph.tasks_of(phase).iter().filter(|id| open(id)) {
-                // Those that stand before what they need are counted a little short: it is an estimate.
+                // Tasks listed before what they need are underestimated a little.
                 let needs = graph.dependencies_of(id);
                 let behind = needs.iter().filter_map(|need| depth.get(need)).max();
                 let mine = behind.copied().unwrap_or(base).max(base) + 1;
@@ -109,39 +106,35 @@ impl View {
     }
 }
 
-/// What a run came to.
+/// Report on a run that has ended.
 #[derive(Debug)]
 pub struct Report {
-    /// How it ended.
     pub ended: Ended,
-    /// How far it is.
     pub progress: Progress,
-    /// The phase it is at.
+    /// The current phase.
     pub phase: u32,
-    /// What failed.
     pub failed: Vec<FailedTask>,
-    /// Everything that waits for what failed.
+    /// Ids of all tasks that wait for failed ones.
     pub blocked: Vec<String>,
-    /// Tasks whose agents go on.
+    /// Ids of tasks whose agents continue.
     pub going_on: Vec<String>,
-    /// The branch that phases are merged into, where there is git.
+    /// Branch that phases are merged into; none outside of git.
     pub target: Option<String>,
-    /// Whether phases were checked by a command.
+    /// Phases are checked by a command.
     pub checked: bool,
-    /// Worktrees that are still there.
+    /// Worktrees that still exist.
     pub kept: Vec<Kept>,
 }
 
 /// A task that failed for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedTask {
-    /// Which.
     pub id: String,
-    /// Why, as the state file has it.
+    /// The reason in the state file.
     pub error: Option<String>,
-    /// Why, where it was in this run.
+    /// The reason, if the task failed in this run.
     pub why: Option<Why>,
-    /// What waits for it, directly or not.
+    /// Ids of tasks that depend on it, directly or not.
     pub blocks: Vec<String>,
 }
 
@@ -175,7 +168,7 @@ pub(super) fn names(ids: &[Id]) -> Vec<String> {
     ids.iter().map(|id| id.to_string()).collect()
 }
 
-/// Everything that waits for a task, directly or not, in the order of the plan.
+/// Returns the blocked tasks that depend on a task, directly or not, in the order of the plan.
 fn blocked_by(run: &Run, id: &Id) -> Vec<String> {
     let blocked = |id: &Id| {
         let node = run.node(id);
@@ -200,7 +193,7 @@ fn behind(run: &Run, id: &Id, wanted: impl Fn(&Id) -> bool) -> BTreeSet<Id> {
     found
 }
 
-/// What a run would start first.
+/// Returns the ids of the tasks that a run would start first.
 pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<Vec<String>, Error> {
     let (_, run) = orchestration.run(context)?;
     Ok(match next(&run) {
@@ -209,33 +202,33 @@ pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<V
     })
 }
 
-/// What is asked of a rehearsal.
+/// Options of a simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Rehearsal {
-    /// Simulated runs.
+    /// Number of simulated runs.
     pub seeds: u64,
-    /// How long a task takes, at the least and at the most.
+    /// Minimum and maximum time of a task.
     pub minutes: (u32, u32),
-    /// Attempts that fail, of a hundred.
+    /// Percentage of attempts that fail.
     pub failing: u32,
-    /// Tasks at once, where it is not as the state file says.
+    /// Tasks at once; none for the limit of the state file.
     pub parallel: Option<u32>,
 }
 
-/// What simulated runs came to.
+/// Summary of simulated runs.
 #[derive(Debug, Clone)]
 pub struct Prospect {
-    /// The runs.
+    /// Number of simulated runs.
     pub runs: u64,
-    /// How long those took that came to their end, in milliseconds, the shortest first.
+    /// Durations of the runs that finished, in milliseconds, shortest first.
     pub took_ms: Vec<i64>,
-    /// The seeds of the others.
+    /// Seeds of the runs that did not finish.
     pub stalled: Vec<u64>,
-    /// Tasks whose failure would block most, each with how many.
+    /// Tasks whose failure would block most others, each with the number of tasks blocked.
     pub worst: Vec<(String, usize)>,
 }
 
-/// Runs a plan over simulated time and agents.
+/// Simulates runs of a plan and summarises them.
 pub fn prospect(
     context: &Context,
     orchestration: &Orchestration,
@@ -272,7 +265,7 @@ pub fn prospect(
     Ok(prospect)
 }
 
-/// The tasks whose failure would block most others.
+/// Returns the tasks whose failure would block most others.
 fn worst(run: &Run) -> Vec<(String, usize)> {
     let open = run
         .nodes()

@@ -1,4 +1,4 @@
-//! The loop of a run: everything that happens comes through one channel, and the conductor decides.
+//! The event loop of a run: all inputs arrive through one channel, and the conductor decides.
 
 use super::announcer::Announcer;
 use super::conductor::{Conductor, Ended, Rules};
@@ -36,91 +36,92 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Things heard that share one flush.
+/// Maximum number of inputs that share one flush.
 const EVENTS_AT_ONCE: usize = 256;
-/// Without any reason, everything is looked at this often.
+/// Longest wait without an input or a deadline.
 const LOOK_MS: i64 = 5_000;
-/// The plan is looked at this often: people edit it while a run goes on.
+/// Interval of checks for edits of the plan, which people may change while a run goes on.
 const PLAN_MS: u64 = 1_000;
-/// How long the git processes of an earlier run may take to end.
+/// Time that the git processes of an earlier run may take to end.
 const EARLIER_MS_MAX: u64 = 60_000;
-/// Between two looks at a pull request.
+/// Default interval of checks of a pull request.
 const PROPOSAL: Seconds = Seconds(30);
-/// Wait before a failed task is tried again.
+/// Default wait before a failed task is retried.
 const BACKOFF: Seconds = Seconds(1);
-/// What an agent prints in mode ralph.
+/// Default promise, which an agent prints in mode ralph.
 const PROMISE: &str = "TASK_DONE";
-/// Repetitions in mode ralph.
+/// Default maximum number of repetitions in mode ralph.
 const ITERATIONS_MAX: u32 = 50;
-/// Agents at once for each processor, where nobody sets a limit: they mostly wait for their models.
+/// Default number of agents for each processor; they mostly wait for their models.
 const AGENTS_PER_CPU: usize = 4;
-/// The same for small machines.
+/// Default number of agents at least, for small machines.
 const AGENTS_MIN: usize = 8;
 
-/// Something the loop hears.
+/// An input of the loop.
 pub(super) enum Heard {
     Event(Event),
     News(News),
     Asked(Request, Lang, Sender<Answer>),
     Wish(Wish),
-    /// News of a line of the journal went out, or were given up.
+    /// The announcement of a journal line was delivered or given up.
     Announced {
         seq: Option<u64>,
         trouble: Option<String>,
     },
 }
 
-/// What a run is started with.
+/// Options of a run, as the caller gives them.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Ends behind this phase.
+    /// The run ends after this phase.
     pub phase: Option<u32>,
-    /// Tasks at once.
+    /// Maximum number of tasks at once.
     pub parallel: Option<u32>,
     /// The agent of all tasks.
     pub agent: Option<String>,
-    /// How the work is handed out.
     pub mode: Option<Mode>,
-    /// What an agent prints in mode ralph when it is done.
+    /// Text that an agent prints in mode ralph when it is done.
     pub promise: Option<String>,
-    /// Repetitions in mode ralph.
+    /// Maximum number of repetitions in mode ralph.
     pub iterations: Option<u32>,
-    /// How work lands, where somebody says so.
+    /// None for the landing of the settings.
     pub landing: Option<Landing>,
-    /// Tasks begin on work that has not landed yet.
+    /// Tasks may start on work that has not landed yet.
     pub stack: bool,
 }
 
-/// Who is shown what happens.
+/// Display for the progress of a run.
 pub trait Screen {
-    /// Something happened; the run is as it was then.
+    /// Shows a notice, with the run as it was at that time.
     fn told(&mut self, told: &Told, run: &View);
-    /// The plan was changed, and its tasks were taken over.
+    /// Shows that the plan was edited and its tasks were taken over.
     fn plan_changed(&mut self, run: &View);
-    /// What a task has used so far.
+    /// Updates the usage of a task.
     fn used(&mut self, id: &str, used: Used);
-    /// News for people elsewhere, in words; why something failed, where it was in this run.
+    /// Renders an announcement for outside of the run. `why` is the failure's reason, known only if
+    /// it failed in this run.
     fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String;
 }
 
-/// What a run has to know of its beginning whenever it goes on.
+/// Facts about the start of a run that it needs whenever it continues.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Beginning {
     /// The branch that was checked out.
     target: Option<String>,
-    /// When the orchestration was begun: another one begins anew.
+    /// Start of the orchestration: another value means another run.
     started_at: i64,
 }
 
-/// The name of a run among its branches and attempts: one that is begun anew has another.
+/// Returns the key of a run in the names of its branches and attempts. A restarted orchestration
+/// has another key.
 pub(super) fn key_of(orchestration: &Orchestration, started_at: Timestamp) -> String {
     let path = orchestration.file().path.display();
     let hash = ContentHash::of(format!("{path} {}", started_at.0).as_bytes());
     hash.to_string().chars().take(10).collect()
 }
 
-/// The settings of a project.
+/// Reads the settings of a project.
 pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
@@ -129,8 +130,8 @@ pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     }
 }
 
-/// Works an orchestration off, until it is done, stalls, or somebody wants it to leave. `begun` gets what others need for
-/// that.
+/// Works off an orchestration until it is done, stalls, or is asked to leave. `begun` gets the
+/// handle that others use to ask for it.
 pub fn run(
     context: &Context,
     orchestration: &Orchestration,
@@ -182,7 +183,7 @@ pub fn run(
     let mode = options.mode.or(told).unwrap_or(meta.mode);
     let mut rules = rules(options, &settings, mode);
     if repo.is_none() {
-        // There is no branch on which one would have to come after the other.
+        // Without a branch, landings need no order.
         rules.landings_max = usize::MAX;
     }
     let promise = options.promise.clone();
@@ -231,7 +232,7 @@ pub fn run(
     real.tick_all();
     real.ledger.owned.write(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
-        // What was begun to be taken away is gone before we are.
+        // Cleanups that were started end before the run does.
         jobs.finish();
     }
     let mut ended = ended;
@@ -282,7 +283,7 @@ fn conduct(
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Left),
         };
-        // What comes at once is decided at once, and one flush makes all of it durable.
+        // Inputs that arrive together share one flush.
         let mut answers = Vec::new();
         for more in (0..EVENTS_AT_ONCE).rev() {
             match heard.take() {
@@ -438,7 +439,8 @@ pub(super) fn open_repo(
     Ok(repo)
 }
 
-/// The file that every git of ours holds; waits for those of an earlier run that was killed.
+/// Takes the lock that every git of the run holds; waits for those of an earlier run that was
+/// killed.
 fn hold(path: &Path) -> Result<File, Error> {
     let file = OpenOptions::new()
         .read(true)
@@ -459,13 +461,13 @@ fn hold(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// Whether a run, or a git of one, has the file that every git of ours holds.
+/// True if a run, or a git of one, holds the lock file.
 pub(super) fn is_held(path: &Path) -> bool {
     let file = File::open(path);
     file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
-/// How a project's runs are conducted.
+/// Derives the conductor's rules from options and settings.
 pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
     let run = &settings.orchestrate;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -491,7 +493,8 @@ fn thread_failed(error: std::io::Error) -> Error {
 }
 
 impl Real<'_> {
-    /// Takes away what an earlier run left of tasks that are done, and what is left of attempts that ended long ago.
+    /// Cleans up after an earlier run: attempts that ended long ago, and worktrees and branches of
+    /// tasks that are completed.
     fn clean_up(&mut self) {
         let open = self.run().ids(Status::InProgress).into_iter();
         let open = open.map(|id| self.attempt_id(&id, self.ledger.note(&id).attempt));
@@ -505,7 +508,7 @@ impl Real<'_> {
                 self.ask(super::ports::Job::Clean { id });
             }
         }
-        // Those of tasks that are done, and those of tasks that the plan has no more.
+        // Worktrees of completed tasks, and of tasks that are no longer in the plan.
         let open = |kept: &Kept| {
             let mut nodes = self.run().nodes();
             nodes.any(|(id, node)| node.status != Status::Completed && Repo::name(id) == kept.name)

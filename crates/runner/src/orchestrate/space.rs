@@ -1,16 +1,17 @@
-//! Whether the machine has enough of everything for one more agent.
+//! Checks whether the machine has enough memory and disk for one more agent.
 
 use super::ports::Shortage;
 use bowline_engine::formats::run_settings::Free;
 use std::path::Path;
 
-/// What must be free where nobody says otherwise: enough for a client and for what it writes in a while.
+/// Default minimum of free memory, disk and inodes: enough for a client and for what it writes in a
+/// while.
 const MEMORY_MB: u64 = 256;
 const DISK_MB: u64 = 512;
 const INODES: u64 = 10_000;
 const MB: u64 = 1 << 20;
 
-/// What there is too little of: memory, or room on the disks that these folders are on.
+/// Returns the resource that is short: memory, or disk space or inodes below the given folders.
 pub(super) fn shortage(folders: &[&Path], wanted: Free) -> Option<Shortage> {
     let memory = wanted.memory_mb.unwrap_or(MEMORY_MB);
     let disk = wanted.disk_mb.unwrap_or(DISK_MB);
@@ -21,7 +22,7 @@ pub(super) fn shortage(folders: &[&Path], wanted: Free) -> Option<Shortage> {
             wanted: memory,
         });
     }
-    // What cannot be looked at is not called short.
+    // A disk that cannot be checked does not count as short.
     let disks = folders
         .iter()
         .filter_map(|it| rustix::fs::statvfs(*it).ok());
@@ -30,7 +31,7 @@ pub(super) fn shortage(folders: &[&Path], wanted: Free) -> Option<Shortage> {
         if free < disk {
             return Some(Shortage::Disk { free, wanted: disk });
         }
-        // Some file systems have no bound, and say 0 of 0.
+        // Some file systems have no limit and report 0 of 0.
         let free = it.f_favail;
         (it.f_files > 0 && free < inodes).then_some(Shortage::Inodes {
             free,
@@ -39,7 +40,8 @@ pub(super) fn shortage(folders: &[&Path], wanted: Free) -> Option<Shortage> {
     })
 }
 
-/// Memory that programs can still get, in megabytes: of the machine, and of the container we are in.
+/// Returns the memory that programs can still get, in megabytes: of the machine, or of the
+/// container if that is less.
 fn free_memory() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.as_deref().and_then(available).map(|kb| kb >> 10);
@@ -49,7 +51,7 @@ fn free_memory() -> Option<u64> {
     }
 }
 
-/// The memory that programs can get without swapping, in kilobytes.
+/// Parses the memory that programs can get without swapping, in kilobytes.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -62,11 +64,11 @@ fn free_in_container() -> Option<u64> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let folder = Path::new("/sys/fs/cgroup").join(own);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    // Without a bound it says `max`.
+    // Without a limit the file says `max`.
     let max: u64 = read("memory.max")?.trim().parse().ok()?;
     let used: u64 = read("memory.current")?.trim().parse().ok()?;
     let kept = read("memory.stat").unwrap_or_default();
-    // Files that are only remembered are given up when somebody needs the room.
+    // The kernel drops inactive cached files when memory is needed.
     let kept = kept
         .lines()
         .find_map(|it| it.strip_prefix("inactive_file "));

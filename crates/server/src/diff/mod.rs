@@ -1,8 +1,9 @@
-//! The changes of a phase under review: two saved states of a workspace, compared by git.
+//! Changes of a phase under review: git compares two saved states of a workspace.
 //!
-//! The comparison runs in an empty repository of our own that borrows the objects of the task's. Neither the user's settings of
-//! git nor what an agent wrote into `.git/config`, `.gitattributes` or `.git/info` has a part in it. Names come from `--raw -z`;
-//! of the patch only hunks are read.
+//! The comparison runs in an empty repository of our own that borrows the objects of the task's
+//! repository. Neither the user's git settings nor what an agent wrote into `.git/config`,
+//! `.gitattributes` or `.git/info` has an effect. Names come from `--raw -z`; of the patch only
+//! hunks are read.
 
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::process;
@@ -15,37 +16,37 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How long git may take.
+/// Timeout of git.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of hunks that are sent, in all and of one file.
+/// Maximum bytes of hunks that are sent: in total, and per file.
 const DIFF_BYTES_MAX: usize = 4 * 1024 * 1024;
 const FILE_DIFF_BYTES_MAX: usize = 256 * 1024;
-/// Changed files that are sent; all of them are counted.
+/// Maximum number of changed files that are sent; all of them are counted.
 const FILES_MAX: usize = 2_000;
-/// The size of git's output on the disk, in blocks of 512 bytes.
+/// Maximum size of git's output on disk, in blocks of 512 bytes.
 const OUTPUT_BLOCKS_MAX: u64 = 2 * 1024 * 1024;
-/// The size of the list of files that is read.
+/// Maximum size of the list of files.
 const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Makes git print the same whatever anybody has set.
+/// Options that make git's output independent of settings.
 const OPTIONS: &str = "--no-renames --no-ext-diff --no-textconv --no-color --no-relative --full-index -U3 \
     --inter-hunk-context=0 --submodule=short --ignore-submodules=none --src-prefix=a/ --dst-prefix=b/";
 
 /// Two saved states of a workspace.
 pub(crate) struct SavedStates<'s> {
-    /// The folder of the task.
+    /// The workspace of the task.
     pub(crate) workspace: &'s Path,
-    /// The repository of ours that has the states; absent where the workspace has its own.
+    /// Our own repository with the states; absent if the workspace has its own.
     pub(crate) repository: Option<PathBuf>,
     /// The ref of the earlier state.
     pub(crate) from: Option<&'s str>,
-    /// The ref that may hold the earlier state where none is named; if it does not, everything is new.
+    /// The ref used if `from` is absent; if this one does not exist, every file is new.
     pub(crate) first: &'s str,
     /// The ref of the later state.
     pub(crate) to: &'s str,
-    /// The variables git gets.
+    /// The environment of git.
     pub(crate) environment: &'s BTreeMap<String, String>,
-    /// The folder for files that exist while git runs.
+    /// The folder for temporary files.
     pub(crate) scratch: &'s Path,
 }
 
@@ -56,7 +57,7 @@ pub struct ReviewChanges {
     pub from: Option<String>,
     /// The changed files, as many as are sent.
     pub files: Vec<FileDiff>,
-    /// How many files changed.
+    /// Number of changed files.
     pub files_total: u64,
     /// Lines added and removed in all files that are text.
     pub added: u64,
@@ -76,7 +77,7 @@ impl Drop for ScratchFolder {
 impl SavedStates<'_> {
     /// Compares the two states.
     pub(crate) fn compare(&self) -> Result<ReviewChanges, String> {
-        // Two pages may ask at once.
+        // Two pages may request it at once.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}.{number}.diff", std::process::id());
@@ -166,7 +167,7 @@ fn read_changes(list: &[u8], patch: impl BufRead) -> Result<ReviewChanges, Strin
         };
         let mut section = sections.next_section()?.ok_or_else(unfit)?;
         if status == "T" {
-            // A file that became a link, say: removed as the one, added as the other.
+            // For example a file that became a link: removed as the one, added as the other.
             let other = sections.next_section()?.ok_or_else(unfit)?;
             section.hunks.extend_from_slice(&other.hunks);
             section.added += other.added;
@@ -225,7 +226,8 @@ fn file_diff(
     }
 }
 
-/// A name as text; bytes that are no text are written as `\xNN`, so that two names stay two.
+/// Converts a name to text; bytes that are not UTF-8 become `\xNN`, so that different names stay
+/// different.
 fn lossless(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
@@ -240,7 +242,7 @@ fn lossless(name: &[u8]) -> String {
 /// The files of a patch, one after the other.
 struct Sections<P> {
     patch: P,
-    /// The line that was read last, not consumed yet when it opens a section.
+    /// The line read last; it is not consumed yet when it opens a section.
     line: Vec<u8>,
     /// Bytes that may still be kept.
     left: usize,
@@ -262,8 +264,8 @@ impl<P: BufRead> Sections<P> {
             .map_err(|error| error.to_string())
     }
 
-    /// The next section, every line of it counted, and as many kept as may be sent. No line of a file's content begins like a
-    /// header: each has a sign before it.
+    /// Returns the next section. Every line of it is counted, and as many are kept as may be sent.
+    /// No line of a file's content looks like a header: each has a sign before it.
     fn next_section(&mut self) -> Result<Option<PatchSection>, String> {
         const HEADER: &[u8] = b"diff --git ";
         if self.line.is_empty() && !self.read_line()? {

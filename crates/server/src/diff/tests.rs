@@ -62,7 +62,7 @@ impl Repository {
         states.compare()
     }
 
-    /// What changed between the states `before` and `after`.
+    /// Compares the states `before` and `after`.
     fn changes(&self) -> ReviewChanges {
         let found = self.compare(Some("refs/bowline/t/before"), "refs/bowline/t/after");
         let left = std::fs::read_dir(self.folder.path()).unwrap().flatten();

@@ -1,11 +1,12 @@
-//! Landings come one after the other. Which comes first is ordered by what is known of overlaps; nobody is kept from working.
+//! Serialises landings; tasks with fewer predicted conflicts land first. Predictions never keep a
+//! task from being worked on.
 
 use super::super::note::Stage;
 use super::super::ports::{Job, Overlap, Ports, Told};
 use super::*;
 
 impl Conductor {
-    /// A task is ready to land.
+    /// Queues a task that is ready to land.
     pub(super) fn line_up(&mut self, ports: &mut impl Ports, id: &Id) {
         if !self.queue.contains(id) {
             self.queue.push(id.clone());
@@ -13,7 +14,8 @@ impl Conductor {
         self.land_next(ports);
     }
 
-    /// Lands those that are in the way of the fewest others; of these, those that came first.
+    /// Starts the landings that overlap with the fewest other tasks; ties go to the task that was
+    /// queued first.
     pub(super) fn land_next(&mut self, ports: &mut impl Ports) {
         let flights = &self.flights;
         self.queue.retain(|id| {
@@ -25,7 +27,8 @@ impl Conductor {
                 let with = |(one, other): &&(Id, Id)| one == id || other == id;
                 self.overlaps.iter().filter(with).count()
             };
-            // What it was begun on lands before it, and an earlier landing of its own comes to its end.
+            // A task lands after the task it was started on, and never while an earlier landing of
+            // its own is still running.
             let may = |id: &Id| {
                 let free = !self.landing.contains(id) && !self.is_held(id);
                 free && ports.run().open_needs(id).is_empty()
@@ -42,7 +45,8 @@ impl Conductor {
         }
     }
 
-    /// Reserves the files in which a task in flight met a conflict, until it has landed or nobody works on it.
+    /// Reserves the files in which a task met a conflict, until it has landed or is no longer
+    /// worked on.
     pub(super) fn reserve(&mut self, id: &Id) {
         let Some(flight) = self.flights.get(id) else {
             return;
@@ -65,7 +69,7 @@ impl Conductor {
         self.reserved.retain(|it| it.with != *id);
     }
 
-    /// A task to land waits for others: they reserved files that it changes.
+    /// Keeps a task in the queue until the tasks that reserved files it changes have landed.
     pub(super) fn hold(&mut self, ports: &mut impl Ports, id: &Id, by: Vec<Overlap>) {
         let holders = by.iter().map(|overlap| overlap.with.clone()).collect();
         self.held.insert(id.clone(), holders);
@@ -85,7 +89,7 @@ impl Conductor {
         held.is_some_and(|by| self.reserved.iter().any(|it| by.contains(&it.with)))
     }
 
-    /// Has looked at what a task has changed so far, where others are at work too.
+    /// Requests an overlap forecast for a task if other tasks are being worked on too.
     pub(super) fn look_ahead(&self, ports: &mut impl Ports, id: &Id) {
         let worked = |flight: &Flight| flight.note.attempt > 0;
         let others = self.flights.iter().filter(|(_, flight)| worked(flight));
@@ -102,7 +106,7 @@ impl Conductor {
         self.overlaps
             .retain(|(one, other)| one != id && other != id);
         for overlap in overlaps {
-            // Either may have landed or failed while it was looked at.
+            // Either task may have landed or failed since the forecast was requested.
             if !self.flights.contains_key(id) || !self.flights.contains_key(&overlap.with) {
                 continue;
             }
@@ -125,7 +129,7 @@ impl Conductor {
         self.overlaps.iter().filter_map(of).collect()
     }
 
-    /// A task is in flight no more.
+    /// Removes a task from those being worked on, with its reservations and overlaps.
     pub(super) fn comes_down(&mut self, id: &Id) -> Option<Flight> {
         self.touching.remove(id);
         self.unreserve(id);

@@ -1,6 +1,8 @@
-//! Decides what a run does next. It never waits and never looks outside: events come in, orders go out through [`Ports`].
+//! Decides what a run does next. It never waits and never does I/O: events come in, orders go out
+//! through [`Ports`].
 //!
-//! Whatever it needs after a crash is durable before it is acted upon: the state file has the tasks, notes have their attempts.
+//! Everything needed after a crash is durable before it is acted upon: the state file has the
+//! tasks, the notes have their attempts.
 
 mod landings;
 mod outcomes;
@@ -19,80 +21,77 @@ use bowline_words::message::Reason;
 use outcomes::tripped;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Conflicts in a row that the agent of a task does not resolve; then a person has to.
+/// Conflicts in a row that a task's agent may fail to resolve before a person has to.
 const CONFLICTS_MAX: u32 = 3;
-/// How long a run that is to leave stays, so that it can be asked to end its agents too.
+/// Time that a leaving run stays, so that it can be asked to end its agents too.
 const LEAVE_MS: i64 = 1_000;
-/// Between two tries of a landing that something is in the way of.
+/// Wait between two tries of a blocked landing.
 const BLOCKED_MS: i64 = 2_000;
-/// Tries before the run ends and says so.
+/// Tries of a blocked landing before the run ends and reports it.
 const BLOCKED_TRIES_MAX: u32 = 15;
-/// The longest wait before a failed task is tried again.
+/// The longest wait before a failed task is retried.
 const BACKOFF_MS_MAX: i64 = 60_000;
-/// Between two looks at a machine that has too little of something.
+/// Wait between two checks of a machine that is short of a resource.
 const SHORT_MS: i64 = 5_000;
-/// Errors of git in one worktree, before it is made anew.
+/// Errors of git in one worktree before it is recreated.
 const GIT_ERRORS_MAX: u32 = 2;
-/// Attempts of one task in a row that never began, before that counts as a failure.
+/// Attempts of one task in a row that never started before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
 
-/// How a run is to be conducted.
+/// Limits and policies of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Tasks in flight at the most, whatever the state file allows.
+    /// Tasks worked on at once at most, whatever the state file allows.
     pub flights_max: usize,
-    /// The run ends behind this phase.
+    /// The run ends after this phase.
     pub last_phase: Option<u32>,
-    /// Each task repeats until it prints its promise.
+    /// Each task is repeated until the agent prints the promise.
     pub ralph: bool,
-    /// Repetitions at the most.
+    /// Repetitions at most in mode ralph.
     pub iterations_max: u32,
     /// Wait before the first retry.
     pub backoff_ms: i64,
-    /// What one task, and all together, may use.
+    /// Budgets of one task and of all tasks together.
     pub breakers: Breakers,
-    /// Between two looks at work that others decide about.
+    /// Wait between two looks at a pull request.
     pub proposal_ms: i64,
-    /// Tasks begin on work that has not landed yet.
+    /// Tasks may start on work that has not landed yet.
     pub stack: bool,
-    /// Tasks that land at once: one where they land on a branch.
+    /// Tasks that land at once at most: one if they land on a branch.
     pub landings_max: usize,
 }
 
-/// How a run came to its end.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// Every phase is finished, or all that were asked for.
     AllDone,
-    /// Nothing can go on without somebody.
+    /// No task can continue without a person.
     Stalled,
-    /// A phase did not land, or something is in the way of a landing.
-    Stuck {
-        /// Why.
-        why: Why,
-    },
-    /// Somebody asked to leave; agents may go on.
+    /// A phase did not land, or a landing is blocked.
+    Stuck { why: Why },
+    /// A person asked the run to leave; agents may continue.
     Left,
 }
 
-/// A task in flight.
+/// A task that is being worked on: preparing, running or landing.
 #[derive(Debug)]
 struct Flight {
     note: Note,
-    /// Since when its attempt runs.
+    /// Start of the current attempt, in milliseconds since 1970.
     since_ms: i64,
     heard_ms: i64,
     done: bool,
     promised: bool,
     failed: Option<Why>,
     limited: Option<i64>,
-    /// Why we ended it.
+    /// The reason, if the conductor ended the attempt.
     ended: Option<Why>,
-    /// A person did, and for good.
+    /// A person ended the task for good.
     given_up: bool,
-    /// Dollars of this attempt, of which the note knows already.
+    /// Dollars of this attempt that the note already includes.
     usd: f64,
-    /// Something is in the way; tried again then.
+    /// Time of the next try of a blocked landing, and the number of tries so far.
     blocked: Option<(i64, u32)>,
     not_begun: u32,
     first_message: FirstMessage,
@@ -117,56 +116,57 @@ impl Flight {
         }
     }
 
-    /// An agent is at it.
+    /// True if an agent is working on the task.
     fn runs(&self) -> bool {
         self.note.stage == Stage::Running
     }
 
-    /// An agent begins soon.
+    /// True if an agent starts as soon as the worktree is ready.
     fn is_due(&self) -> bool {
         self.note.stage == Stage::Room && self.note.parked_until_ms.is_none()
     }
 }
 
-/// The one who decides.
+/// State machine that schedules the tasks of a run.
 #[derive(Debug)]
 pub struct Conductor {
     rules: Rules,
     flights: BTreeMap<Id, Flight>,
-    /// Ready tasks that wait before they are tried again.
+    /// Ready tasks that wait for a retry, and until when.
     resting: BTreeMap<Id, i64>,
-    /// Limits by agent.
+    /// Time until which an agent's rate limit holds, by agent.
     limits: BTreeMap<String, i64>,
     starts: Starts,
-    /// Why tasks failed for good, as far as that was in this run.
+    /// The reasons of tasks that failed for good in this run.
     lost: BTreeMap<Id, Why>,
-    /// When the machine is looked at again that has too little of something.
+    /// Time of the next check while the machine is short of a resource.
     short: Option<i64>,
-    /// People know of it.
+    /// The shortage was reported to people.
     told_short: bool,
-    /// Tasks to land, as they came.
+    /// Tasks to land, in order of arrival.
     queue: Vec<Id>,
-    /// Those that are landing.
+    /// Tasks whose landing is in progress.
     landing: BTreeSet<Id>,
-    /// Files in which tasks in flight met a conflict, the first that did first. They land before others that change them.
+    /// Files in which running tasks met a conflict, oldest conflict first. These tasks land before
+    /// others that change the files.
     reserved: Vec<Overlap>,
-    /// Tasks to land that wait for others to land reserved files first.
+    /// Tasks to land that wait for others to land reserved files first, with those others.
     held: BTreeMap<Id, BTreeSet<Id>>,
-    /// Pairs of tasks that do not fit to each other, the smaller id first.
+    /// Pairs of tasks with predicted conflicts, the smaller id first.
     overlaps: BTreeSet<(Id, Id)>,
-    /// What tasks in flight say that they change, where they say so.
+    /// Paths that running tasks declare to change, if they declare any.
     touching: BTreeMap<Id, Vec<String>>,
     finishing: Option<u32>,
     phase_blocked: Option<(i64, u32)>,
     paused: bool,
-    /// Somebody wants it to leave, which it does then.
+    /// Time at which the run leaves, once it was asked to.
     leaving: Option<i64>,
     ending: bool,
     stuck: Option<Why>,
 }
 
 impl Conductor {
-    /// A conductor who knows nothing yet.
+    /// Creates a conductor without state; [`Conductor::resume`] loads it.
     pub fn new(rules: Rules) -> Conductor {
         Conductor {
             flights: BTreeMap::new(),
@@ -192,29 +192,29 @@ impl Conductor {
         }
     }
 
-    /// Why a task failed for good in this run.
+    /// Returns why a task failed for good in this run.
     pub fn why_failed(&self, id: &str) -> Option<&Why> {
         self.lost.get(id)
     }
 
-    /// Whether it stands still.
+    /// True if the run is paused.
     pub fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// Whether the agents of what is in flight are ended, and do not go on when it leaves.
+    /// True if agents are ended when the run leaves, instead of continuing.
     pub fn ends_agents(&self) -> bool {
         self.ending
     }
 
-    /// Tasks in flight.
+    /// Returns the tasks that are being worked on, with their stages.
     pub fn flying(&self) -> impl Iterator<Item = (&Id, Stage)> {
         self.flights
             .iter()
             .map(|(id, flight)| (id, flight.note.stage))
     }
 
-    /// Takes up what an earlier conductor left: whatever it had in hand goes on.
+    /// Continues the work of an earlier conductor.
     pub fn resume(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let now = ports.now_ms();
         if let Some(max) = self.rules.breakers.starts_per_hour {
@@ -223,7 +223,7 @@ impl Conductor {
         for id in ports.run().ids(Status::InProgress) {
             let mut note = ports.note(&id);
             if note.stage == Stage::Running {
-                // Its output is read from the beginning, and counted again.
+                // Its output is read from the start and counted again.
                 note.used = note.before;
             }
             let flight = Flight::of(note.clone(), now);
@@ -246,7 +246,7 @@ impl Conductor {
         self.advance(ports)
     }
 
-    /// Hears of something, and does what follows.
+    /// Applies an event and does what follows.
     pub fn hear(&mut self, ports: &mut impl Ports, event: Event) -> Result<(), Trouble> {
         match event {
             Event::Room { id, prepared } => self.room_made(ports, &id, prepared)?,
@@ -261,7 +261,7 @@ impl Conductor {
         self.advance(ports)
     }
 
-    /// Does what somebody else wants, where the rules allow it.
+    /// Applies a request from outside, where the rules allow it.
     pub fn wish(&mut self, ports: &mut impl Ports, wish: Wish) -> Result<(), Trouble> {
         match wish {
             Wish::Pause | Wish::Continue => {
@@ -273,7 +273,7 @@ impl Conductor {
                 let now = ports.now_ms();
                 for (id, flight) in &mut self.flights {
                     if flight.note.stage == Stage::Running {
-                        // The time it stood still is not its silence.
+                        // Time spent paused does not count as silence.
                         flight.heard_ms = now;
                         ports.want(id, flight.note.attempt, want);
                     }
@@ -304,7 +304,7 @@ impl Conductor {
 
     fn moved(&mut self, ports: &mut impl Ports, command: Command) -> Result<(), Trouble> {
         match &command {
-            // Whoever works on it says that it is done: it lands as if its agent had ended.
+            // The agent's work is declared done: it lands as if the agent had exited.
             Command::Complete { id } if self.flies(id, Stage::Running) => {
                 if let Some(flight) = self.flights.get_mut(id) {
                     flight.done = true;
@@ -312,7 +312,7 @@ impl Conductor {
                 }
                 return Ok(());
             }
-            // It is about to be one or the other anyway, and no word is evidence.
+            // It is about to be completed or failed anyway, and a claim is no evidence.
             Command::Complete { id } if self.flights.contains_key(id) => return Ok(()),
             Command::Fail { id, reason, retry } if self.flies(id, Stage::Running) => {
                 if let Some(flight) = self.flights.get_mut(id) {
@@ -352,7 +352,8 @@ impl Conductor {
                 let note = ports.note(&id);
                 self.take_off(ports, &id, note)?;
             }
-            // No agent is at it: its room is being made, or it is landing. What comes of that is nobody's any more.
+            // No agent is running: its worktree is being prepared, or it is landing. The result is
+            // ignored.
             Command::Fail { id, .. } => drop(self.comes_down(&id)),
             Command::StartAhead { .. }
             | Command::Recall { .. }
@@ -368,11 +369,11 @@ impl Conductor {
         flight.is_some_and(|flight| flight.note.stage == stage)
     }
 
-    /// How the run came to its end, if it did.
+    /// Returns the outcome of the run, if it has ended.
     pub fn ended(&self, ports: &impl Ports) -> Option<Ended> {
         let quiet = self.flights.is_empty() && self.finishing.is_none();
         if let Some(at) = self.leaving {
-            // Whoever asks once more wants their end: there is a moment for that.
+            // A second request ends the agents too: leave time for it.
             let stays = self.ending || ports.now_ms() < at;
             let busy = stays && self.flights.values().any(Flight::runs);
             return (!busy).then_some(Ended::Left);
@@ -396,7 +397,7 @@ impl Conductor {
         }
     }
 
-    /// When to be called again although nothing was heard.
+    /// Returns when to call [`Conductor::tick`] if no event arrives before.
     pub fn wakes_ms(&self) -> Option<i64> {
         let flights = self.flights.values().flat_map(|flight| {
             let running = flight.note.stage == Stage::Running && flight.ended.is_none();
@@ -432,7 +433,7 @@ impl Conductor {
             .min()
     }
 
-    /// Time has passed.
+    /// Applies the passing of time: retries, deadlines and checks that are due.
     pub fn tick(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let now = ports.now_ms();
         self.short = self.short.filter(|at| *at > now);
@@ -522,7 +523,7 @@ impl Conductor {
         let note = self.flights.get_mut(id).map(|flight| &mut flight.note);
         match (prepared, note) {
             (Prepared::Ready { renewed }, Some(note)) => {
-                // Its agent is told where its earlier work is.
+                // The prompt names where the earlier work is kept.
                 note.fresh |= renewed && note.attempt > 0;
                 self.begin(ports, id)
             }
@@ -584,7 +585,7 @@ impl Conductor {
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
-        // Words of an earlier attempt count no more.
+        // Ignore events of an earlier attempt.
         if flight.note.attempt != number || flight.note.stage != Stage::Running {
             return Ok(());
         }

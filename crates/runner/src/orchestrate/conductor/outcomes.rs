@@ -1,4 +1,4 @@
-//! What the conductor makes of what attempts and landings come to.
+//! Handles the outcomes of attempts, landings and phases.
 
 use super::super::note::{Note, Stage};
 use super::super::ports::{Job, Landed, PhaseEnded, Ports, Told, Trouble};
@@ -100,7 +100,8 @@ impl Conductor {
             return self.fail(ports, id, why, false);
         }
         if asked && !flight.done {
-            // A person ended it, and not because of the task: it is begun anew when the run goes on.
+            // A person ended it, and not because of the task: it starts again when the run
+            // continues.
             flight.note.stage = Stage::Room;
             let note = flight.note.clone();
             ports.remember(id, &note)?;
@@ -157,7 +158,8 @@ impl Conductor {
                 let reason = Reason::Conflict {
                     paths: paths.join(", "),
                 };
-                // The work contains what it met before: this conflict is with what landed since.
+                // The work contains the commits it conflicted with before: this conflict is with
+                // newer landings.
                 let headway = flight.note.conflict_base.as_ref() != Some(&base);
                 flight.note.hunks = Some(hunks);
                 flight.note.merge = true;
@@ -187,7 +189,7 @@ impl Conductor {
                 let Some(flight) = self.flights.get_mut(id) else {
                     return Ok(());
                 };
-                // However long others take, nothing is in the way.
+                // A review may take any time; the landing is not blocked.
                 flight.blocked = Some((at, 0));
                 if flight.note.proposed.as_ref() != Some(&url) {
                     flight.note.proposed = Some(url.clone());
@@ -209,7 +211,7 @@ impl Conductor {
                     ports.tell(Told::Waits { why: why.clone() });
                 }
                 if tries >= BLOCKED_TRIES_MAX {
-                    // It stays where it is, and lands when the run goes on.
+                    // The task keeps its state and lands when the run continues.
                     self.comes_down(id);
                     self.stuck = Some(why);
                 }
@@ -218,7 +220,8 @@ impl Conductor {
         }
     }
 
-    /// Git fails in the worktree of a task: its agent is told, and after some errors the worktree is made anew.
+    /// Fails an attempt whose worktree git cannot use. Its agent learns of it; after some errors
+    /// the worktree is recreated.
     pub(super) fn broken(
         &mut self,
         ports: &mut impl Ports,
@@ -235,7 +238,8 @@ impl Conductor {
         self.fail(ports, id, why, false)
     }
 
-    /// Has the agent of a task resolve a conflict. No failure is counted, and the task keeps its place.
+    /// Has the agent of a task resolve a conflict. This counts as no failure, and the task keeps
+    /// its place.
     fn resolve(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> Result<(), Trouble> {
         self.reserve(id);
         let Some(flight) = self.flights.get_mut(id) else {
@@ -256,7 +260,8 @@ impl Conductor {
         Ok(())
     }
 
-    /// Green alone may be red together: it met no conflict, and the next attempt sees what landed before it.
+    /// Clears the conflict state after a landing without a conflict whose evidence is red. Tasks
+    /// that pass alone may fail together, so the next attempt sees what landed before it.
     fn fits(&mut self, id: &Id) {
         if let Some(flight) = self.flights.get_mut(id) {
             flight.note.merge = true;
@@ -328,7 +333,7 @@ impl Conductor {
         Ok(())
     }
 
-    /// One failed attempt: tried again as the ladder says, or failed for good.
+    /// Fails an attempt; the task is retried as the retry policy allows, or fails for good.
     pub(super) fn fail(
         &mut self,
         ports: &mut impl Ports,
@@ -348,7 +353,7 @@ impl Conductor {
         let retry = !for_good && climb(errors) != Verdict::GiveUp;
         let tries = ports.run().node(id).map_or(0, |node| node.attempts);
         let wait = self.rules.backoff_ms.saturating_mul(1 << tries.min(16));
-        // What landed meanwhile is no reason to wait.
+        // No need to wait: what landed meanwhile changes the outcome.
         let wait = if note.merge {
             0
         } else {
@@ -368,7 +373,7 @@ impl Conductor {
         Ok(())
     }
 
-    /// Tells of a failure that is in the state file; whether the task is tried again.
+    /// Reports a failure that is in the state file; returns true if the task is retried.
     pub(super) fn tell_failed(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> bool {
         let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
         match again {
@@ -380,7 +385,7 @@ impl Conductor {
         again
     }
 
-    /// A limit holds a task until then.
+    /// Holds a task until a limit is lifted.
     pub(super) fn park(
         &mut self,
         ports: &mut impl Ports,
@@ -404,7 +409,7 @@ impl Conductor {
     }
 }
 
-/// Why no further attempt may be made, if a limit of the task is reached.
+/// Returns why no further attempt is allowed, if a budget of the task is used up.
 pub(super) fn tripped(breakers: &Breakers, note: &Note) -> Option<Why> {
     let spent = breakers.tripped(&note.used, note.worked_ms)?;
     Some(Reason::Breaker { spent }.into())

@@ -1,4 +1,4 @@
-//! What is begun, when, and in which order.
+//! Decides which tasks start, when and in which order.
 
 use super::super::note::{Note, Stage};
 use super::super::ports::{Job, Overlap, Ports, Told, Trouble};
@@ -6,7 +6,7 @@ use super::*;
 use std::path::Path;
 
 impl Conductor {
-    /// Starts what may be started.
+    /// Starts the tasks that may start.
     pub(super) fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         self.land_next(ports);
         if self.leaving.is_some() || self.paused || self.stuck.is_some() {
@@ -25,7 +25,8 @@ impl Conductor {
             return Ok(());
         }
         self.recall_all(ports)?;
-        // Whoever would meet another in the same files comes after those who would not.
+        // Tasks that would change the same files as a running task start after those that would
+        // not.
         let mut later = Vec::new();
         let mut after: Option<Id> = None;
         while self.room_for_one_more(ports, now) {
@@ -62,7 +63,7 @@ impl Conductor {
         }
     }
 
-    /// Begins tasks on work that is done and has not landed: those that need nothing else.
+    /// Starts tasks on work that is done but has not landed, if they need nothing else.
     fn start_ahead(&mut self, ports: &mut impl Ports, now: i64) -> Result<(), Trouble> {
         let done = self.flights.iter();
         let done = done.filter(|(_, flight)| flight.note.stage == Stage::Landing);
@@ -79,7 +80,7 @@ impl Conductor {
                 if !self.room_for_one_more(ports, now) || self.is_short(ports, now) {
                     return Ok(());
                 }
-                // Known before it is begun: its room is made of the other's work.
+                // Recorded before the start: its worktree is created from the other task's work.
                 let mut note = ports.note(&id);
                 note.on = Some(on.to_string());
                 ports.remember(&id, &note)?;
@@ -90,13 +91,14 @@ impl Conductor {
         Ok(())
     }
 
-    /// Whether a task was begun on the work of one that failed.
+    /// True if a task was started on the work of a task that failed.
     pub(super) fn came_to_nothing(&self, ports: &impl Ports, id: &Id) -> bool {
         let flight = self.flights.get(id);
         flight.is_some_and(|flight| flight.note.on.is_some()) && ports.run().obstructed(id)
     }
 
-    /// Takes back what was begun on work that came to nothing; an agent that is at it ends first.
+    /// Recalls the tasks that were started on the work of a failed task; a running agent is ended
+    /// first.
     fn recall_all(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let ids: Vec<Id> = self.flights.keys().cloned().collect();
         for id in ids {
@@ -116,7 +118,7 @@ impl Conductor {
         Ok(())
     }
 
-    /// A task goes back to those that wait: what it was begun on failed.
+    /// Returns a task to the pending ones, as the task it was started on failed.
     pub(super) fn recall(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
         let Some(flight) = self.comes_down(id) else {
             return Ok(());
@@ -125,7 +127,7 @@ impl Conductor {
         let on = note.on.take().unwrap_or_default();
         note.stage = Stage::Room;
         note.parked_until_ms = None;
-        // Its room may hold what will never land: what has landed is brought in.
+        // Its worktree may hold work that will never land: merge what has landed.
         note.merge = true;
         note.recalled = true;
         ports.remember(id, &note)?;
@@ -154,7 +156,7 @@ impl Conductor {
         self.take_off(ports, id, note)
     }
 
-    /// Those in flight that say they change what this one says it changes.
+    /// Returns the running tasks that declare to change the same paths as this one.
     fn meets(&self, ports: &impl Ports, id: &Id) -> Vec<Overlap> {
         if self.touching.is_empty() {
             return Vec::new();
@@ -179,7 +181,7 @@ impl Conductor {
             .collect()
     }
 
-    /// Keeps in mind what a task in flight says that it changes.
+    /// Records the paths that a running task declares to change.
     pub(super) fn touch(&mut self, ports: &impl Ports, id: &Id) {
         let paths = ports.touches(id);
         if !paths.is_empty() {
@@ -188,7 +190,7 @@ impl Conductor {
     }
 
     fn room_for_one_more(&mut self, ports: &impl Ports, now: i64) -> bool {
-        // Those whose rooms are being made begin before it.
+        // Tasks whose worktrees are being prepared start before this one.
         let due = match self.rules.breakers.starts_per_hour {
             Some(_) => self.flights.values().filter(|it| it.is_due()).count(),
             None => 0,
@@ -198,7 +200,8 @@ impl Conductor {
             && self.starts.full_until(now, due).is_none()
     }
 
-    /// Whether the machine has too little for one more agent. It is looked at again after a while.
+    /// True if the machine is short of a resource for one more agent. It is checked again after
+    /// [`SHORT_MS`].
     pub(super) fn is_short(&mut self, ports: &mut impl Ports, now: i64) -> bool {
         if self.short.is_some() {
             return true;
@@ -220,7 +223,7 @@ impl Conductor {
         id: &Id,
         mut note: Note,
     ) -> Result<(), Trouble> {
-        // A person may have given it a fresh start while nobody ran it.
+        // A person may have reset it while no run was active.
         let first = ports.run().node(id).is_some_and(|node| node.attempts == 0);
         note.stage = Stage::Room;
         if first && (note.attempt > 0 || !note.failures.is_empty()) {

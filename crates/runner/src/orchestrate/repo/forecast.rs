@@ -1,4 +1,5 @@
-//! What would come of landing two tasks, while both are still at work: their worktrees as they are now, merged without a checkout.
+//! Predicts conflicts between tasks that are still being worked on: merges their worktrees as they
+//! are now, without a checkout.
 
 use super::rooms::untracked_repositories;
 use super::trees::Merged;
@@ -9,30 +10,30 @@ use bowline_engine::machines::orchestrate::Id;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Files named of an overlap.
+/// Maximum number of files named for an overlap.
 const PATHS_MAX: usize = 8;
-/// Merges remembered.
+/// Maximum number of cached merges.
 const KNOWN_MAX: usize = 10_000;
 
-/// A worktree at one moment.
+/// State of a worktree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Snapshot {
     tree: String,
     commit: String,
-    /// What it has changed since it began.
+    /// Files changed since the worktree was created.
     paths: BTreeSet<String>,
 }
 
-/// What is known of earlier looks.
+/// Cache of earlier forecasts.
 #[derive(Debug, Default)]
 pub struct Forecasts {
     latest: BTreeMap<Id, Snapshot>,
-    /// Files in which two trees do not fit.
+    /// Conflicting files of two trees.
     known: BTreeMap<(String, String), Vec<String>>,
 }
 
 impl Repo {
-    /// The others whose work does not fit to that of a task, as things are now.
+    /// Returns the overlaps of a task's current work with that of others.
     pub fn forecast(
         &self,
         seen: &mut Forecasts,
@@ -46,7 +47,8 @@ impl Repo {
         };
         let mut overlaps = Vec::new();
         for with in others {
-            // After each of their turns they were looked at; before the first one, as far as they are.
+            // The others were examined after each of their turns; before the first one, examine
+            // them now.
             let theirs = match seen.latest.get(with) {
                 Some(known) => Some(known.clone()),
                 None => self.looked_at(seen, with)?,
@@ -83,7 +85,7 @@ impl Repo {
             Merged::Clean(_) => Vec::new(),
             Merged::Conflict { paths, .. } => paths,
         };
-        // What a landing settles by itself is none.
+        // Conflicts that a landing resolves by itself do not count.
         paths.retain(|path| self.plan.as_ref() != Some(path) && !self.is_made(path));
         paths.truncate(PATHS_MAX);
         Ok(paths)
@@ -115,7 +117,8 @@ impl Repo {
         Ok(Some(snapshot))
     }
 
-    /// The tree of everything in a worktree, untracked files included; its own index is left alone.
+    /// Returns the tree of everything in a worktree, untracked files included, without touching its
+    /// index.
     pub(super) fn tree_of(&self, folder: &std::path::Path, name: &str) -> Result<String, Error> {
         let git = self.git.in_folder(folder);
         let index = self.scratch(name, b"")?;

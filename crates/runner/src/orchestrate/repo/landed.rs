@@ -1,13 +1,14 @@
-//! The commits by which tasks landed, on refs of their own, so that a landing that was taken back is noticed.
+//! Keeps the commits by which tasks landed on refs of their own, so that a landing that was undone
+//! is noticed.
 
 use super::{PhasePlace, Repo, TaskPlace};
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_words::message::Reason;
 
-/// Landings that are looked at with one command.
+/// Maximum number of landings checked with one command.
 const AT_ONCE: usize = 500;
-/// Landings that are named at the most.
+/// Maximum number of landings named in a message.
 const NAMED_MAX: usize = 10;
 
 impl Repo {
@@ -21,8 +22,9 @@ impl Repo {
         self.git.text(&["update-ref", &name, commit]).map(drop)
     }
 
-    /// Says which of these tasks landed and are on a branch no more, and how they come back. A branch that is not there was
-    /// deleted: then they are on the main line. Those that never landed, as a person called them done, are no part of it.
+    /// Reports which of these tasks landed but are no longer on a branch, and the command that
+    /// restores them. If the branch was deleted, they must be on the target branch. Tasks that
+    /// never landed, as a person completed them, are left out.
     pub fn landings_gone(&self, branch: &str, ids: &[String]) -> Result<Option<Why>, Error> {
         let folder = format!("refs/bowline/landed/{}/", self.run);
         let refs =
@@ -47,7 +49,7 @@ impl Repo {
             let missing = self.git.text(&arguments)?;
             let missing: std::collections::BTreeSet<&str> = missing.lines().collect();
             for (id, commit) in some.iter().filter(|(_, commit)| missing.contains(commit)) {
-                // One that a person has rebased is there in another commit.
+                // A rebased landing is there as another commit.
                 let task = TaskPlace {
                     id: (*id).clone(),
                     title: String::new(),
@@ -65,7 +67,7 @@ impl Repo {
         if gone.is_empty() {
             return Ok(None);
         }
-        // Of a series the last one has the others in it.
+        // The last commit of a series contains the others.
         let commits: Vec<&str> = gone.iter().map(|(_, commit)| commit.as_str()).collect();
         let heads = self
             .git

@@ -1,4 +1,5 @@
-//! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
+//! Lands tasks on the branch of their phase, and phases on the target branch. The tree that is
+//! tested is exactly the tree that lands.
 
 use super::regenerate::Remade;
 use super::rooms::is_of_worktree;
@@ -13,21 +14,22 @@ use bowline_words::message::{Label, Reason};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Tries to land on a branch that moves meanwhile.
+/// Maximum number of tries to land on a branch that moves meanwhile.
 const TRIES_MAX: usize = 5;
-/// Of the hunks of a conflict, this much reaches the agent.
+/// Maximum length of the conflict hunks that reach the agent.
 const HUNK_BYTES_MAX: usize = 16 << 10;
 
-/// What came of moving a branch.
+/// The outcome of moving a branch.
 pub(super) enum Advance {
     Done,
-    /// It is not where it was.
+    /// The branch is not at the expected commit.
     Elsewhere,
     Blocked(Why),
 }
 
 impl Repo {
-    /// Lands a task on the branch of its phase. Done before is done. Work on files that others reserved waits for these.
+    /// Lands a task on the branch of its phase. A task that has landed before is done. Work on
+    /// files that other tasks reserved waits for these.
     pub fn land(&self, task: &TaskPlace, reserved: &[Overlap]) -> Result<Landed, Error> {
         if let Some(how) = &self.customs.proposals {
             return self.propose(task, how);
@@ -93,8 +95,9 @@ impl Repo {
         Ok(touched.filter(|it| !it.paths.is_empty()).collect())
     }
 
-    /// Commits what the agent left, keeps its commits and returns the last of them; else what that comes to. An error of git in the
-    /// worktree is the agent's to mend, a lock of others is waited for.
+    /// Commits what the agent left uncommitted, keeps its commits on hidden refs and returns the
+    /// last one, or the outcome that prevents a landing. The agent repairs an error of git in its
+    /// worktree; for a lock of others the landing waits.
     pub(super) fn take_up(&self, task: &TaskPlace) -> Result<String, Landed> {
         let committed = self.commit_rest(task);
         let head = committed.and_then(|rest| match rest {
@@ -117,7 +120,8 @@ impl Repo {
         }
     }
 
-    /// The last commit of a task's branch, kept as its agent made it, and so are those it left behind.
+    /// Keeps the last commit of a task's branch as its agent made it, and the commits it left
+    /// behind; returns the last one.
     fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
         let room = self.git.in_folder(&self.room_of(&task.id));
         let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
@@ -127,7 +131,8 @@ impl Repo {
         Ok(head)
     }
 
-    /// The last commit of a task's work behind others', of which the evidence command said nothing bad; else what that comes to.
+    /// Rebases a task's work onto `tip` and runs the evidence command on the result; returns the
+    /// commit, or the outcome that prevents a landing.
     pub(super) fn proven(
         &self,
         task: &TaskPlace,
@@ -145,7 +150,7 @@ impl Repo {
         Ok(rebased)
     }
 
-    /// The commit by which a task of this run landed.
+    /// Returns the commit by which a task of this run landed.
     pub(super) fn landed_before(
         &self,
         task: &TaskPlace,
@@ -167,7 +172,7 @@ impl Repo {
         Ok((!found.is_empty()).then_some(found))
     }
 
-    /// The task's commits behind what landed before, ticked and signed as this task's.
+    /// Rebases a task's commits onto `tip`, ticks the task in the plan and adds its trailers.
     fn rebased(
         &self,
         task: &TaskPlace,
@@ -204,7 +209,8 @@ impl Repo {
             false => None,
         };
         if series.is_none() {
-            // One commit of all of it: where the agent merged, its own commits lie on both sides of the merge.
+            // Squash into one commit: if the agent merged, its own commits lie on both sides of the
+            // merge.
             let tree = match self.merge_trees(tip, head, None)? {
                 Merged::Clean(tree) => tree,
                 Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, tip)? {
@@ -241,7 +247,7 @@ impl Repo {
         Ok(Ok(commit))
     }
 
-    /// The work of another that a task was begun on, which is not its own.
+    /// Returns the work of another task that a task was started on and that is not its own.
     fn stacked_on(&self, task: &TaskPlace, head: &str) -> Result<Option<String>, Error> {
         let name = format!("refs/bowline/stack/{}", Repo::name(&task.id));
         let Some(below) = self.git.commit(&name)? else {
@@ -253,8 +259,9 @@ impl Repo {
         Ok(below_it.then_some(below))
     }
 
-    /// A straight series of commits put behind another: the parent of the last, its tree and message. Nothing where one does
-    /// not fit.
+    /// Replays a linear series of commits onto `tip`. Returns the parent, tree and message of
+    /// the last commit, which is not created yet, and the commit to take its author from; none if
+    /// a commit conflicts.
     #[expect(
         clippy::type_complexity,
         reason = "the parts of one commit that is not made yet"
@@ -284,8 +291,9 @@ impl Repo {
         Ok(last.map(|(tree, message, like)| (parent, tree, message, Some(like))))
     }
 
-    /// A conflict in the plan is none: its boxes are ticked by whoever lands, so that the landed one stands. Neither is one in
-    /// a file that a command makes, which it does afterwards.
+    /// Resolves conflicts in the plan and in generated files. Each takes the landed version: the
+    /// landing ticks the plan, and generated files are generated again afterwards. Returns none if
+    /// other files conflict.
     fn settled(&self, tree: &str, paths: &[String], tip: &str) -> Result<Option<String>, Error> {
         let mut files = Vec::new();
         for path in paths {
@@ -297,7 +305,7 @@ impl Repo {
         self.with_files(tree, &files).map(Some)
     }
 
-    /// What a conflict looks like, file by file.
+    /// Renders the conflict hunks file by file.
     fn hunks(&self, tree: &str, paths: &[String]) -> Result<String, Error> {
         let mut out = String::new();
         for path in paths {
@@ -324,12 +332,13 @@ impl Repo {
         Ok(out)
     }
 
-    /// A place of our own with exactly this commit in it. What is ignored stays from the last time: it may be costly.
+    /// Checks out a commit in the run's own worktree for checks. Ignored files stay from the last
+    /// time: they may be costly to make.
     pub(super) fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
         let place = self.side.join("landing");
         let git = self.git.in_folder(&place);
         if !self.stands(&place)? {
-            // Half made, and nobody's but ours.
+            // Half made, and used by this run alone.
             let _ = std::fs::remove_dir_all(&place);
             self.strike_off(&place)?;
             let path = place.to_string_lossy();
@@ -339,15 +348,15 @@ impl Repo {
         }
         self.furnish_once(&place)?;
         let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
-        // Only we work here, and one at a time.
+        // Only this thread works here, one commit at a time.
         let _ = std::fs::remove_file(PathBuf::from(own).join("index.lock"));
         git.text(&["checkout", "--quiet", "--force", "--detach", commit])?;
         git.text(&["clean", "--quiet", "-d", "--force"])?;
         Ok(place)
     }
 
-    /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
-    /// changes are in the way.
+    /// Moves a branch from an expected commit to one that follows it. A checkout of the branch is
+    /// updated if no local changes are in the way.
     pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Advance, Error> {
         let moved = self.move_checked_out(branch, old, new)?;
         if matches!(moved, Advance::Done) && branch == self.target {
@@ -391,7 +400,7 @@ impl Repo {
         })
     }
 
-    /// Brings a complete phase onto the main line: merged, checked as merged, and landed.
+    /// Lands a complete phase on the target branch: merged, checked as merged, and landed.
     pub fn finish(&self, phase: &PhasePlace, title: &str) -> Result<PhaseEnded, Error> {
         for _ in 0..TRIES_MAX {
             let tip = self.tip(&self.target)?;
@@ -434,7 +443,8 @@ impl Repo {
                 },
                 None => tree,
             };
-            // One that came into the plan when its phase was on its way could not be ticked on its branch.
+            // A task added to the plan after its phase began could not be ticked on the phase's
+            // branch.
             let trailers = "--format=%(trailers:key=Bowline-Task,valueonly)";
             let landed = self
                 .git
@@ -470,7 +480,8 @@ impl Repo {
         Ok(PhaseEnded::Blocked { why })
     }
 
-    /// The same where a phase meets the main line. One of both has only ticked its plan: the other one's text is ticked, too.
+    /// Resolves the conflicts of a phase with the target branch. If one side only ticked tasks in
+    /// the plan, they are ticked in the other side's text.
     fn joined(
         &self,
         tree: &str,
@@ -499,14 +510,14 @@ impl Repo {
                 return self.with_plan(&tree, plan, &text).map(Some);
             }
         }
-        // Both have changed more of it: a person knows which.
+        // Both sides changed more of the plan: a person has to resolve it.
         match paths.iter().any(|path| path == plan) {
             true => Ok(None),
             false => Ok(Some(tree)),
         }
     }
 
-    /// The merge by which work came onto the main line, else the end of it.
+    /// Returns the merge by which work came onto the target branch, or else the tip.
     fn merge_of(&self, work: &str, tip: &str) -> Result<String, Error> {
         let merges = self
             .git
@@ -541,13 +552,13 @@ impl Repo {
         }
     }
 
-    /// Takes away what a run needs and leaves nowhere else: the place in which trees are checked.
+    /// Removes the worktree for checks at the end of a run.
     pub fn leave(&self) -> Result<(), Error> {
         let place = self.side.join("landing");
         if !place.is_dir() {
             return Ok(());
         }
-        // What commands left there can be made again.
+        // Files that commands left there can be made again.
         self.strike_off(&place)?.good()?;
         self.give_back(&place)
     }
@@ -574,7 +585,7 @@ fn red(why: Why) -> PhaseEnded {
     }
 }
 
-/// It was the evidence command that failed.
+/// Names the evidence command as the one that failed.
 pub(in crate::orchestrate) fn evidence_red(why: Why) -> Why {
     match why.reason {
         Reason::CommandEnded { command, code } => Why {
@@ -585,7 +596,7 @@ pub(in crate::orchestrate) fn evidence_red(why: Why) -> Why {
     }
 }
 
-/// It was a check of a phase that failed.
+/// Names a check of a phase as the command that failed.
 pub(in crate::orchestrate) fn check_red(why: Why) -> Why {
     match why.reason {
         Reason::CommandEnded { command, code } => Why {
@@ -596,7 +607,7 @@ pub(in crate::orchestrate) fn check_red(why: Why) -> Why {
     }
 }
 
-/// An id as a pattern of git that means just it.
+/// Escapes an id for a pattern of git.
 fn escaped(id: &str) -> String {
     let mut out = String::new();
     for letter in id.chars() {

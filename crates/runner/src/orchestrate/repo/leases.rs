@@ -1,6 +1,8 @@
-//! Names and ports of worktrees, so that the servers and databases of several agents do not meet.
+//! Assigns names and ports to worktrees, so that the servers and databases of several agents do not
+//! collide.
 //!
-//! Ports are leased from one file for all runs of a user. A lease lasts as long as its worktree: over restarts it is the same.
+//! Ports are leased from one file for all runs of a user. A lease lasts as long as its worktree,
+//! and survives restarts.
 
 use super::{HASH_LETTERS, Repo, failed};
 use bowline_engine::Error;
@@ -12,14 +14,14 @@ use std::fs::OpenOptions;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// Ports of a worktree, where nobody says how many.
+/// Default number of ports of a worktree.
 const PORTS: u16 = 4;
-/// The first of all, below those that systems give to whoever connects.
+/// Default first port, below the range that systems use for outgoing connections.
 const FIRST_PORT: u16 = 21_000;
-/// Letters of a slug at the most: a label of a host name has 63.
+/// Maximum length of a slug: a label of a host name has at most 63 letters.
 const SLUG_LETTERS_MAX: usize = 48;
 
-/// Who has which ports, by worktree.
+/// Leased ports by worktree.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Leased(BTreeMap<PathBuf, Block>);
@@ -46,7 +48,7 @@ impl Repo {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Leases ports for a worktree that is there; those it has stay.
+    /// Leases ports for an existing worktree, unless it has them.
     pub(super) fn lease(&self, folder: &Path) -> Result<(), Error> {
         let count = self.customs.settings.ports.unwrap_or(PORTS);
         let has = |leased: &Leased| leased.0.get(folder).is_some_and(|it| it.count == count);
@@ -59,7 +61,7 @@ impl Repo {
             loop {
                 let block = Block { first, count };
                 let Some(after) = first.checked_add(count) else {
-                    // More worktrees than ports: this one does without.
+                    // More worktrees than ports: this one gets none.
                     return;
                 };
                 let meets = |other: &Block| {
@@ -75,7 +77,7 @@ impl Repo {
         })
     }
 
-    /// Gives the ports of a worktree back.
+    /// Releases the ports of a worktree.
     pub(super) fn give_back(&self, folder: &Path) -> Result<(), Error> {
         match self.leased().0.contains_key(folder) {
             true => self.with_leases(|leased| {
@@ -102,8 +104,8 @@ impl Repo {
         write_whole(&RealDisk, &path, &text, None).map_err(Error::File)
     }
 
-    /// What whoever works in a worktree is told about it: a name that can be one of hosts, databases and containers, and its
-    /// ports.
+    /// Returns the environment variables of a worktree: a name fit for hosts, databases and
+    /// containers, and its ports.
     pub fn variables(&self, folder: &Path) -> Vec<(&'static str, String)> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let plain = |letter: char| match letter.to_ascii_lowercase() {

@@ -1,7 +1,8 @@
-//! The git side of a run: rooms to work in, landings, and the end of a phase.
+//! The git side of a run: worktrees, landings, and the end of a phase.
 //!
-//! Branches are moved by their expected old value, and trees are merged without a checkout (`git merge-tree`): a crash at any
-//! moment leaves either the old or the new state. What a worktree holds is never removed before it is kept on a hidden ref.
+//! Branches are moved by their expected old value, and trees are merged without a checkout
+//! (`git merge-tree`): a crash at any moment leaves either the old or the new state. The content
+//! of a worktree is kept on a hidden ref before it is removed.
 
 mod forecast;
 mod landed;
@@ -39,88 +40,83 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The folder of worktrees below the root of a project.
+/// Folder of worktrees, relative to the project's root.
 const WORKTREES: &str = "worktree";
-/// The beginning of the branches of tasks.
+/// Prefix of the branches of tasks.
 const TASK_BRANCHES: &str = "bowline/";
-/// The beginning of their names.
+/// Prefix of the names of tasks in branches and folders.
 const TASK_NAMES: &str = "task-";
-/// How long a command of the project may take.
+/// Timeout of a command of the project.
 const COMMAND_SECONDS_MAX: u64 = 60 * 60;
-/// Letters of the hash that makes a name unique.
+/// Length of the hash that makes a name unique.
 const HASH_LETTERS: usize = 8;
 
-/// A task, as far as git has to know it.
+/// A task as the git side knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlace {
-    /// Its id.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// Its phase.
     pub phase: PhasePlace,
 }
 
-/// A phase, as far as git has to know it.
+/// A phase as the git side knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhasePlace {
-    /// Its number.
     pub number: u32,
-    /// The branch its tasks land on.
+    /// Branch that the phase's tasks land on.
     pub branch: String,
-    /// Where it can be looked at; nothing for phase 0, which is the main line.
+    /// Its worktree, for people to look at; none for phase 0, which is the target branch.
     pub folder: Option<PathBuf>,
 }
 
-/// What the project says about worktrees and landings.
+/// The project's settings for worktrees and landings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Customs {
-    /// The commands, files and ports of its settings.
+    /// Commands, files and ports.
     pub settings: Orchestrate,
-    /// The variables of those commands.
+    /// Environment variables of those commands.
     pub environment: BTreeMap<String, String>,
-    /// The language of messages of merge commits.
+    /// Language of the messages of merge commits.
     pub lang: Lang,
-    /// How work is proposed, where it does not land by itself.
+    /// Commands for pull requests, if work lands by them.
     pub proposals: Option<Proposals>,
 }
 
-/// A worktree of a task that is there.
+/// An existing worktree of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its name.
     pub name: String,
-    /// The disk it holds.
+    /// Size on disk.
     pub bytes: u64,
 }
 
-/// The repository of a run.
+/// The git repository of a run.
 #[derive(Debug, Clone)]
 pub struct Repo {
     git: Git,
     root: PathBuf,
-    /// The root, from the top of the repository.
+    /// The project's root, relative to the top of the repository.
     prefix: PathBuf,
-    /// Git's folder, which all worktrees share.
+    /// Git's common folder, shared by all worktrees.
     common: PathBuf,
-    /// Our own folder: the worktree in which trees are checked.
+    /// The run's own folder, with the worktree for checks.
     side: PathBuf,
-    /// Files of the moment, of this one alone.
+    /// Folder for temporary files of this thread.
     scratch: PathBuf,
     /// The branch that phases are merged into.
     target: String,
-    /// The plan, from the top of the repository, where it is in it.
+    /// Path of the plan, relative to the top of the repository; none if it is outside.
     plan: Option<String>,
-    /// By which commits of this run are known.
+    /// Key of the run in trailers and refs.
     run: String,
     places: Places,
-    /// The records of processes that may leave locks.
+    /// Records of processes that may leave locks.
     records: GitRecords,
     customs: Customs,
 }
 
 impl Repo {
-    /// The repository around a root. Nothing where there is none.
+    /// Opens the repository around a root; returns none if there is none.
     pub fn open(
         root: &Path,
         side: &Path,
@@ -133,7 +129,7 @@ impl Repo {
         let git = Git::at(root).held_by(hold);
         let end = git.run(&["rev-parse", "--show-toplevel"])?;
         if end.code != Some(0) {
-            // A repository that git refuses, for its owner or its settings, is one all the same.
+            // A repository that git refuses, for its owner or its settings, is still a repository.
             let marked = real(root).ancestors().any(|it| it.join(".git").exists());
             return match marked {
                 true => end.good().map(|_| None),
@@ -141,7 +137,7 @@ impl Repo {
             };
         }
         git.check_version()?;
-        // A project may be a part of its repository.
+        // The project may be a subfolder of its repository.
         let top = real(Path::new(&end.printed));
         let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
         let prefix = prefix.unwrap_or_default();
@@ -191,10 +187,11 @@ impl Repo {
         }))
     }
 
-    /// Readies the repository for work: removes the locks of our own gits that were killed, has git ignore what is ours, and
-    /// puts back the plan that a killed landing set aside. Whatever only reads leaves it away.
+    /// Prepares the repository for work: removes locks of the run's own killed git processes, has
+    /// git ignore the run's files, and restores a plan that a killed landing set aside. Callers
+    /// that only read skip this.
     pub fn prepare(&self) -> Result<(), Error> {
-        // No git of an earlier run is alive, as this one has the file that all of them hold.
+        // No git of an earlier run is alive, as this run holds the lock that all of them hold.
         self.records.sweep(&self.common);
         self.exclude()?;
         if let Some(tip) = self.git.commit(&format!("refs/heads/{}", self.target))? {
@@ -203,7 +200,7 @@ impl Repo {
         self.put_back_left()
     }
 
-    /// The same for another thread.
+    /// Returns the same repository with temporary files of its own, for another thread.
     #[must_use]
     pub fn beside(&self, name: &str) -> Repo {
         Repo {
@@ -212,22 +209,20 @@ impl Repo {
         }
     }
 
-    /// The records of processes that may leave locks in the repository.
     pub(super) fn records(&self) -> &GitRecords {
         &self.records
     }
 
-    /// The branch that phases are merged into.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Whether work is proposed and others land it.
+    /// True if work lands by pull request.
     pub fn proposes(&self) -> bool {
         self.customs.proposals.is_some()
     }
 
-    /// What is ours is not the project's: worktrees and state files are ignored, by this clone alone.
+    /// Has git ignore worktrees and state files in this clone.
     fn exclude(&self) -> Result<(), Error> {
         let path = self
             .git
@@ -262,7 +257,8 @@ impl Repo {
         .map_err(|error| failed("write info/exclude", &error))
     }
 
-    /// The name of a task in branches and folders: letters of its id, and a hash where they do not tell all of it.
+    /// Returns the name of a task in branches and folders: its id, or the letters of it that fit
+    /// and a hash.
     pub(super) fn name(id: &str) -> String {
         let plain: String = id
             .chars()
@@ -289,17 +285,17 @@ impl Repo {
         format!("{TASK_BRANCHES}{}", Repo::name(id))
     }
 
-    /// The checkout that the run was begun in.
+    /// The checkout that the run was started in.
     fn top(&self) -> PathBuf {
         self.git.folder().to_owned()
     }
 
-    /// Where a task is worked on.
+    /// Returns the worktree of a task.
     pub fn room_of(&self, id: &str) -> PathBuf {
         self.root.join(WORKTREES).join(Repo::name(id))
     }
 
-    /// The project in it.
+    /// Returns the project's folder in the worktree of a task.
     pub fn workplace_of(&self, id: &str) -> PathBuf {
         self.room_of(id).join(&self.prefix)
     }
@@ -312,7 +308,7 @@ impl Repo {
         Ok(path)
     }
 
-    /// The worktrees there are, each with the branch it is on.
+    /// Returns all worktrees, each with the branch it is on.
     fn worktrees(&self) -> Result<Vec<(PathBuf, Option<String>)>, Error> {
         let text = self.git.text(&["worktree", "list", "--porcelain", "-z"])?;
         let mut all: Vec<(PathBuf, Option<String>)> = Vec::new();
@@ -328,7 +324,8 @@ impl Repo {
         Ok(all)
     }
 
-    /// Runs a command of the project in a checkout; how it ended and the end of its output, where it fails.
+    /// Runs a command of the project in a checkout; returns how it ended and the end of its output
+    /// if it failed.
     fn command(&self, words: &[String], checkout: &Path) -> Result<Option<Why>, Error> {
         let mut environment = self.customs.environment.clone();
         let own = self.variables(checkout).into_iter();
@@ -337,7 +334,7 @@ impl Repo {
     }
 }
 
-/// Runs a command in a folder; how it ended and the end of its output, where it fails.
+/// Runs a command in a folder; returns how it ended and the end of its output if it failed.
 pub(super) fn command(
     words: &[String],
     folder: &Path,
@@ -352,7 +349,7 @@ pub(super) fn command(
     }))
 }
 
-/// A path without links, where it leads somewhere.
+/// Resolves links in a path; returns it unchanged if it does not exist.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

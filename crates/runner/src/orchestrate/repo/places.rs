@@ -1,5 +1,5 @@
-//! Where phases are worked on. A branch has its name from the title of its phase when that is first asked for, and keeps it: what landed there
-//! must be found whatever becomes of the plan.
+//! Records the branch and folder of each phase. A branch is named after the title of its phase on
+//! first use and keeps that name: what landed there must be found however the plan changes.
 
 use super::{PhasePlace, Repo};
 use bowline_engine::statefiles::{RealDisk, write_whole};
@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Place {
     branch: String,
-    /// From the root of the project.
+    /// Relative to the project's root.
     folder: PathBuf,
 }
 
-/// The places of the phases of a run, in a file beside it.
+/// Branches and folders of the phases of a run, in a file beside it.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl Places {
 }
 
 impl Repo {
-    /// The place of a phase: the one it has, else the one it is given now.
+    /// Returns the recorded branch and folder of a phase, or records the given ones.
     pub fn settle(&self, place: PhasePlace) -> PhasePlace {
         let folder = place.folder.as_deref();
         let Some(folder) = folder.and_then(|folder| folder.strip_prefix(&self.root).ok()) else {
@@ -55,7 +55,7 @@ impl Repo {
             folder: folder.to_owned(),
         };
         known.insert(place.number, new);
-        // A disk that takes nothing any more stops the run elsewhere; until then everybody in it agrees.
+        // A full disk stops the run elsewhere; until then all threads agree on the value in memory.
         if let Ok(text) = serde_json::to_vec(&*known) {
             let _ = write_whole(&RealDisk, &self.places.path, &text, None);
         }

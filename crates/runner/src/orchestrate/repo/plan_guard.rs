@@ -1,4 +1,5 @@
-//! The plan in what lands: tasks of others stay in it, and what a person is editing is merged or left out.
+//! Protects the plan in landings: tasks of others stay in it, and edits of a person are merged or
+//! left out.
 
 use super::trees::{only_ticked, with_ticks};
 use super::{Repo, TaskPlace, failed};
@@ -9,28 +10,30 @@ use bowline_words::message::Reason;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The record of a plan that is set aside, in the run's own folder.
+/// File in the run's own folder that records a plan set aside.
 const ASIDE: &str = "plan-aside.json";
 
-/// A person's text of the plan, taken out of a checkout for the moment of a merge. Its record lasts until the text is back.
+/// A person's text of the plan, taken out of a checkout during a merge. Its record lasts until the
+/// text is restored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PlanAside {
     path: PathBuf,
-    /// The same from the top of the repository.
+    /// Path of the plan, relative to the top of the repository.
     plan: String,
     branch: String,
     /// The commit that is merged.
     new: String,
-    /// The plan as it is committed before and behind the merge.
+    /// The plan as committed before and after the merge.
     base: String,
     landed: String,
-    /// A person's text, and what becomes of it once the merge is done.
+    /// The person's text, and the text to restore once the merge is done.
     before: String,
     after: String,
 }
 
 impl Repo {
-    /// What a tree would take out of the plan that is not the task's own: the whole file, tasks of others, or their text.
+    /// Returns what a tree would remove from the plan that is not the task's own: the whole file,
+    /// tasks of others, or their text.
     pub(super) fn plan_damage(
         &self,
         task: &TaskPlace,
@@ -71,7 +74,7 @@ impl Repo {
         Ok((!cut.is_empty()).then_some(Reason::PlanCut { path, ids, command }))
     }
 
-    /// The checkout that is on a branch, with the plan in it as a person has it, where that is not as it was committed.
+    /// Returns the checkout of a branch with its plan, if the plan differs from the committed one.
     fn edited_plan(&self, branch: &str, tip: &str) -> Result<Option<(PathBuf, String)>, Error> {
         let Some(plan) = self.plan.as_deref() else {
             return Ok(None);
@@ -90,8 +93,8 @@ impl Repo {
             .then_some((folder, here)))
     }
 
-    /// The tree that lands beside a person's edits of the plan: where these do not fit to its changes of the plan, or are staged, it
-    /// has none.
+    /// Removes changes of the plan from a tree if they conflict with a person's edits, or if these
+    /// are staged.
     pub(super) fn without_meeting_edits(
         &self,
         branch: &str,
@@ -117,7 +120,7 @@ impl Repo {
         self.with_files(tree, &[(plan, Some(base))])
     }
 
-    /// A person's text of the plan together with what lands; nothing where the two do not fit.
+    /// Merges a person's text of the plan with the one that lands; returns none if they conflict.
     fn merged_plan(&self, base: &str, landed: &str, here: &str) -> Result<Option<String>, Error> {
         for (ticked, other) in [(here, landed), (landed, here)] {
             if let Some(ids) = only_ticked(base, ticked) {
@@ -141,8 +144,8 @@ impl Repo {
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// Takes a person's edits of the plan out of a checkout for the moment in which a landing is merged there. Nothing where there
-    /// are none, or they do not meet.
+    /// Takes a person's edits of the plan out of a checkout during a merge there. Returns none if
+    /// there are none, or the two conflict.
     pub(super) fn edits_aside(
         &self,
         folder: &Path,
@@ -180,7 +183,7 @@ impl Repo {
         };
         let record = serde_json::to_vec(&aside).unwrap_or_default();
         write_whole(&RealDisk, &self.side.join(ASIDE), &record, None).map_err(Error::File)?;
-        // An editor may have saved it in this moment.
+        // An editor may have saved the file since.
         if std::fs::read_to_string(&aside.path).ok().as_ref() != Some(&aside.before) {
             self.forget_aside()?;
             return Ok(None);
@@ -189,7 +192,8 @@ impl Repo {
         Ok(Some(aside))
     }
 
-    /// Puts a person's text of the plan back. What an editor has saved meanwhile stays, and the text is kept on a hidden ref.
+    /// Restores a person's text of the plan. If an editor has saved the file meanwhile, that stays
+    /// and the text is kept on a hidden ref.
     pub(super) fn put_back(&self, aside: &PlanAside) -> Result<(), Error> {
         let at = self.git.commit(&format!("refs/heads/{}", aside.branch))?;
         let text = match at.as_ref() == Some(&aside.new) {
@@ -215,7 +219,7 @@ impl Repo {
             .map_err(|error| failed("remove the record of a plan", &error))
     }
 
-    /// Puts back the text of the plan that a run which was killed had set aside.
+    /// Restores the text of the plan that a killed run had set aside.
     pub(super) fn put_back_left(&self) -> Result<(), Error> {
         let record = std::fs::read(self.side.join(ASIDE)).unwrap_or_default();
         match serde_json::from_slice::<PlanAside>(&record) {
@@ -225,7 +229,8 @@ impl Repo {
     }
 }
 
-/// Whether a text lacks a line of an earlier one. Layout and boxes do not count: formatters change the one, ticks the other.
+/// True if a text lacks a line of an earlier one. Layout and check boxes do not count: formatters
+/// and ticks change them.
 fn loses_text(before: &str, after: &str) -> bool {
     let letters = |text: &str| -> String {
         let text = text.replace("[x]", "").replace("[X]", "");

@@ -1,5 +1,5 @@
-//! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
-//! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
+//! Lands by pull request, for branches that reject pushes. The task's branch is pushed, the host's
+//! command opens the pull request, and the results of checks and reviews go back to the agent.
 
 use super::landing::Advance;
 use super::ways_out::first_lines;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Where branches are pushed to.
+/// Default remote that branches are pushed to.
 const REMOTE: &str = "origin";
 const CREATE: [&str; 11] = [
     "gh",
@@ -39,7 +39,7 @@ const VIEW: [&str; 6] = [
     "--json",
     "number,state,url,statusCheckRollup,reviews,comments",
 ];
-/// What reviewers say of single lines; `gh` itself fills in whose repository it is.
+/// Default command for review comments on single lines; `gh` itself fills in owner and repository.
 const REMARKS: [&str; 4] = [
     "gh",
     "api",
@@ -47,7 +47,7 @@ const REMARKS: [&str; 4] = [
     "repos/{owner}/{repo}/pulls/{number}/comments",
 ];
 const LOGS: [&str; 5] = ["gh", "run", "view", "{run}", "--log-failed"];
-/// Ends of a check that are no success.
+/// Conclusions of a check that count as failures.
 const BAD_ENDS: [&str; 6] = [
     "FAILURE",
     "ERROR",
@@ -56,30 +56,30 @@ const BAD_ENDS: [&str; 6] = [
     "ACTION_REQUIRED",
     "CANCELLED",
 ];
-/// Words of a command that are shown of one that failed.
+/// Number of words shown of a command that failed.
 const SHOWN_WORDS: usize = 3;
-/// Of what a check printed, the end.
+/// Maximum length of a check's log; its end is kept.
 const LOG_BYTES_MAX: usize = 3 << 10;
 
-/// How work is proposed.
+/// Remote and commands for pull requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposals {
     remote: String,
     create: Vec<String>,
     view: Vec<String>,
-    /// Empty where the host has none.
+    /// Empty if the host has no comments on lines.
     remarks: Vec<String>,
     logs: Vec<String>,
 }
 
 impl Proposals {
-    /// As the settings say, and where they do not, as GitHub wants it.
+    /// Takes the commands from the settings, with the ones of GitHub as defaults.
     pub fn of(settings: &PullRequest) -> Proposals {
         let or = |words: &Vec<String>, usual: &[&str]| match words.is_empty() {
             true => usual.iter().map(|&word| word.to_owned()).collect(),
             false => words.clone(),
         };
-        // Another host than GitHub has another command for these, or none.
+        // Another host than GitHub has other commands for these, or none.
         let usual: &[&str] = match settings.view.is_empty() {
             true => &REMARKS,
             false => &[],
@@ -94,17 +94,17 @@ impl Proposals {
     }
 }
 
-/// What was proposed last, and how much of the answers the agent has heard.
+/// The last state of a pull request that the agent has seen.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Proposal {
     /// The agent's commit.
     head: String,
-    /// Remarks that went back, each by what it is known by.
+    /// Keys of the review comments that went back to the agent.
     told: BTreeSet<String>,
 }
 
-/// How a pull request is doing, as `gh pr view --json` tells it.
+/// State of a pull request, as `gh pr view --json` prints it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Seen {
@@ -132,7 +132,7 @@ impl Check {
         end.is_some_and(|end| BAD_ENDS.contains(&end))
     }
 
-    /// The number of the run behind it.
+    /// Returns the number of the workflow run behind the check.
     fn run(&self) -> Option<&str> {
         let (_, rest) = self.details_url.as_deref()?.split_once("/runs/")?;
         let run = rest.split('/').next()?;
@@ -141,7 +141,7 @@ impl Check {
     }
 }
 
-/// What somebody says of it; of which file and line, where it is about one.
+/// A review comment; with file and line if it is about one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Remark {
@@ -155,7 +155,7 @@ struct Remark {
 }
 
 impl Remark {
-    /// What it is known by: its id where it has one.
+    /// Returns the key of the comment: its id, or else a hash of its text.
     fn key(&self) -> String {
         match &self.id {
             Value::String(id) => id.clone(),
@@ -166,7 +166,7 @@ impl Remark {
 
     fn said(&self) -> String {
         let (login, body) = (&self.author.login, self.body.trim());
-        // A line that a later push took away has only its old number.
+        // A line that a later push removed has only its old number.
         match (&self.path, self.line.or(self.original_line)) {
             (Some(path), Some(line)) => format!("{login} at {path}:{line}: {body}"),
             (Some(path), None) => format!("{login} at {path}: {body}"),
@@ -182,7 +182,8 @@ struct Author {
 }
 
 impl Repo {
-    /// Proposes a task, or looks what became of its proposal. Done before is done.
+    /// Opens the pull request of a task, or checks its state. A task that has landed before is
+    /// done.
     pub(super) fn propose(&self, task: &TaskPlace, how: &Proposals) -> Result<Landed, Error> {
         let base = &task.phase.branch;
         let tip = match self.follow(base, how)? {
@@ -216,7 +217,7 @@ impl Repo {
         }
         let open = self.seen(task, how)?.is_some_and(|it| it.state == "OPEN");
         if !open {
-            // Whoever merges it in the very moment has all of it, or an earlier version.
+            // A merge at this very moment takes all of it, or an earlier version.
             if let Ok(tip) = self.follow(base, how)?
                 && let Some(commit) = self.landed_before(task, &tip)?
             {
@@ -232,7 +233,7 @@ impl Repo {
         self.answered(task, how, known)
     }
 
-    /// What those who decide say.
+    /// Evaluates the state of a pull request: merge, checks and reviews.
     fn answered(
         &self,
         task: &TaskPlace,
@@ -253,7 +254,8 @@ impl Repo {
                 Ok(tip) => tip,
                 Err(why) => return Ok(Landed::Blocked { why }),
             };
-            // A host that squashes may drop the trailers: then the merge is somewhere below this tip.
+            // A host that squashes may drop the trailers: then the merge is somewhere below this
+            // tip.
             let commit = self.landed_before(task, &tip)?.unwrap_or(tip);
             self.record_landing(&task.id, &commit)?;
             return Ok(Landed::Done);
@@ -286,7 +288,7 @@ impl Repo {
             let end = &log[log.ceil_char_boundary(from)..];
             let name = name.unwrap_or_default().to_owned();
             let why = Why::with(Reason::ProposalCheckRed { name }, end);
-            // Whoever looks again at the same work without a change would hear the same.
+            // A second look at the same work would give the same result.
             return Ok(Landed::SentBack { why });
         }
         let mut told = known.told.clone();
@@ -302,7 +304,7 @@ impl Repo {
         Ok(Landed::Proposed { url: seen.url })
     }
 
-    /// Brings a branch to where its host has it; says where that is, or what is in the way.
+    /// Fast-forwards a branch to where its host has it; returns that commit, or what is in the way.
     fn follow(&self, branch: &str, how: &Proposals) -> Result<Result<String, Why>, Error> {
         let there = format!("refs/bowline/upstream/{branch}");
         let what = format!("+refs/heads/{branch}:{there}");
@@ -316,7 +318,7 @@ impl Repo {
         let here = self.tip(branch)?;
         let ancestor =
             |one: &str, other: &str| self.git.says(&["merge-base", "--is-ancestor", one, other]);
-        // What is here and not pushed is nobody's business but whose it is.
+        // Local commits that are not pushed are left alone.
         if here == there || ancestor(&there, &here)? {
             return Ok(Ok(there));
         }
@@ -340,7 +342,7 @@ impl Repo {
         })
     }
 
-    /// What reviewers say of single lines.
+    /// Returns the review comments on single lines.
     fn inline(
         &self,
         task: &TaskPlace,
@@ -354,7 +356,7 @@ impl Repo {
             Ok(text) => text,
             Err(why) => return Ok(Err(why)),
         };
-        // One list for each page.
+        // Each page is a list of its own.
         let pages = serde_json::Deserializer::from_str(&text).into_iter::<Vec<Remark>>();
         Ok(pages
             .collect::<Result<Vec<_>, _>>()
@@ -371,7 +373,7 @@ impl Repo {
         Ok(text.ok().and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// A command of the host, about a task.
+    /// Fills the placeholders of a command of the host for a task.
     fn filled(
         &self,
         task: &TaskPlace,
@@ -389,13 +391,13 @@ impl Repo {
             let filled = more
                 .iter()
                 .fold(word, |word, (name, value)| word.replace(name, value));
-            // The title is a person's, and may hold any of the others.
+            // Last: a title may contain any of the other placeholders.
             filled.replace("{title}", &title)
         };
         Ok(words.iter().map(fill).collect())
     }
 
-    /// Runs a command of the host: what it printed, or the end of what it said where it failed.
+    /// Runs a command of the host; returns what it printed, or the end of its output if it failed.
     fn host(
         &self,
         task: &TaskPlace,
@@ -405,7 +407,7 @@ impl Repo {
         let words = self.filled(task, words, more)?;
         let printed = self.scratch("printed", b"")?;
         let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        // All of it, where a command's own output keeps its end alone.
+        // Redirected as a whole: of a command's output only the end is kept.
         let line = format!("{} >{}", line.join(" "), quoted(&printed.to_string_lossy()));
         let shell = ["sh", "-c", &line].map(str::to_owned);
         let ended = self.command(&shell, &self.top())?;
@@ -442,7 +444,7 @@ impl Repo {
     }
 }
 
-/// What those who host the repository say to a push or a fetch.
+/// Describes the error of the host to a push or a fetch.
 fn not_taken(how: &Proposals, said: &str) -> Why {
     let program = format!("git ({})", how.remote);
     let said = first_lines(said);

@@ -1,5 +1,5 @@
-//! Files that are made by a command from the rest of the tree, such as lock files of packages: where two sides changed one, it is
-//! made anew and never merged.
+//! Regenerates files that a command makes from the rest of the tree, such as lock files of
+//! packages. If both sides of a merge changed one, it is generated again and never merged.
 
 use super::Repo;
 use crate::core::why::Why;
@@ -7,27 +7,28 @@ use bowline_engine::Error;
 use bowline_engine::git::Git;
 use std::path::Path;
 
-/// A tree in which such files are right, or the end of what the command said.
+/// A tree with current generated files, or the failure of the command.
 pub(super) enum Remade {
     Tree(String),
     Failed(Why),
 }
 
 impl Repo {
-    /// The path of a file of the project, from the top of the repository.
+    /// Returns the path of a project's file, relative to the top of the repository.
     fn at_top(&self, file: &str) -> String {
         self.prefix.join(file).to_string_lossy().into_owned()
     }
 
-    /// Whether a command makes this file.
+    /// True if a command generates this file.
     pub(super) fn is_made(&self, path: &str) -> bool {
         let rules = self.customs.settings.regenerate.iter();
         let mut files = rules.flat_map(|rule| &rule.files);
         files.any(|file| self.at_top(file) == path)
     }
 
-    /// Makes anew what both sides of a merge changed. Where `anyway`, also what one of them did: what was merged before may
-    /// have left it as the other side had it.
+    /// Generates files again that both sides of a merge changed. With `anyway`, also those that
+    /// only the second side changed: an earlier merge may have left them as the other side had
+    /// them.
     pub(super) fn remade(
         &self,
         tree: &str,
@@ -51,7 +52,7 @@ impl Repo {
             if !due || rule.command.is_empty() {
                 continue;
             }
-            // The command begins with what landed: it may keep to what is chosen there.
+            // The command starts from the landed files: it may keep to versions chosen there.
             let paths: Vec<String> = rule.files.iter().map(|file| self.at_top(file)).collect();
             let landed = paths.iter().map(|path| {
                 let blob = self.blob_in(sides[0], path)?;
@@ -83,7 +84,8 @@ impl Repo {
         Ok(Remade::Tree(tree))
     }
 
-    /// Takes such files out of a conflict in a room: they are as the other side has them, and made anew where that is possible.
+    /// Takes generated files out of a conflict in a worktree: they get the other side's version,
+    /// and are generated again if that is possible.
     pub(super) fn remake_in(&self, git: &Git, room: &Path) -> Result<(), Error> {
         let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         let unmerged: Vec<&str> = unmerged
@@ -97,7 +99,7 @@ impl Repo {
             let paths = rule.files.iter().map(|file| self.at_top(file));
             let paths: Vec<String> = paths.filter(|path| unmerged.contains(&&**path)).collect();
             for path in &paths {
-                // One that the other side removed cannot be checked out.
+                // A file that the other side removed cannot be checked out.
                 git.run(&["checkout", "--theirs", "--", path])?;
             }
             // It may fail while other files are in conflict; then the landing does it.

@@ -1,4 +1,5 @@
-//! Keeps the work of a task before its worktree goes: files on `refs/bowline/rescue/*`, commits on `refs/bowline/task/*`.
+//! Keeps the work of a task before its worktree is removed: files on `refs/bowline/rescue/*`,
+//! commits on `refs/bowline/task/*`.
 
 use super::rooms::{MODULES, unparsable_modules};
 use super::{Repo, TASK_BRANCHES, WORKTREES, failed};
@@ -8,11 +9,11 @@ use bowline_engine::statefiles::{Disk as _, RealDisk};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Letters of a commit at the end of a name.
+/// Letters of a commit at the end of a ref's name.
 const COMMIT_LETTERS: usize = 12;
-/// Entries of a reflog that are looked at, the newest.
+/// Maximum number of reflog entries read, the newest first.
 const REFLOG_MAX: &str = "1000";
-/// Folders of one task that are set aside at the most.
+/// Maximum number of folders of one task that are set aside.
 const ASIDE_MAX: u32 = 10_000;
 
 impl Repo {
@@ -25,8 +26,8 @@ impl Repo {
         self.remove_branch(name)
     }
 
-    /// Removes the worktree of a task so that it can be made anew. Whatever it holds is kept: on hidden refs, else in a folder beside
-    /// it, which is where a repository goes that an agent made in it.
+    /// Removes the worktree of a task so that it can be recreated. Its content is kept on hidden
+    /// refs, or else in a folder beside it, as with a repository that an agent made in it.
     pub(super) fn discard_worktree(&self, name: &str) -> Result<(), Error> {
         let room = self.root.join(WORKTREES).join(name);
         let there = room.symlink_metadata().is_ok();
@@ -52,12 +53,12 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first. One that holds what no commit of ours
-    /// can keep, a repository of its own, stays.
+    /// Removes a worktree of the run, after keeping what is in no commit. Returns false if it
+    /// stays: it is no worktree, or contains a repository of its own, which no commit can keep.
     pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<bool, Error> {
         let mark = self.removal_mark(name);
         if !self.stands(folder)? {
-            // A git that was killed over it has left a folder of which everything is kept.
+            // A git killed during a removal has left a folder whose content is kept already.
             if !mark.exists() || folder.join(".git").exists() {
                 return Ok(false);
             }
@@ -78,7 +79,8 @@ impl Repo {
         self.end_removal(&mark)
     }
 
-    /// The file that is there while the worktree of a task is being removed, and all it held is kept.
+    /// Returns the file that exists while a task's worktree is being removed and its content is
+    /// kept.
     fn removal_mark(&self, name: &str) -> PathBuf {
         self.side
             .join(format!("removing-{}", name.replace('/', "-")))
@@ -93,18 +95,18 @@ impl Repo {
         }
     }
 
-    /// Forgets a removal that was begun: the worktree is made anew.
+    /// Forgets a removal that was begun: the worktree is created again.
     pub(super) fn forget_removal(&self, name: &str) -> Result<(), Error> {
         self.end_removal(&self.removal_mark(name)).map(drop)
     }
 
-    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none. Its commits
-    /// that no branch has are kept, too.
+    /// Keeps the content of a worktree, untracked files included, on a hidden ref; returns none if
+    /// there is nothing to keep. Commits that are on no branch are kept too.
     pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
         let git = self.git.in_folder(folder);
         self.keep_from_reflog(&git, "HEAD", name)?;
         if unparsable_modules(&git)?.is_some() {
-            // Git does nothing in a checkout with such a file: it is kept under another name.
+            // Git fails in a checkout with such a file: it is kept under another name.
             let path = folder.join(MODULES);
             std::fs::copy(&path, folder.join(format!("{MODULES}.unreadable")))
                 .and_then(|_| std::fs::write(&path, ""))
@@ -137,8 +139,8 @@ impl Repo {
         Ok(kept)
     }
 
-    /// Takes a folder that is no worktree any more out of the way: its files onto a hidden ref, or as a whole to another name where
-    /// it holds a repository or git does not take its files.
+    /// Moves a folder that is no longer a worktree out of the way. Its files go onto a hidden ref;
+    /// if it contains a repository, or git rejects its files, it is renamed as a whole.
     pub(super) fn set_aside(&self, folder: &Path, name: &str) -> Result<(), Error> {
         if !holds_repository(folder) && self.rescue_files(folder, name).is_ok() {
             std::fs::remove_dir_all(folder)
@@ -157,7 +159,7 @@ impl Repo {
         self.give_back(folder)
     }
 
-    /// Keeps the files of a folder that is no worktree, behind the last commit of its task.
+    /// Keeps the files of a folder that is no worktree, in a commit after the last one of its task.
     fn rescue_files(&self, folder: &Path, name: &str) -> Result<(), Error> {
         let refs = [
             format!("refs/heads/{TASK_BRANCHES}{name}"),
@@ -181,8 +183,8 @@ impl Repo {
         self.keep_tree(&tree, &parent, folder, name).map(drop)
     }
 
-    /// Takes back what a merge that was killed had written into a checkout already: files that are exactly as the merge has them.
-    /// Says whether there were any.
+    /// Reverts what a killed merge had already written into a checkout: files that are exactly as
+    /// the merge has them. Returns true if there were any.
     pub(super) fn undo_half_merge(
         &self,
         folder: &Path,
@@ -214,7 +216,8 @@ impl Repo {
         Ok(undone)
     }
 
-    /// Keeps a commit of a task. One that was kept before and is no part of it stays kept under a name of its own.
+    /// Keeps a commit of a task. An earlier one that it does not contain is kept under a name of
+    /// its own.
     pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<(), Error> {
         let kept = format!("refs/bowline/task/{name}");
         if let Some(before) = self.git.commit(&kept)?.filter(|before| before != commit) {
@@ -236,7 +239,7 @@ impl Repo {
         self.git.text(&["update-ref", &kept, commit]).map(drop)
     }
 
-    /// Keeps the commits that were made and that no ref has any more: on a detached head, or reset away.
+    /// Keeps commits that were made but are on no ref any more: on a detached head, or reset away.
     pub(super) fn keep_from_reflog(&self, git: &Git, log: &str, name: &str) -> Result<(), Error> {
         let end = git.run(&["log", "-g", "--format=%H", "-n", REFLOG_MAX, log, "--"])?;
         let mut seen: BTreeSet<&str> = end.printed.lines().collect();
@@ -262,7 +265,7 @@ impl Repo {
     }
 }
 
-/// Whether a folder holds a repository, at its top or below.
+/// True if a folder contains a repository, at its top or below.
 fn holds_repository(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {

@@ -1,4 +1,4 @@
-//! Rooms: a worktree and a branch for every task, and what becomes of them.
+//! Per-task worktrees and branches: creation, reuse, removal.
 
 use super::{
     Kept, PhasePlace, Repo, TASK_BRANCHES, TASK_NAMES, TaskPlace, WORKTREES, failed, real,
@@ -11,52 +11,47 @@ use bowline_engine::process::GitEnd;
 use bowline_words::message::Reason;
 use std::path::{Path, PathBuf};
 
-/// No commit at all, as the expected old value of a branch that is to be made.
+/// The null object id, as the expected old value of a branch that does not exist.
 const NOTHING: &str = "0000000000000000000000000000000000000000";
-/// What disks are counted in.
+/// Size of the blocks that `stat` counts.
 const BLOCK_BYTES: u64 = 512;
-/// A file of git's own folder of a worktree that has all it needs.
+/// Marker file in git's own folder of a worktree whose set-up is complete.
 const FURNISHED: &str = "bowline-furnished";
-/// The mode of a repository within another, where git keeps only its commit.
+/// File mode of a repository within another, of which git keeps only the commit.
 const LINK: &str = "160000";
-/// The file that says which folders are submodules.
+/// The file that lists submodules.
 pub(super) const MODULES: &str = ".gitmodules";
-/// Lines by which a conflict that nobody resolved is known.
+/// Conflict markers; a line that starts with one is unresolved.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
-/// What a system says when nothing can be written.
+/// Messages of the system when nothing can be written.
 const NO_ROOM: [&str; 3] = [
     "No space left on device",
     "Disk quota exceeded",
     "Read-only file system",
 ];
-/// The files that git locks in its folder of one worktree.
+/// Files that git locks in its folder of one worktree.
 const LOCKED: [&str; 4] = ["index", "HEAD", "MERGE_HEAD", "ORIG_HEAD"];
 
-/// What came of preparing a worktree.
+/// The outcome of preparing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prepared {
-    /// An agent can begin in it.
+    /// An agent can start in it.
     Ready {
-        /// It was made anew.
+        /// The worktree was recreated.
         renewed: bool,
     },
     /// Git fails in it.
-    Broken {
-        /// What it says.
-        why: Why,
-    },
-    /// Something else is in the way.
-    Failed {
-        /// What.
-        why: Why,
-    },
+    Broken { why: Why },
+    /// Anything else failed.
+    Failed { why: Why },
 }
 
 impl Repo {
-    /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
-    /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed. A `fresh` one
-    /// is made anew in any case: what it held is kept.
+    /// Creates or reuses the worktree of a task. With `merge`, the branch of its phase is merged
+    /// into it, and a conflict is left there to be resolved. A new worktree may start `on` the work
+    /// of another task that has not landed. A `fresh` one is recreated in any case: its content is
+    /// kept.
     pub fn room(
         &self,
         task: &TaskPlace,
@@ -82,7 +77,7 @@ impl Repo {
         Ok(Prepared::Ready { renewed })
     }
 
-    /// Makes the worktree of a task where it is not there to its end. Says whether it did.
+    /// Creates the worktree of a task unless a complete one exists. Returns true if it did.
     fn make_worktree(&self, task: &TaskPlace, on: Option<&str>) -> Result<bool, Error> {
         self.phase_branch(&task.phase)?;
         let tip = self.tip(&task.phase.branch)?;
@@ -97,7 +92,7 @@ impl Repo {
         self.discard_half_made(&room, &Repo::name(&task.id))?;
         let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
         if let Some(ahead) = &ahead {
-            // From here on the work is its own.
+            // From here on the work is the task's own.
             let stack = format!("refs/bowline/stack/{}", Repo::name(&task.id));
             self.git.text(&["update-ref", &stack, ahead])?;
         }
@@ -109,16 +104,17 @@ impl Repo {
         Ok(true)
     }
 
-    /// Whether a folder is a worktree of this repository. One that lost its way back is given it again.
+    /// True if a folder is a worktree of this repository. A worktree with a broken link to the
+    /// repository is repaired.
     pub(super) fn stands(&self, folder: &Path) -> Result<bool, Error> {
         let git = self.git.in_folder(folder);
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let ours = self.git.text(&common)?;
-        // A repository that somebody made there has its own.
+        // A repository created in the folder has a common folder of its own.
         let stands = || -> Result<bool, Error> {
             let top = git.run(&["rev-parse", "--show-toplevel"])?;
             if top.code.is_none() {
-                // Killed, it says nothing of the folder.
+                // A killed git proves nothing about the folder.
                 top.good()?;
                 return Ok(false);
             }
@@ -133,7 +129,7 @@ impl Repo {
         stands()
     }
 
-    /// Whether a worktree was ever made to its end.
+    /// True if the set-up of a worktree was ever completed.
     fn is_furnished(&self, room: &Path) -> Result<bool, Error> {
         if !self.stands(room)? {
             return Ok(false);
@@ -143,7 +139,8 @@ impl Repo {
         Ok(Path::new(&own).join(FURNISHED).exists())
     }
 
-    /// Removes the locks of a worktree and of the refs of its task: the processes that held them are gone.
+    /// Removes the locks of a worktree and of the refs of its task: the processes that held them
+    /// are gone.
     pub(super) fn unlock(&self, git: &Git, name: &str) -> Result<(), Error> {
         let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
         for file in LOCKED {
@@ -162,8 +159,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes a worktree that was never made to its end, so that nobody has worked in it, or whose folder is gone. One that lost
-    /// its way back to the repository is kept first.
+    /// Removes a worktree that was never completed, so that no agent worked in it, or whose folder
+    /// is gone. The files of a folder that lost its link to the repository are kept first.
     fn discard_half_made(&self, room: &Path, name: &str) -> Result<(), Error> {
         if room.is_dir() && !self.stands(room)? {
             let link = room.join(".git");
@@ -180,16 +177,17 @@ impl Repo {
         self.strike_off(room).map(drop)
     }
 
-    /// Has git forget a worktree, and takes its folder away. Those of others are not looked at, as `git worktree prune` does: theirs
-    /// may be on a disk that is not there now.
+    /// Has git forget a worktree and removes its folder. Unlike `git worktree prune` it leaves
+    /// other worktrees alone: they may be on a disk that is not mounted now.
     pub(super) fn strike_off(&self, folder: &Path) -> Result<GitEnd, Error> {
         let path = folder.to_string_lossy();
         self.git
             .run(&["worktree", "remove", "--force", "--force", &path])
     }
 
-    /// What would be lost with a worktree, or not land from it, because git keeps of a repository within another only which commit
-    /// it is at: one that is no submodule; a submodule with changes, or at a commit that is nowhere else.
+    /// Returns a nested repository that would be lost with a worktree, or would not land from it,
+    /// because git keeps only its commit: one that is no submodule, or a submodule with changes or
+    /// at a commit that is nowhere else.
     pub(super) fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
         let git = self.git.in_folder(folder);
         let noted = git.text(&["ls-files", "--stage", "-z"])?;
@@ -232,8 +230,8 @@ impl Repo {
         Ok(None)
     }
 
-    /// All the work of a task as it is in its room, in a commit of our own; nothing where it has no room any more, and so has
-    /// landed.
+    /// Commits the work of a task as it is in its worktree; returns none if the worktree is gone,
+    /// as the task has landed.
     fn work_of(&self, id: &str) -> Result<Option<String>, Error> {
         let room = self.room_of(id);
         if !room.is_dir() {
@@ -268,7 +266,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Furnishes a worktree, once. One whose furnishing never came to its end is furnished again.
+    /// Sets up a worktree once. An interrupted set-up is repeated.
     pub(super) fn furnish_once(&self, room: &Path) -> Result<(), Error> {
         self.lease(room)?;
         let git = self.git.in_folder(room);
@@ -281,7 +279,7 @@ impl Repo {
         std::fs::write(&mark, "").map_err(|error| failed("furnish a worktree", &error))
     }
 
-    /// Links, copies and the set-up command of the project.
+    /// Creates links and copies, and runs the project's set-up command.
     fn furnish(&self, room: &Path) -> Result<(), Error> {
         for (names, link) in [
             (&self.customs.settings.link, true),
@@ -314,7 +312,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Brings the work of a phase into a room. What does not fit stays there with its marks.
+    /// Merges the branch of a phase into a worktree. Conflicts stay there with their markers.
     fn bring_in(&self, git: &Git, room: &Path, task: &TaskPlace) -> Result<(), Error> {
         if git.commit("MERGE_HEAD")?.is_some() {
             return Ok(());
@@ -323,7 +321,7 @@ impl Repo {
         let merge = ["merge", "--quiet", "--no-edit", &name];
         let mut end = git.run(&merge)?;
         if end.code != Some(0) && git.commit("MERGE_HEAD")?.is_none() {
-            // One that was cut off leaves files behind that nothing accounts for. They are kept, and it begins anew.
+            // An interrupted merge leaves files that no commit explains. Keep them and start again.
             self.unlock(git, &Repo::name(&task.id))?;
             self.rescue(room, &Repo::name(&task.id))?;
             git.text(&["reset", "--quiet", "--hard"])?;
@@ -337,7 +335,7 @@ impl Repo {
         }
     }
 
-    /// Commits what the agent left uncommitted. Says what cannot be committed.
+    /// Commits what the agent left uncommitted, or returns why that is impossible.
     pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), Why>, Error> {
         let room = self.room_of(&task.id);
         if !self.stands(&room)? {
@@ -350,7 +348,7 @@ impl Repo {
             return Ok(Err(Reason::BadModules { said }.into()));
         }
         if git.commit("HEAD")?.is_none() {
-            // Its branch was taken away under it: what is there goes on from where it began.
+            // Its branch was deleted: continue from the commit it started from.
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
             let head = git.text(&["symbolic-ref", "HEAD"])?;
             git.text(&["update-ref", &head, &base])?;
@@ -385,7 +383,8 @@ impl Repo {
         Ok(Ok(()))
     }
 
-    /// Worktrees of tasks, each with the disk it holds. Those of branches that are not ours are somebody else's.
+    /// Returns the worktrees of tasks with their size on disk. Worktrees on branches of others are
+    /// left out.
     pub fn rooms(&self) -> Result<Vec<Kept>, Error> {
         let folder = real(&self.root.join(WORKTREES));
         let ours = self.worktrees()?.into_iter().filter(|(path, branch)| {
@@ -405,19 +404,19 @@ impl Repo {
         Ok(kept.collect())
     }
 
-    /// Whether anything is left of a task.
+    /// True if a worktree or branch of a task exists.
     pub fn has_leftovers(&self, id: &str) -> bool {
         let branch = format!("refs/heads/{}", Repo::task_branch(id));
         self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
     }
 
-    /// The branch of a phase, made from the main line where it is not there, and the place to look at it.
+    /// Creates the branch of a phase from the target branch, if it is missing.
     pub(super) fn phase_branch(&self, phase: &PhasePlace) -> Result<(), Error> {
         let name = format!("refs/heads/{}", phase.branch);
         if self.git.commit(&name)?.is_none() {
             let tip = self.tip(&self.target)?;
             let end = self.git.run(&["update-ref", &name, &tip, NOTHING])?;
-            // Another room may have made it in this moment.
+            // Another thread may have created it at this moment.
             if end.code != Some(0) && self.git.commit(&name)?.is_none() {
                 end.good()?;
             }
@@ -425,7 +424,8 @@ impl Repo {
         Ok(())
     }
 
-    /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is there is left as it is.
+    /// Returns the worktree of a phase for manual work, on its branch. Its content is left as it
+    /// is.
     pub fn stand(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
         let Some(folder) = &phase.folder else {
             return Ok(None);
@@ -439,7 +439,7 @@ impl Repo {
             self.furnish_once(folder)?;
         }
         let git = self.git.in_folder(folder);
-        // A run leaves it beside the branch, for people to look at.
+        // A run leaves it detached, for people to look at.
         if git.run(&["symbolic-ref", "--quiet", "HEAD"])?.code == Some(1) {
             let onto = &["checkout", "--quiet", &phase.branch];
             git.run(onto)?.good()?;
@@ -447,7 +447,7 @@ impl Repo {
         Ok(Some(folder.clone()))
     }
 
-    /// The worktree of a phase, where it holds something that is on no branch yet.
+    /// Returns the worktree of a phase if it has uncommitted changes.
     pub fn uncommitted(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
         let folder = phase.folder.as_ref().filter(|folder| folder.is_dir());
         let Some(folder) = folder else {
@@ -469,8 +469,8 @@ impl Repo {
             })
     }
 
-    /// Brings the place where a phase can be looked at to where its branch is. Only a convenience: what somebody changed there
-    /// is left alone.
+    /// Updates the worktree in which people look at a phase to the phase's branch. Only a
+    /// convenience: local changes are left alone.
     pub(super) fn show_phase(&self, phase: &PhasePlace) -> Result<(), Error> {
         let Some(folder) = &phase.folder else {
             return Ok(());
@@ -489,7 +489,7 @@ impl Repo {
             return Ok(());
         }
         let git = self.git.in_folder(folder);
-        // One that a person has on the branch itself was brought along with it.
+        // A worktree on the branch itself moved along with it.
         if git.run(&["symbolic-ref", "--quiet", "HEAD"])?.code == Some(1) {
             git.run(&["checkout", "--quiet", "--detach", &phase.branch])?;
         }
@@ -497,17 +497,17 @@ impl Repo {
     }
 }
 
-/// Repositories in a worktree that nobody has committed anything of.
+/// Returns the repositories in a worktree of which nothing is committed.
 pub(super) fn untracked_repositories(git: &Git) -> Result<Vec<String>, Error> {
     let others = git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
-    // All else is a file.
+    // All other paths are files.
     let folders = others.split('\0').filter(|path| path.ends_with('/'));
     Ok(folders
         .map(|path| path.trim_end_matches('/').to_owned())
         .collect())
 }
 
-/// The disk that a folder holds. What is linked is held elsewhere.
+/// Returns the size of a folder on disk. Links are not followed.
 fn bytes_of(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -519,8 +519,8 @@ fn bytes_of(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Whether git failed for something in a worktree, so that a new one may help: neither for a lock of others, which is waited
-/// for, nor for want of room.
+/// True if git failed for a reason within a worktree, so that a new one may help. Locks of others,
+/// which are waited for, and a disk that takes no data are no such reason.
 pub(super) fn is_of_worktree(error: &Error) -> bool {
     match error {
         Error::ProgramFailed { program, message } => {
@@ -531,7 +531,8 @@ pub(super) fn is_of_worktree(error: &Error) -> bool {
     }
 }
 
-/// What git says of a `.gitmodules` that it cannot parse; nothing in a checkout with such a file works.
+/// Returns git's error for a `.gitmodules` that it cannot parse; git commands fail in a checkout
+/// with such a file.
 pub(super) fn unparsable_modules(git: &Git) -> Result<Option<String>, Error> {
     if !git.folder().join(MODULES).is_file() {
         return Ok(None);

@@ -1,18 +1,15 @@
-//! Trees and commits, made without a checkout.
+//! Creates trees and commits without a checkout.
 
 use super::{Repo, failed};
 use bowline_engine::Error;
 use bowline_engine::formats::tasks_md::{self, set_ticks};
 
-/// What a merge of trees comes to.
+/// The outcome of merging two trees.
 pub(super) enum Merged {
-    /// This tree.
     Clean(String),
-    /// They do not fit.
     Conflict {
-        /// The tree with the marks of conflicts in it.
+        /// The tree with conflict markers in it.
         tree: String,
-        /// The files.
         paths: Vec<String>,
     },
 }
@@ -47,7 +44,7 @@ impl Repo {
         }
     }
 
-    /// A commit of a tree. With a commit to be like, its author and time.
+    /// Creates a commit of a tree. With `like`, author and time are taken from that commit.
     pub(super) fn commit_tree(
         &self,
         tree: &str,
@@ -74,7 +71,7 @@ impl Repo {
         git.text(&arguments)
     }
 
-    /// A tree with another content of some files; one without content is left as another commit has it.
+    /// Returns a tree with other blobs for some files; a file without a blob is removed.
     pub(super) fn with_files(
         &self,
         tree: &str,
@@ -98,14 +95,15 @@ impl Repo {
         git.text(&["write-tree"])
     }
 
-    /// A file of a commit or a tree.
+    /// Reads a file of a commit or a tree.
     pub(super) fn file_in(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
         let name = format!("{tree}:{path}");
         let end = self.git.run(&["cat-file", "blob", &name])?;
         Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
     }
 
-    /// The tree with tasks ticked in its plan, where the plan is in it and has them. What a person is just editing is left alone.
+    /// Returns the tree with tasks ticked in its plan, if the plan is in it and has them. A plan
+    /// that a person is editing is left alone.
     pub(super) fn ticked(&self, tree: &str, ids: &[&str]) -> Result<String, Error> {
         let Some(plan) = self.plan.as_deref().filter(|_| self.plan_is_at_rest()) else {
             return Ok(tree.to_owned());
@@ -120,7 +118,7 @@ impl Repo {
         self.with_plan(tree, plan, &ticked)
     }
 
-    /// The tree with another text of its plan.
+    /// Returns the tree with another text of its plan.
     pub(super) fn with_plan(&self, tree: &str, plan: &str, text: &str) -> Result<String, Error> {
         let file = self.scratch("plan", text.as_bytes())?;
         let blob = self
@@ -129,12 +127,12 @@ impl Repo {
         self.with_files(tree, &[(plan, Some(blob))])
     }
 
-    /// Whether landings tick the plan.
+    /// True if landings tick the plan.
     pub fn ticks(&self) -> bool {
         self.plan_is_at_rest()
     }
 
-    /// Whether the plan of the main checkout is as it was committed.
+    /// True if the plan in the main checkout is tracked and unchanged.
     pub(super) fn plan_is_at_rest(&self) -> bool {
         let Some(plan) = &self.plan else {
             return false;
@@ -144,7 +142,7 @@ impl Repo {
         tracked.unwrap_or(false) && same.unwrap_or(false)
     }
 
-    /// The blob of a file in a commit.
+    /// Returns the blob of a file in a commit.
     pub(super) fn blob_in(&self, commit: &str, path: &str) -> Result<Option<String>, Error> {
         let name = format!("{commit}:{path}");
         let end = self.git.run(&["rev-parse", "--verify", "--quiet", &name])?;
@@ -152,7 +150,7 @@ impl Repo {
     }
 }
 
-/// A plan with tasks ticked, where it has them.
+/// Ticks tasks in the text of a plan; ids that it does not have are ignored.
 pub(super) fn with_ticks(text: &str, ids: &[&str]) -> String {
     let file = tasks_md::parse(text);
     let boxed = |id: &&&str| file.task(id).is_some_and(|task| !task.marks.is_empty());
@@ -160,7 +158,7 @@ pub(super) fn with_ticks(text: &str, ids: &[&str]) -> String {
     set_ticks(text, ids).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The tasks that were ticked in a plan, where nothing else of it was changed.
+/// Returns the tasks that were ticked in a plan, if nothing else of it was changed.
 pub(super) fn only_ticked(base: &str, now: &str) -> Option<Vec<String>> {
     let (known, file) = (tasks_md::parse(base), tasks_md::parse(now));
     let ticked = file.tasks.iter().filter(|task| {

@@ -1,4 +1,4 @@
-//! The commands that end a wait, or bring back what was taken away.
+//! Adds to each obstacle the command that removes it or restores what was lost.
 
 use super::{PhasePlace, Repo};
 use crate::core::quoted;
@@ -8,7 +8,7 @@ use bowline_engine::git_locks::lock_in_the_way;
 use bowline_words::message::Reason;
 use std::path::Path;
 
-/// The command that goes on with a run that ended while it waited.
+/// Command that continues a run which ended while it waited.
 const GO_ON: &str = "bowline orchestrate run";
 
 impl Repo {
@@ -16,13 +16,13 @@ impl Repo {
         format!("refs/bowline/target/{}", self.run)
     }
 
-    /// Records where the main line is, so that it can be made again.
+    /// Records the tip of the target branch, so that a deleted branch can be restored.
     pub(super) fn record_target(&self, commit: &str) -> Result<(), Error> {
         let name = self.target_ref();
         self.git.text(&["update-ref", &name, commit]).map(drop)
     }
 
-    /// The command that makes a branch again which is not there.
+    /// Returns the command that restores a missing branch.
     fn make_again(&self, branch: &str) -> String {
         let at = match branch == self.target {
             true => self.target_ref(),
@@ -32,7 +32,7 @@ impl Repo {
         format!("git -C {root} branch {} {}", quoted(branch), quoted(&at))
     }
 
-    /// The command that brings commits onto a branch.
+    /// Returns the command that brings commits onto a branch.
     pub(super) fn bring_onto(&self, branch: &str, commits: &[&str]) -> Result<String, Error> {
         let root = quoted(&self.root.to_string_lossy());
         let name = quoted(branch);
@@ -65,7 +65,8 @@ impl Repo {
         })
     }
 
-    /// Why git does not do something; a lock of others and a branch that is not there are told with the command that helps.
+    /// Converts an error of git; a lock of others and a missing branch come with the command that
+    /// helps.
     pub(in crate::orchestrate) fn why(&self, error: &Error) -> Why {
         match error {
             Error::NoCommit { branch, .. } => {
@@ -76,7 +77,8 @@ impl Repo {
         }
     }
 
-    /// Why the worktree of a phase does not land as it is.
+    /// Returns why the worktree of a phase does not land as it is, with the command that commits
+    /// its changes.
     pub fn not_committed(&self, phase: &PhasePlace, folder: &Path) -> Reason {
         let at = quoted(&folder.to_string_lossy());
         let number = phase.number;
@@ -87,7 +89,7 @@ impl Repo {
     }
 }
 
-/// A wait that names the command that ends it. Where its reason has none, the run goes on once the reason is gone.
+/// Adds the command that continues the run, unless the reason names a command itself.
 pub(in crate::orchestrate) fn with_way_out(why: Why) -> Why {
     if names_command(&why.reason) {
         return why;
@@ -113,7 +115,7 @@ fn names_command(reason: &Reason) -> bool {
     )
 }
 
-/// What git has against something in a checkout, and the command that takes it away.
+/// Returns what git finds in the way in a checkout, with the command that removes it.
 pub(super) fn in_the_way(folder: &Path, said: &str) -> Why {
     let command = match lock_in_the_way(said) {
         Some(lock) => format!("rm {}", quoted(&lock.to_string_lossy())),
@@ -126,7 +128,7 @@ pub(super) fn in_the_way(folder: &Path, said: &str) -> Why {
     Reason::InTheWay { said, command }.into()
 }
 
-/// The lock of others that a git met, and the command that takes it away.
+/// Returns the lock of others that git met, with the command that removes it.
 fn locked(error: &Error) -> Option<Why> {
     let Error::ProgramFailed { message, .. } = error else {
         return None;
