@@ -40,8 +40,6 @@ cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
 cargo xtask fuzz [--seconds N] [TARGET]...
     feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
 cargo xtask drill NAME [--KEY N]...
-    hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
-    kills     --processes 32 --updates 1000                 the same, with writers killed at random
     gates     --count 200                                   a gate is passed and the process killed at every moment
     supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
     orchestrate --kills 200 --tasks 60 --phases 5 [--seed N] a run of many agents, killed and gone on with
@@ -49,7 +47,6 @@ cargo xtask drill NAME [--KEY N]...
     churn     --tasks 20000 --clients 16 --kills 30 --full-disks 5 --no-descriptors 5 [--minutes 20] [--seed N]
                                                             tasks created, awaited and deleted, with faults in between
     upgrade   --times 50 --agents 100 [--reboots 3]         the programs exchanged under agents, and the machine going down
-    memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
     history   --operations 10000 --processes 32 [--seed N] [--keep-going 1]
               every verb that writes at once, with kills, stops, slow disks, foreign editors, undo, restore and repair;
               then every answer is held against the history

@@ -5,12 +5,8 @@ use xtask::Outcome;
 use xtask::shell::{BUILT_VARIABLE, built, cargo, command, have, step};
 
 /// Small ones; see CONTRIBUTING.md for those to run before a release.
-const DRILLS: [&str; 11] = [
-    "drill hammer --processes 16 --updates 160",
-    "drill hammer --processes 16 --updates 160 --foreign 1",
-    "drill kills --processes 16 --updates 160",
+const DRILLS: [&str; 7] = [
     "drill gates --count 20",
-    "drill memory --processes 16 --updates 160",
     "drill history --operations 400 --processes 16",
     "drill supervisor --clients 40 --shims 10",
     "drill orchestrate --kills 8 --tasks 24 --phases 2",

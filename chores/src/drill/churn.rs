@@ -5,7 +5,7 @@
 //! write succeeds within [`RECOVERY_MAX`]; a server that has done ten times the work needs no more memory, descriptors,
 //! threads, files or bytes than one that has just begun.
 
-use super::field::{Random, pause};
+use super::common::{Random, pause};
 use super::serving::{Serving, kill, told};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};

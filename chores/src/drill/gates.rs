@@ -1,6 +1,6 @@
 //! The real binary, killed while it passes a gate: an acknowledged gate is open, an open one has its evidence.
 
-use super::field::pause;
+use super::common::pause;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,11 +1,9 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
 mod churn;
-mod field;
+mod common;
 mod gates;
-mod hammer;
 pub(crate) mod history;
-mod memory;
 mod orchestrate;
 mod server;
 mod serving;
@@ -21,18 +19,6 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
     let get = |key: &str, default: usize| options.get(key).copied().unwrap_or(default);
     println!("\n── drill {name} {options:?}");
     match name {
-        "hammer" => hammer::run(&hammer::Plan {
-            processes: get("processes", 64),
-            updates: get("updates", 2_000),
-            foreign: get("foreign", 0) > 0,
-            kills: false,
-        }),
-        "kills" => hammer::run(&hammer::Plan {
-            processes: get("processes", 32),
-            updates: get("updates", 1_000),
-            foreign: false,
-            kills: true,
-        }),
         "churn" => churn::run(&churn::Plan {
             tasks: get("tasks", 20_000),
             clients: get("clients", 16),
@@ -44,10 +30,6 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             seed: get("seed", 1) as u64,
         }),
         "gates" => gates::run(get("count", 200)),
-        "memory" => memory::run(&memory::Plan {
-            processes: get("processes", 32),
-            updates: get("updates", 1_200),
-        }),
         "history" => history::run(&history::Plan {
             operations: get("operations", 10_000),
             processes: get("processes", 32),

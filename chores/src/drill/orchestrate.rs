@@ -4,7 +4,7 @@
 //! The promises: with its run, shims, agents and gits killed with -9 at any moment and gone on with, it ends with the same tree and
 //! state as one that was never killed; nothing acknowledged is done again, no commit of an agent is lost, and nothing is left behind.
 
-use super::field::{Random, pause};
+use super::common::{Random, pause};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -187,7 +187,7 @@ impl Serving {
                 }
                 Err(_) => {}
             }
-            super::field::pause(AGAIN_TIME);
+            super::common::pause(AGAIN_TIME);
         }
     }
 
@@ -238,7 +238,7 @@ impl Serving {
                     .collect();
                 return Err(format!("processes are left over:\n{}", left.join("\n")));
             }
-            super::field::pause(Duration::from_millis(50));
+            super::common::pause(Duration::from_millis(50));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The promises: output complete and in order, input exactly once, paused stays paused, what is lost is found and swept,
 //! nothing is started twice.
 
-use super::field::Random;
+use super::common::Random;
 use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Blocked, CgroupSpec, CgroupSupport, Condition, Handle, Shim, Spec,
     State, Stream, Want, sweep,

@@ -3,7 +3,7 @@
 //! Upgraded and rolled back, with the old path deleted: no agent is started anew, and no byte of what it prints is lost or
 //! doubled. After a reboot, which nothing outlives, every task goes on where it was and ends.
 
-use super::field::{Random, pause};
+use super::common::{Random, pause};
 use super::serving::{Process, Serving, kill, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

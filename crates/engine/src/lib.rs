@@ -22,7 +22,6 @@ mod lost;
 mod notice;
 pub mod operations;
 mod past;
-pub mod post;
 pub mod process;
 pub mod rebuild;
 pub mod relayed;
@@ -32,6 +31,7 @@ mod signing;
 mod tree;
 mod tree_watch;
 mod trust;
+pub mod webhook;
 pub mod words;
 pub mod workspace;
 

@@ -4,7 +4,7 @@ use crate::answer::No;
 use crate::desk::Desk;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_engine::{advice, workspace};
 use bowline_words::message::ToolNo;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
@@ -24,8 +24,8 @@ pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
     let shown = path.strip_prefix(&desk.folder).unwrap_or(path);
     let parts = shown.iter().map(|part| match part.to_str() {
         Some("/") => String::new(),
-        Some(part) => encoded(part),
-        None => encoded(&part.to_string_lossy()),
+        Some(part) => encode_segment(part),
+        None => encode_segment(&part.to_string_lossy()),
     });
     format!("{FILE}{}", parts.collect::<Vec<_>>().join("/"))
 }

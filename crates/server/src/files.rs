@@ -13,7 +13,7 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::formats::visible;
 use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
 use bowline_engine::machines::Timestamp;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
 use bowline_runner::drivers::jobs::{is_passed_over, is_private};
 use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};
@@ -312,7 +312,7 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
         })
         .collect();
     // The exact name, for browsers that support `filename*`; invisible characters are made visible.
-    let exact = encoded(&visible::name(name));
+    let exact = encode_segment(&visible::name(name));
     let saved = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}");
     set(response, header::CONTENT_DISPOSITION, &saved);
 }

@@ -13,6 +13,7 @@ use bowline_engine::agents::shim;
 use bowline_engine::formats::settings::{Notify, Settings};
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
+use bowline_engine::webhook::WebhookClient;
 use bowline_engine::words::{shown, system};
 use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
@@ -179,8 +180,8 @@ pub fn begin(
         notify: Notify::default(),
         folder: setup.data.join("notices"),
         clock: context.clock.clone(),
-        desktop: variables.clone().into_iter().chain(seen).collect(),
-        variables,
+        webhooks: WebhookClient::default(),
+        desktop: variables.into_iter().chain(seen).collect(),
     };
     let waiting = Arc::downgrade(&work);
     background("notices", move || deliverer.run(&waiting, &notify))?;

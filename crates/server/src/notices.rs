@@ -10,8 +10,8 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::visible;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::post::{JSON, Poster};
 use bowline_engine::process;
+use bowline_engine::webhook::{JSON, WebhookClient};
 use bowline_store::{EffectEnd, EffectRow, RecordBody, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ pub(crate) struct Deliverer {
     pub(crate) notify: Notify,
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
-    pub(crate) variables: BTreeMap<String, String>,
-    /// `variables` plus those that give access to the user's desktop.
+    pub(crate) webhooks: WebhookClient,
+    /// Environment of a program that shows messages on the desktop.
     pub(crate) desktop: BTreeMap<String, String>,
 }
 
@@ -109,30 +109,27 @@ impl Deliverer {
             ("webhook", &self.notify.webhook, body.to_string()),
             ("slack", &self.notify.slack, slack),
         ];
-        let json = [JSON.to_owned()];
         let id = effect.id.to_string();
-        let poster = Poster {
-            folder: self.folder.clone(),
-            variables: self.variables.clone(),
-        };
         for (name, address, content) in both {
             if let Some(address) = address {
-                let posted = poster.post(&id, name, address, &json, &content);
-                good &= posted.taken;
+                let posted = self.webhooks.post(&id, address, &[JSON], &content);
+                good &= posted.accepted;
                 wait_s = wait_s.max(posted.retry_after_s);
                 notes.push(format!("{name}: {}", posted.note));
             }
         }
         if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
-            let mut headers = vec![format!("X-Title: {event}")];
+            let mut actions = None;
             let server = self.notify.ntfy_actions.as_deref();
             let mut text = title.clone();
             if let Some((server, call)) = server.zip(decision_call(work, effect, event, &body)) {
                 text = format!("{title}\n{}", call.text);
-                headers.extend(buttons(work, server, &call));
+                actions = buttons(work, server, &call);
             }
-            let posted = poster.post(&id, "ntfy", address, &headers, &text);
-            good &= posted.taken;
+            let mut headers = vec![("X-Title", event)];
+            headers.extend(actions.as_deref().map(|it| ("X-Actions", it)));
+            let posted = self.webhooks.post(&id, address, &headers, &text);
+            good &= posted.accepted;
             wait_s = wait_s.max(posted.retry_after_s);
             notes.push(format!("ntfy: {}", posted.note));
         }
@@ -246,7 +243,7 @@ fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String>
         ))
     };
     let buttons: Vec<String> = call.buttons.iter().filter_map(button).collect();
-    (!buttons.is_empty()).then(|| format!("X-Actions: {}", buttons.join("; ")))
+    (!buttons.is_empty()).then(|| buttons.join("; "))
 }
 
 /// Builds the body of a webhook.

@@ -1,7 +1,7 @@
 //! Editors that take no lock.
 
 use super::operations::Edit;
-use crate::drill::field::{Random, pause};
+use crate::drill::common::{Random, pause};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

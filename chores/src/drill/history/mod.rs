@@ -12,7 +12,7 @@ mod operations;
 mod tests;
 mod writer;
 
-use super::field::{Random, as_person, pause};
+use super::common::{Random, as_person, pause};
 use bowline_engine::statefiles::{Layout, StateFile, kind};
 use check::Story;
 use operations::{DEVELOP, FILES, Operation, TASK_HISTORY};

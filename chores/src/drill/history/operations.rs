@@ -1,6 +1,6 @@
 //! What one operation of the history drill does, chosen by its number.
 
-use crate::drill::field::Random;
+use crate::drill::common::Random;
 
 /// Agents that remember side by side.
 const AGENTS: u64 = 2;

@@ -1,6 +1,6 @@
 //! A process of its own that does what `bowline` does, on a disk that takes its time before every single operation.
 
-use crate::drill::field::{Random, pause};
+use crate::drill::common::{Random, pause};
 use bowline_engine::files::{Changed, KnownFile};
 use bowline_engine::history::Back;
 use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};

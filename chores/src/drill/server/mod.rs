@@ -9,7 +9,7 @@
 mod check;
 mod person;
 
-use super::field::{Random, pause};
+use super::common::{Random, pause};
 use super::serving::{Serving, kill, told};
 use check::check;
 use person::Person;

@@ -1,6 +1,6 @@
 //! A person who works with the server over REST: gives commands until they are answered, and remembers what was.
 
-use super::super::field::{Random, pause};
+use super::super::common::{Random, pause};
 use super::super::serving::Serving;
 use super::{KINDS, Plan};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use crate::args::task::{CapsuleArgs, ReplayArgs};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::time::{parse, utc};
 use bowline_engine::formats::visible;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
 use bowline_server::code_of;
@@ -86,7 +86,7 @@ pub(crate) fn make(
 
 /// Collects everything the server knows of a task; returns it with the number of output bytes kept.
 fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
-    let path = format!("/api/tasks/{}", encoded(task));
+    let path = format!("/api/tasks/{}", encode_segment(task));
     let session = remote.get("/api/session")?;
     let mut capsule = json!({
         "kind": KIND, "version": VERSION,

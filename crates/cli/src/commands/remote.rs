@@ -3,7 +3,7 @@
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::Context;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_engine::words::system;
 use bowline_server::client::{Answer, Client};
 use bowline_server::{code_of, data_folder, read_secret};
@@ -195,9 +195,12 @@ impl Remote<'_> {
 
     /// Finds the whole id of a task by its beginning, with or without `task_`.
     pub(crate) fn task(&self, given: &str) -> Told<String> {
-        let exact = self
-            .client
-            .ask("GET", &format!("/api/tasks/{}", encoded(given)), None, &[]);
+        let exact = self.client.ask(
+            "GET",
+            &format!("/api/tasks/{}", encode_segment(given)),
+            None,
+            &[],
+        );
         if exact.is_ok_and(|answer| answer.status == 200) {
             return Ok(given.to_owned());
         }
@@ -258,7 +261,7 @@ impl Remote<'_> {
 
     /// Returns the pending items in a list of a task.
     pub(crate) fn pending(&self, task: &str, list: &str) -> Told<Vec<Value>> {
-        let page = self.get(&format!("/api/tasks/{}/{list}", encoded(task)))?;
+        let page = self.get(&format!("/api/tasks/{}/{list}", encode_segment(task)))?;
         let pending = items(&page).filter(|it| it["status"] == "pending");
         Ok(pending.cloned().collect())
     }

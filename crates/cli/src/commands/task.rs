@@ -5,7 +5,7 @@ use super::{task_permits, task_view};
 use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
 use bowline_engine::formats::terminal::TerminalFilter;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
@@ -92,14 +92,15 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let allowed =
-        match remote
-            .client
-            .ask("GET", &format!("/api/tasks/{}", encoded(given)), None, &[])
-        {
-            Ok(answer) if answer.status == 200 => Some(answer.json()["allowedActions"].clone()),
-            Ok(_) | Err(_) => None,
-        };
+    let allowed = match remote.client.ask(
+        "GET",
+        &format!("/api/tasks/{}", encode_segment(given)),
+        None,
+        &[],
+    ) {
+        Ok(answer) if answer.status == 200 => Some(answer.json()["allowedActions"].clone()),
+        Ok(_) | Err(_) => None,
+    };
     let would = Desk::WouldDo {
         action: action.to_owned(),
         task: given.to_owned(),
@@ -123,7 +124,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             let mut query = String::from("limit=1000");
             for (name, value) in [("status", status), ("type", task_type), ("q", search)] {
                 if let Some(value) = value {
-                    query.push_str(&format!("&{name}={}", encoded(value)));
+                    query.push_str(&format!("&{name}={}", encode_segment(value)));
                 }
             }
             if *archived {
@@ -236,7 +237,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             message,
             draft,
         } => {
-            let path = format!("/api/checkpoints/{}/fork", encoded(checkpoint));
+            let path = format!("/api/checkpoints/{}/fork", encode_segment(checkpoint));
             let body = json!({ "title": title, "instructions": message, "submit": !draft });
             made(remote, &path, &body)
         }
@@ -247,7 +248,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             Ok(said_now(remote, &said))
         }
         TaskVerb::Unsay { id } => {
-            let path = format!("/api/sayings/{}/withdraw", encoded(id));
+            let path = format!("/api/sayings/{}/withdraw", encode_segment(id));
             Ok(said_now(remote, &remote.post(&path, &json!({}))?))
         }
         TaskVerb::Sayings(one) => {
@@ -344,7 +345,7 @@ fn moved(remote: &Remote<'_>, given: &str, verb: &str, body: &Value) -> Told<Exi
     let task = remote.task(given)?;
     decided(
         remote,
-        &format!("/api/tasks/{}/{verb}", encoded(&task)),
+        &format!("/api/tasks/{}/{verb}", encode_segment(&task)),
         body,
     )
 }
@@ -432,7 +433,7 @@ fn logs(
             return Ok(ExitCode::SUCCESS);
         }
         // Returns at an event, or after a while without one.
-        let path = format!("/api/tasks/{}/events", encoded(&task));
+        let path = format!("/api/tasks/{}/events", encode_segment(&task));
         let waited = remote
             .client
             .events(&path, None, |name, _, _| name == "hello");
@@ -455,7 +456,7 @@ fn print_from(
     loop {
         let path = format!(
             "/api/tasks/{}/logs?offset={offset}&limit={LOG_BYTES}",
-            encoded(task)
+            encode_segment(task)
         );
         let answer = remote.ask("GET", &path, None)?;
         let next = answer
@@ -484,7 +485,7 @@ fn print_from(
 }
 
 fn is_over(remote: &Remote<'_>, task: &str) -> Told<bool> {
-    let task = remote.get(&format!("/api/tasks/{}", encoded(task)))?;
+    let task = remote.get(&format!("/api/tasks/{}", encode_segment(task)))?;
     Ok(task["status"] == "completed" || task["status"] == "failed")
 }
 

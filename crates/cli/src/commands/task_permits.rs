@@ -3,7 +3,7 @@
 use super::remote::{Remote, Told, items, text};
 use crate::args::task::RuleVerb;
 use bowline_engine::formats::visible;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -109,7 +109,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
         RuleVerb::Remove { id } => {
             remote.ask(
                 "DELETE",
-                &format!("/api/permission-rules/{}", encoded(id)),
+                &format!("/api/permission-rules/{}", encode_segment(id)),
                 None,
             )?;
             let line = format!("✓ {id} {}", Desk::Removed.say(output.lang));

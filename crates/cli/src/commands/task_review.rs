@@ -3,7 +3,7 @@
 use super::remote::{Remote, text};
 use crate::output::Tone;
 use bowline_engine::formats::visible;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_words::message::Desk;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) enum NamedFiles {
 /// Returns lines about the changes: how many, which files, and in red that they cannot be shown.
 pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles) -> Vec<String> {
     let output = remote.output;
-    let path = format!("/api/reviews/{}/diff", encoded(review));
+    let path = format!("/api/reviews/{}/diff", encode_segment(review));
     let diff = match remote.client.ask("GET", &path, None, &[]) {
         Ok(answer) if answer.status == 200 => answer.json(),
         Ok(answer) => {

@@ -6,7 +6,7 @@ use super::task_words::{barred, barred_for_list, prose_lines};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::visible;
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use bowline_words::message::Desk;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
@@ -170,7 +170,7 @@ fn ids(list: &serde_json::Value) -> String {
 
 pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     let output = remote.output;
-    let path = format!("/api/tasks/{}", encoded(id));
+    let path = format!("/api/tasks/{}", encode_segment(id));
     let task = remote.get(&path)?;
     let agent = remote.get(&format!("{path}/agent"))?;
     if output.json {

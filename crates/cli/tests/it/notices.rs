@@ -81,8 +81,8 @@ fn ntfy_gets_the_input_of_a_tool_and_a_button_to_permit_what_it_shows_whole() {
         heard[number].clone()
     };
     let buttons = |(headers, _): &Message| -> Vec<String> {
-        assert_eq!(headers[0], "X-Title: permission.wanted");
-        let actions = headers[1].strip_prefix("X-Actions: ").unwrap();
+        assert_eq!(headers[0], "x-title: permission.wanted");
+        let actions = headers[1].strip_prefix("x-actions: ").unwrap();
         let label = |button: &str| {
             let parts: Vec<&str> = button.split(", ").collect();
             assert_eq!(parts[0], "http");

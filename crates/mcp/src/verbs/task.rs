@@ -9,7 +9,7 @@ use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
-use bowline_engine::post::encoded;
+use bowline_engine::webhook::encode_segment;
 use serde_json::{Map, Value, json};
 
 /// Tasks of one list.
@@ -229,7 +229,7 @@ pub(crate) static VERBS: &[Verb] = &[
         |desk, given| {
             let path = format!(
                 "/api/checkpoints/{}/fork",
-                encoded(given.word("checkpointId"))
+                encode_segment(given.word("checkpointId"))
             );
             desk.post(&path, body(given, &["title", "instructions", "submit"]))
         },
@@ -267,7 +267,7 @@ impl Desk {
 
 /// Returns the URL path of a task, or of something below it.
 fn of(given: &Given, below: &str) -> String {
-    format!("/api/tasks/{}{below}", encoded(given.word("id")))
+    format!("/api/tasks/{}{below}", encode_segment(given.word("id")))
 }
 
 /// Returns the named arguments as the body of a request.
@@ -284,7 +284,7 @@ fn list(desk: &Desk, given: &Given) -> Done {
     let mut path = format!("/api/tasks?limit={TASKS_MAX}");
     for name in ["status", "q"] {
         if let Some(value) = given.text(name) {
-            path.push_str(&format!("&{name}={}", encoded(value)));
+            path.push_str(&format!("&{name}={}", encode_segment(value)));
         }
     }
     let page = desk.ask("GET", &path, None)?;
@@ -322,12 +322,12 @@ fn new(desk: &Desk, given: &Given) -> Done {
 fn open(desk: &Desk, given: &Given, list: &str, prefix: &str) -> Result<String, crate::answer::No> {
     let id = given.word("id");
     if id.starts_with(prefix) {
-        return Ok(encoded(id));
+        return Ok(encode_segment(id));
     }
     let page = desk.ask("GET", &of(given, &format!("/{list}")), None)?;
     let mut items = page["items"].as_array().into_iter().flatten();
     let open = items.find(|item| item["status"] == "pending");
     // Without a pending one, an unknown id is sent, so that the server answers with its own error.
     let found = open.and_then(|item| item["id"].as_str());
-    Ok(encoded(found.unwrap_or(prefix)))
+    Ok(encode_segment(found.unwrap_or(prefix)))
 }

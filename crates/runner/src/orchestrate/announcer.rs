@@ -11,12 +11,11 @@ use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::operations::orchestrate::{Announced, News, Owned};
-use bowline_engine::post::{JSON, Poster};
+use bowline_engine::webhook::{JSON, WebhookClient};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
 use bowline_words::message::Announcement;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -107,7 +106,6 @@ impl Announcer {
         context: &Context,
         owned: &Owned,
         settings: &Settings,
-        side: &Path,
         key: &str,
         heard: &Sender<Heard>,
     ) -> Option<Announcer> {
@@ -128,17 +126,14 @@ impl Announcer {
         if slack.is_none() && webhook.is_none() {
             return None;
         }
-        let poster = Poster {
-            folder: side.join("post"),
-            variables: context.variables.texts().collect(),
-        };
+        let webhooks = WebhookClient::default();
         let (to, posts) = channel::<Post>();
         let heard = heard.clone();
         let spawned = std::thread::Builder::new().spawn(move || {
             for post in posts {
                 let mut notes = Vec::new();
                 for letter in &post.letters {
-                    if let Err(note) = deliver(&poster, letter) {
+                    if let Err(note) = deliver(&webhooks, letter) {
                         notes.push(format!("{}: {note}", letter.name));
                     }
                 }
@@ -309,7 +304,7 @@ fn slack(one: &Announced, text: &str) -> Value {
     body
 }
 
-fn deliver(poster: &Poster, letter: &Letter) -> Result<(), String> {
+fn deliver(webhooks: &WebhookClient, letter: &Letter) -> Result<(), String> {
     let mut note = String::new();
     let mut wait_s = 0;
     for attempt in 0..TRIES_MAX {
@@ -317,14 +312,8 @@ fn deliver(poster: &Poster, letter: &Letter) -> Result<(), String> {
             std::thread::sleep(Duration::from_secs(u64::from(attempt).max(wait_s)));
         }
         let body = letter.body.to_string();
-        let posted = poster.post(
-            &letter.id,
-            letter.name,
-            &letter.address,
-            &[JSON.into()],
-            &body,
-        );
-        if posted.taken {
+        let posted = webhooks.post(&letter.id, &letter.address, &[JSON], &body);
+        if posted.accepted {
             return Ok(());
         }
         wait_s = posted.retry_after_s.unwrap_or(0).min(RETRY_AFTER_S_MAX);

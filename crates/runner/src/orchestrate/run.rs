@@ -189,7 +189,7 @@ pub fn run(
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
-    let announcer = Announcer::begin(context, &owned, &settings, &side, &key, &heard);
+    let announcer = Announcer::begin(context, &owned, &settings, &key, &heard);
     let ledger = Ledger::open(owned, &side, &key)?;
     let mut real = Real {
         context: context.clone(),

@@ -62,7 +62,10 @@ fn artifacts_of_any_name_are_listed_sent_and_zipped() {
     wanted.sort_unstable();
     assert_eq!(listed, wanted);
     for (number, name) in NAMES.iter().enumerate() {
-        let parts: Vec<String> = name.split('/').map(bowline_engine::post::encoded).collect();
+        let parts: Vec<String> = name
+            .split('/')
+            .map(bowline_engine::webhook::encode_segment)
+            .collect();
         let path = format!("/api/tasks/task_n/artifacts/{}", parts.join("/"));
         let sent = world.get(&path);
         assert_eq!(
