@@ -58,6 +58,25 @@ pub fn distance(a: &Value, b: &Value) -> usize {
     }
 }
 
+/// Returns true if every item that `next` added to a list of `before` is in that list of `now`.
+pub fn contains_added_items(before: &Value, next: &Value, now: &Value) -> bool {
+    match next {
+        Value::Object(next) => next
+            .iter()
+            .all(|(key, next)| contains_added_items(&before[key], next, &now[key])),
+        Value::Array(next) => {
+            let items = |list: &Value| list.as_array().map_or_else(BTreeMap::new, |it| bag(it));
+            let (had, has) = (items(before), items(now));
+            let count =
+                |of: &BTreeMap<String, usize>, item: &str| of.get(item).copied().unwrap_or(0);
+            bag(next)
+                .iter()
+                .all(|(item, wanted)| *wanted <= count(&had, item) || *wanted <= count(&has, item))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
 /// Applies to `theirs` everything that `ours` changed since `base` and `theirs` did not.
 pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
     if same(base, theirs) {
@@ -242,6 +261,26 @@ mod tests {
     #[track_caller]
     fn check(base: &Value, ours: &Value, theirs: &Value, expected: &Value) {
         assert_eq!(&merge(base, ours, theirs), expected);
+    }
+
+    #[test]
+    fn an_item_counts_as_added_where_its_own_list_has_it() {
+        let before = json!({"log": ["a"], "at": 1});
+        let next = json!({"log": ["a", "b"], "at": 2});
+        let added = |now: Value| contains_added_items(&before, &next, &now);
+        assert!(added(json!({"log": ["b"], "at": 3})));
+        assert!(added(json!({"log": ["c", "b", "a"]})));
+        for now in [
+            json!({"log": ["a"], "at": 2}),
+            json!({"at": 2}),
+            json!({"other": ["b"], "log": []}),
+            json!(null),
+        ] {
+            assert!(!added(now.clone()), "{now}");
+        }
+        let twice = json!({"log": ["a", "a"]});
+        assert!(!contains_added_items(&before, &twice, &before));
+        assert!(contains_added_items(&json!({}), &twice, &twice));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::path::DOCUMENT_BYTES_MAX;
-use bowline_formats::merge::{distance, merge};
+use bowline_formats::merge::{contains_added_items, distance, merge};
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
@@ -63,7 +63,7 @@ impl TakenBack {
         let lacks_nothing = distance(&merge(before, next, now), now) == 0;
         // An edit that removed the list lacks nothing that could be merged into it, and does not
         // have the value either.
-        let has_value = distance(&merge(next, before, now), now) > 0;
+        let has_value = contains_added_items(before, next, now);
         (self.moved.trigger == "APPEND" && lacks_nothing && has_value).then(|| Decided {
             next: Some(document.clone()),
             moved: self.moved.clone(),

@@ -401,11 +401,15 @@ fn a_value_is_appended_again_where_an_editor_put_back_a_version_without_its_list
     let first = memory.agent_append(&context(), "builder", "preferences.log", &json!("a"));
     let path = first.unwrap().view.path;
     let text = fs::read_to_string(&path).unwrap();
-    let empty = text.replace("\"a\"", "");
-    fs::write(&path, &empty).unwrap();
-    // An editor writes the version from before the list in the moment of our exchange.
+    // An editor writes a version without the list in the moment of our exchange.
     let mut older: Value = serde_json::from_str(&text).unwrap();
     older["preferences"] = json!({});
+    // Its time is that of our change, which proves nothing.
+    let at = older["last_updated"].as_str().unwrap();
+    let empty = text
+        .replace("\"a\"", "")
+        .replace(at, "2001-01-01T00:00:00Z");
+    fs::write(&path, &empty).unwrap();
     let file = path.clone();
     let editor = meddled("exchange", move |before| {
         if before == 0 {
