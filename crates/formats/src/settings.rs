@@ -155,7 +155,6 @@ fn yes() -> bool {
 /// Limits on runs, time and money.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/formats/config.md says what each means")]
 pub struct Limits {
     pub slots: Option<u32>,
     pub retry_after: Option<Seconds>,

@@ -3,6 +3,8 @@
 //! A machine takes the state, a command with every fact it needs, and the time; it answers with the
 //! next state and the effects that must follow, or with a refusal. It never looks at a clock, a
 //! disk or another machine.
+
+#![warn(missing_docs)]
 // A rule names every case that it decides; a test may look at one case only.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 

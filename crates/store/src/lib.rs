@@ -12,6 +12,8 @@
 //! [`Memory`], the model, and [`Sqlite`]. No connection leaves this crate, and nothing here decides
 //! what a job may do.
 
+#![warn(missing_docs)]
+
 mod advance;
 mod keys;
 mod memory;

@@ -8,6 +8,8 @@
 //!
 //! This crate does not interpret the agent's output.
 
+#![warn(missing_docs)]
+
 mod attempt;
 mod cgroup;
 mod client;

@@ -5,7 +5,6 @@ macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident, $table:ident => $sort:ident { $($variants:tt)* })+) => { $(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "what a message means is its English sentence")]
         pub enum $name { $($variants)* }
 
         messages!(@say $name, $table, $sort);

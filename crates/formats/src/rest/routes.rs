@@ -5,7 +5,6 @@ use bowline_machines::named;
 named! {
     /// How a route is asked.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum Method {
         Get = "GET",
         Post = "POST",

@@ -105,7 +105,6 @@ pub enum Priority {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
-#[expect(missing_docs, reason = "each is the word it writes")]
 pub enum Action {
     Submit,
     Edit,

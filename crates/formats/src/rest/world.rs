@@ -230,7 +230,6 @@ pub struct Limit {
 /// Tasks by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
-#[expect(missing_docs, reason = "each is the word it writes")]
 pub struct TaskCounts {
     pub draft: u64,
     pub pending: u64,
@@ -351,7 +350,6 @@ pub struct WorkspaceBeginning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
-#[expect(missing_docs, reason = "each is the word it writes")]
 pub enum WorkspaceKind {
     Thinking,
     Memory,
@@ -417,7 +415,6 @@ pub struct WorkspaceAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
-#[expect(missing_docs, reason = "each is the field it names")]
 pub enum WorkspaceField {
     Text,
     Code,

@@ -325,7 +325,6 @@ messages! {
 
 /// Any message of an operation that failed or was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is what its parameter says")]
 pub enum No {
     Trouble(Trouble),
     File(FileTrouble),

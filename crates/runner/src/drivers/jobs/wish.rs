@@ -18,7 +18,6 @@ pub struct Asked {
 
 /// A request about jobs. Ids are complete; a variant with one string has the id of its object.
 #[derive(Clone, PartialEq)]
-#[expect(missing_docs, reason = "each is the verb it stands for")]
 pub enum Wish {
     Create {
         title: String,
@@ -236,7 +235,6 @@ impl std::fmt::Debug for Wish {
 
 /// Changes to a draft; `None` keeps a field.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[expect(missing_docs, reason = "each is the field it changes")]
 pub struct Edit {
     pub title: Option<String>,
     pub description: Option<String>,
