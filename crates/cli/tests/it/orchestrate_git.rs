@@ -246,6 +246,7 @@ fn a_landing_that_was_taken_back_is_named_with_the_command_that_brings_it_back()
                  if [ $BOWLINE_TASK_ID = T0.2 ]; then touch $HOME/there\n\
                  until git -C $main log --format=%s | grep -q T0.1; do sleep 0.05; done\n\
                  until [ -z \"$(git -C $main status --porcelain)\" ]; do sleep 0.05; done\n\
+                 until tr -d '[:space:]' <$main/.claude/orchestrate-state.json | grep -q 'completed\":\\[\"T0.1'; do sleep 0.05; done\n\
                  git -C $main reset --quiet --hard HEAD~1\n\
                  else until [ -e $HOME/there ]; do sleep 0.05; done; fi\n\
                  echo a > $BOWLINE_TASK_ID.txt; echo DONE:$BOWLINE_TASK_ID\n";

@@ -445,7 +445,7 @@ fn only_verbs_of_agents_pass_the_channel() {
     for row in &rows[..10] {
         let told = match row.split(": ").next().unwrap() {
             "shim start ." | "relayed . memory init" => "2 error[usage]",
-            "--help" => "0 Holds the work",
+            "--help" => "0 Durable state for the work",
             _ => "1 error[not_relayed]",
         };
         assert!(row.contains(told), "{row}");
