@@ -10,6 +10,7 @@ use super::serving::{Serving, kill, told};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Mutex;
@@ -38,6 +39,8 @@ const TASK_MAX: Duration = Duration::from_secs(120);
 const POLL_PAUSE: Duration = Duration::from_millis(100);
 /// How long a fault lasts at least, once it is felt.
 const FAULT_PAUSE: Duration = Duration::from_millis(700);
+/// Lines of the log that are printed about a task.
+const LOG_LINES_MAX: usize = 20;
 /// Growth that is allowed, in percent.
 const GROWTH_MAX: u64 = 10;
 /// Tasks from which on memory and bytes are compared as well.
@@ -405,16 +408,22 @@ impl Churn<'_> {
         ))
     }
 
-    /// Prints what deleted tasks left in the data folder.
+    /// Prints what deleted tasks left in the data folder, and what the log says of these tasks.
     fn print_left(&self) {
-        for folder in fs::read_dir(self.serving.data())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let left = fs::read_dir(folder.path()).into_iter().flatten().flatten();
-            for entry in left {
-                println!("  left: {}", entry.path().display());
+        let log = fs::read_to_string(self.serving.dir().join("server.log")).unwrap_or_default();
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        for folder in entries(&self.serving.data()) {
+            for entry in entries(&folder.path()) {
+                print_tree(&entry.path());
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let task = name.split(['.', '-']).next().unwrap_or_default();
+                for line in log
+                    .lines()
+                    .filter(|line| line.contains(task))
+                    .take(LOG_LINES_MAX)
+                {
+                    println!("    {line}");
+                }
             }
         }
     }
@@ -474,6 +483,19 @@ fn descriptor_limit(pid: Pid) -> Outcome<u64> {
     let line = limits.lines().find(|it| it.starts_with("Max open files"));
     let hard = line.and_then(|it| it.split_whitespace().nth(4)?.parse().ok());
     hard.ok_or_else(|| "no limit of open files".to_owned())
+}
+
+/// Prints the files below a path, each with the time of its last change.
+fn print_tree(path: &Path) {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return;
+    };
+    println!("  left: {} {}", metadata.ctime() % 86_400, path.display());
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            print_tree(&entry.path());
+        }
+    }
 }
 
 fn count_files(folder: &Path, files: &mut u64, bytes: &mut u64) {
