@@ -384,23 +384,15 @@ impl Desk {
     pub(super) fn remove_files(&mut self, row: JobRow, reply: Reply) {
         self.held.remove(&row.id);
         self.busy.remove(&row.id);
-        match self.workshop.is_in_hand(&row.id) {
-            true => drop(self.leaving.insert(row.id.clone(), (row, reply))),
-            false => self.workshop.remove(row, reply),
-        }
+        self.workshop.remove(row, reply);
     }
 
     /// Handles an outcome of the worker pool.
     pub(super) fn finished(&mut self, finished: Finished) {
         let Finished { effect, job, what } = finished;
-        if let Some((row, reply)) = self.leaving.remove(&job) {
-            self.workshop.remove(row, reply);
-            return;
-        }
         let first = self.effects.get(&job).and_then(|it| it.front());
         if first.is_none_or(|it| it.id != effect) {
-            // Settled before the dispatcher restarted, or of a job that is being removed: its
-            // removal waits for this.
+            // Settled before the dispatcher restarted, or of a job that was removed.
             if first.is_none() {
                 self.busy.remove(&job);
             }

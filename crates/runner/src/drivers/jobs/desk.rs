@@ -120,8 +120,6 @@ pub(super) struct Desk {
     pub(super) busy: BTreeSet<String>,
     /// Jobs whose effect failed for lack of a resource: number of tries, and time of the next one.
     pub(super) held: BTreeMap<String, (u32, Timestamp)>,
-    /// Removed jobs whose files a worker still uses; they are deleted when it is done.
-    pub(super) leaving: BTreeMap<String, (JobRow, Reply)>,
     /// Effects of running verifications, by job.
     pub(super) verifying: BTreeMap<String, u64>,
     pub(super) live: BTreeMap<String, Live>,
@@ -211,7 +209,6 @@ impl Desk {
             effects: BTreeMap::new(),
             busy: BTreeSet::new(),
             held: BTreeMap::new(),
-            leaving: BTreeMap::new(),
             verifying: BTreeMap::new(),
             live: BTreeMap::new(),
             unread: BTreeMap::new(),

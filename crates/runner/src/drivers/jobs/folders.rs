@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -85,12 +85,22 @@ impl Folders {
         self.shared.more.notify_one();
     }
 
-    pub(super) fn remove(&self, row: JobRow, reply: Reply) {
-        let mut wanted = self.shared.wanted();
+    /// Returns a handle to the queue of removals.
+    pub(super) fn removals(&self) -> Removals {
+        Removals(self.shared.clone())
+    }
+}
+
+/// Queue of removals. What comes after the end of the thread is left to the next process.
+pub(super) struct Removals(Arc<Shared>);
+
+impl Removals {
+    pub(super) fn push(&self, row: JobRow, reply: Reply) {
+        let mut wanted = self.0.wanted();
         wanted.untold.remove(&row.id);
         wanted.removed.push_back((row, reply));
         drop(wanted);
-        self.shared.more.notify_one();
+        self.0.more.notify_one();
     }
 }
 
@@ -217,9 +227,11 @@ pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
         let note = std::fs::read(entry.path()).unwrap_or_default();
         let note: Value = serde_json::from_slice(&note).unwrap_or_default();
         let count = |name: &str| note[name].as_u64().and_then(|it| u32::try_from(it).ok());
+        // A note that no room was left for is empty.
+        let counted = |prefix: &str| highest_number(&config.data.join("attempts"), &id, prefix);
         let job = Job {
-            attempt: count("attempts").unwrap_or(0),
-            verifications: count("verifications").unwrap_or(0),
+            attempt: count("attempts").unwrap_or_else(|| counted("-")),
+            verifications: count("verifications").unwrap_or_else(|| counted("-v")),
             ..Job::draft()
         };
         let about = About {
@@ -234,6 +246,16 @@ pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
         })
     });
     rows.collect()
+}
+
+/// Returns the highest number of a job's folders that are named by the id, the prefix and a number.
+fn highest_number(attempts: &Path, id: &str, prefix: &str) -> u32 {
+    let entries = std::fs::read_dir(attempts).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_prefix(id)?.strip_prefix(prefix)?.parse().ok()
+    });
+    numbers.max().unwrap_or(0)
 }
 
 /// Deletes the files of a removed job: its own folders, and only our refs in a folder that a person
@@ -294,7 +316,7 @@ fn remove(config: &Config, row: &JobRow) -> bool {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-    use super::{Config, Folders};
+    use super::{Config, Folders, note_removal, noted_removals};
     use bowline_machines::job::Job;
     use bowline_store::{About, JobRow};
     use bowline_supervisor::Shim;
@@ -325,11 +347,36 @@ mod tests {
             job: Job::draft().into(),
             about: About::default().into(),
         };
-        folders.remove(row, Box::new(move |_| done.send(()).unwrap()));
+        folders
+            .removals()
+            .push(row, Box::new(move |_| done.send(()).unwrap()));
         let answered = answers.recv_timeout(BOUND);
         setrlimit(Resource::Nofile, before).unwrap();
         answered.unwrap();
         assert!(workspace.exists());
         assert!(wait_until(BOUND, || !workspace.exists()));
+    }
+
+    #[test]
+    fn a_note_that_no_room_was_left_for_leaves_no_attempts_behind() {
+        let data = tempfile::tempdir().unwrap();
+        for name in ["task_1-1", "task_1-2", "task_1-v3", "task_10-7"] {
+            std::fs::create_dir_all(data.path().join("attempts").join(name)).unwrap();
+        }
+        let config = Config::new(data.path(), Shim::new("bowline-shim".as_ref(), &[]));
+        let row = JobRow {
+            id: "task_1".into(),
+            version: 1,
+            job: Job::draft().into(),
+            about: About::default().into(),
+        };
+        note_removal(&config, &row);
+        std::fs::write(data.path().join("removed/task_1"), "").unwrap();
+        let found = noted_removals(&config);
+        let counts = |it: &JobRow| (it.id.clone(), it.job.attempt, it.job.verifications);
+        assert_eq!(
+            found.iter().map(counts).collect::<Vec<_>>(),
+            [("task_1".to_owned(), 2, 3)]
+        );
     }
 }

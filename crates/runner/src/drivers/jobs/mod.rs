@@ -60,6 +60,7 @@ mod types;
 mod unknown_agents;
 mod waiting;
 mod wish;
+mod work_in_progress;
 mod workshop;
 
 pub use app::App;

@@ -6,6 +6,7 @@ use super::first_state;
 use super::folders::{Folders, is_passed_over};
 use super::git_script::git;
 use super::phase_files::PhaseChanges;
+use super::work_in_progress::WorkInProgress;
 use super::{Config, Phase, Reply};
 use crate::core::quoted;
 use bowline_engine::process::run_in;
@@ -13,11 +14,10 @@ use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
 use bowline_store::{CheckpointRow, JobRow, Resource};
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Number of workers: two verifications at once, and one more for checkpoints.
@@ -125,17 +125,13 @@ pub(super) trait Bench: Send {
     fn give(&self, task: Task);
     /// Schedules a rewrite of the job's metadata file.
     fn describe(&self, row: JobRow, at: Timestamp);
-    /// True if a worker uses files of a job, so that its outcome is still to come.
-    fn is_in_hand(&self, job: &str) -> bool;
-    /// Deletes the files of a removed job, then replies.
+    /// Deletes the files of a removed job once no worker uses them, then replies.
     fn remove(&self, row: JobRow, reply: Reply);
 }
 
 impl Bench for Arc<Workshop> {
     fn give(&self, task: Task) {
-        // A task of an earlier dispatcher is still in hand: its outcome will come.
-        let (effect, job) = (task.effect(), task.job().to_owned());
-        if self.in_hand().insert(effect, job).is_none() {
+        if self.in_progress.begin(task.effect(), task.job()) {
             // The threads live as long as this.
             let _ = self.tasks.send(task);
         }
@@ -145,19 +141,16 @@ impl Bench for Arc<Workshop> {
         self.folders.describe(row, at);
     }
 
-    fn is_in_hand(&self, job: &str) -> bool {
-        self.in_hand().values().any(|of| of == job)
-    }
-
     fn remove(&self, row: JobRow, reply: Reply) {
-        self.folders.remove(row, reply);
+        if let Some((row, reply)) = self.in_progress.remove(row, reply) {
+            self.folders.removals().push(row, reply);
+        }
     }
 }
 
 pub(super) struct Workshop {
     tasks: Sender<Task>,
-    /// Effects that were submitted and are not finished, with their jobs.
-    in_hand: Arc<Mutex<BTreeMap<u64, String>>>,
+    in_progress: Arc<WorkInProgress>,
     folders: Folders,
 }
 
@@ -168,12 +161,13 @@ impl Workshop {
     ) -> std::io::Result<Workshop> {
         let (tasks, inbox) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
-        let in_hand = Arc::new(Mutex::new(BTreeMap::new()));
-        let of_threads = in_hand.clone();
+        let in_progress = Arc::new(WorkInProgress::default());
+        let folders = Folders::open(config)?;
+        let (of_threads, removals) = (in_progress.clone(), folders.removals());
         let done = Arc::new(move |finished: Finished| {
-            let mut in_hand = of_threads.lock().unwrap_or_else(PoisonError::into_inner);
-            in_hand.remove(&finished.effect);
-            drop(in_hand);
+            if let Some((row, reply)) = of_threads.finish(finished.effect) {
+                removals.push(row, reply);
+            }
             done(finished);
         });
         for number in 0..THREADS {
@@ -182,16 +176,11 @@ impl Workshop {
                 .name(format!("workshop-{number}"))
                 .spawn(move || work(&inbox, &*done))?;
         }
-        let folders = Folders::open(config)?;
         Ok(Workshop {
             tasks,
-            in_hand,
+            in_progress,
             folders,
         })
-    }
-
-    fn in_hand(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -248,11 +248,6 @@ impl Bench for Shared {
 
     fn describe(&self, _row: JobRow, _at: Timestamp) {}
 
-    fn is_in_hand(&self, job: &str) -> bool {
-        let world = self.world();
-        world.bench.iter().any(|task| task.job() == job)
-    }
-
     fn remove(&self, _row: JobRow, _reply: Reply) {}
 }
 
