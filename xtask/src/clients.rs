@@ -31,20 +31,12 @@ struct Client {
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 8] = [
+const CLIENTS: [Client; 7] = [
     Client {
         variable: "BOWLINE_CLAUDE",
         name: "Claude Code",
         package: "@anthropic-ai/claude-code",
         version: "2.1.326",
-        options: &[],
-        program: &["@anthropic-ai", "claude-code-*", "claude"],
-    },
-    Client {
-        variable: "BOWLINE_CLAUDE_OLDER",
-        name: "Claude Code",
-        package: "@anthropic-ai/claude-code",
-        version: "2.1.197",
         options: &[],
         program: &["@anthropic-ai", "claude-code-*", "claude"],
     },

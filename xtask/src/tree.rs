@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use xtask::shell::{cargo, command, root};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("bowline-words", &[]),
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
@@ -65,12 +65,22 @@ const ARROWS: [(&str, &[&str]); 18] = [
         &["bowline-engine", "bowline-runner", "bowline-words"],
     ),
     (
+        "bowline-scripted",
+        &[
+            "bowline-engine",
+            "bowline-runner",
+            "bowline-server",
+            "bowline-words",
+        ],
+    ),
+    (
         "bowline",
         &[
             "bowline-engine",
             "bowline-gate",
             "bowline-mcp",
             "bowline-runner",
+            "bowline-scripted",
             "bowline-server",
             "bowline-words",
         ],
@@ -197,7 +207,7 @@ const ONLY_IN: [(&str, &[&str]); 8] = [
             "crates/shim/",
             "crates/test-support/",
             // Not a part of us but an agent, who does as agents do.
-            "crates/cli/src/commands/scripted/processes.rs",
+            "crates/scripted/src/agent/processes.rs",
             // Evidence commands and git, bounded and guarded.
             "crates/engine/src/process.rs",
             // What only git knows, on the rare ways where it decides.
@@ -212,6 +222,8 @@ const ONLY_IN: [(&str, &[&str]); 8] = [
             "crates/cli/",
             "crates/shim/",
             "crates/test-support/",
+            // An agent, which reads what agents are given.
+            "crates/scripted/src/agent/",
             // The locale, asked by programs and by the hook.
             "crates/words/src/lang.rs",
             // All that an operation is given; the clock is a part of it.

@@ -252,24 +252,8 @@ fn job_no(refusal: &Refusal) -> JobNo {
 fn nearest(word: &str, known: &[String]) -> Option<String> {
     let alike = |known: &str| {
         let length = known.chars().count().max(word.chars().count()).max(1);
-        100 - changes(word, known).min(length) * 100 / length
+        100 - strsim::levenshtein(word, known).min(length) * 100 / length
     };
     let best = known.iter().max_by_key(|one| alike(one))?;
     (alike(best) >= 60).then(|| best.clone())
-}
-
-/// Returns the edit distance (Levenshtein) of two words.
-fn changes(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut above = row[0];
-        row[0] = line + 1;
-        for (column, other) in to.iter().enumerate() {
-            let changed = above + usize::from(letter != *other);
-            above = row[column + 1];
-            row[column + 1] = changed.min(above + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }

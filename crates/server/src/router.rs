@@ -20,6 +20,7 @@ use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Bytes;
+use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -365,22 +366,8 @@ pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
 }
 
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let hex = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
-        match (first, behind.get(..2).and_then(hex)) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-                continue;
-            }
-            (b'+', _) => bytes.push(b' '),
-            (other, _) => bytes.push(other),
-        }
-        rest = behind;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }
 
 /// Handles one request of a connection: checks before routing, the route, and headers that every
@@ -446,6 +433,16 @@ mod tests {
         let expected = [("q", "a b&c"), ("ok", ""), ("한", "글%")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(pairs("q=a+b%26c&ok&%ED%95%9C=글%"), expected);
+        for (odd, expected) in [
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz+", "%zz "),
+            ("%%41%2B", "%A+"),
+            ("a%FFb", "a\u{fffd}b"),
+            ("%글", "%글"),
+        ] {
+            assert_eq!(decoded(odd), expected);
+        }
     }
 
     #[test]

@@ -6,8 +6,6 @@ mod agents_check;
 mod agents_leave;
 mod agents_watch;
 mod capsule;
-mod demo;
-mod demo_garden;
 mod develop;
 mod develop_evidence;
 mod develop_view;
@@ -30,8 +28,9 @@ mod orchestrate_timeline;
 mod orchestrate_view;
 mod remote;
 mod runs;
-pub(crate) mod scripted;
+mod scripted;
 mod serve;
+mod serve_demo;
 mod signals;
 mod store;
 mod task;
@@ -102,7 +101,7 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Task(Deferred(args))) => task::run(context, output, folder, args),
         Some(Command::Serve(Deferred(args))) => serve::run(context, output, folder, args),
         Some(Command::Store(Deferred(args))) => Ok(store::run(context, output, folder, args)),
-        Some(Command::Demo(Deferred(args))) => demo::run(context, output, folder, args),
+        Some(Command::Demo(Deferred(args))) => serve_demo::run(context, output, folder, args),
         Some(Command::Agent {
             verb: Deferred(verb),
         }) => agent::run(context, output, verb),

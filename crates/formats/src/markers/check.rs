@@ -324,28 +324,9 @@ pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a
 }
 
 /// Returns one minus the edit distance relative to the longer text.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "lengths are at most SUGGESTION_CHARS_MAX"
-)]
 fn similarity(a: &str, b: &str) -> f64 {
-    let a: Vec<char> = a.chars().take(SUGGESTION_CHARS_MAX + 1).collect();
-    let b: Vec<char> = b.chars().take(SUGGESTION_CHARS_MAX + 1).collect();
-    let longer = a.len().max(b.len());
-    if longer > SUGGESTION_CHARS_MAX {
-        return 0.0;
+    match a.chars().count().max(b.chars().count()) {
+        0..=SUGGESTION_CHARS_MAX => strsim::normalized_levenshtein(a, b),
+        _ => 0.0,
     }
-    // One row of the usual table: `row[j]` is the distance from the part of `a` read so far to the
-    // first `j` characters of `b`.
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    1.0 - row[b.len()] as f64 / longer as f64
 }

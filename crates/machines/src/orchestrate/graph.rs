@@ -1,10 +1,17 @@
 //! The graph of a run: its tasks, their dependencies and their phases. It never changes.
 
 use super::Id;
-use super::index::Index;
 use crate::dag::{Adjacency, cycle};
 use crate::kernel::Refuse;
+use imbl::GenericHashMap;
+use imbl::shared_ptr::DefaultSharedPtr;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
+
+/// The numbers of tasks by their ids: a search in sorted ids would touch many places all over the
+/// memory of a large run, on every command. Without random keys, so that the same ids give the
+/// same map.
+type NodesById = GenericHashMap<Id, u32, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
 
 /// Number of tasks that a graph may have.
 pub const NODES_MAX: usize = 1_000_000;
@@ -83,7 +90,7 @@ impl Refuse for GraphError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
     ids: Vec<Id>,
-    by_id: Index,
+    by_id: NodesById,
     /// Phase numbers, ascending, each with at least one task.
     phases: Vec<u32>,
     /// For every task the index of its phase in `phases`.
@@ -111,9 +118,12 @@ impl Graph {
             return Err(GraphError::TooMany { count });
         }
         let ids: Vec<Id> = nodes.iter().map(|node| node.id.clone()).collect();
-        let by_id = Index::new(&ids).map_err(|node| GraphError::DuplicateId {
-            id: ids[node as usize].clone(),
-        })?;
+        let mut by_id = NodesById::new();
+        for (node, id) in (0u32..).zip(&ids) {
+            if by_id.insert(id.clone(), node).is_some() {
+                return Err(GraphError::DuplicateId { id: id.clone() });
+            }
+        }
         let mut phases: Vec<u32> = nodes.iter().map(|node| node.phase).collect();
         phases.sort_unstable();
         phases.dedup();
@@ -126,7 +136,7 @@ impl Graph {
         for (from, node) in (0u32..).zip(&nodes) {
             targets.clear();
             for dependency in &node.dependencies {
-                let Some(to) = by_id.find(&ids, dependency) else {
+                let Some(&to) = by_id.get(dependency) else {
                     return Err(GraphError::MissingDependency {
                         id: node.id.clone(),
                         dependency: dependency.clone(),
@@ -252,7 +262,7 @@ impl Graph {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<u32> {
-        self.by_id.find(&self.ids, id)
+        self.by_id.get(id).copied()
     }
 
     pub(super) fn id(&self, node: u32) -> &Id {

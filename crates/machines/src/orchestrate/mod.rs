@@ -8,7 +8,6 @@ mod catalogue;
 mod check;
 mod facts;
 mod graph;
-mod index;
 mod next;
 #[cfg(test)]
 mod properties;

@@ -167,25 +167,6 @@ fn codex_is_no_person_whatever_it_takes_off() {
 }
 
 #[test]
-fn codex_goes_on_at_a_checkpoint_but_not_for_ever() {
-    let Some(program) = installed("BOWLINE_CODEX") else {
-        return;
-    };
-    let world = Guarded::new("codex");
-    world.working();
-    let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
-    run(&world, &program, &model, true, &["go on"]);
-    let held: &[&str] = &["Checkpoint cp-1 is in progress (attempt 1 of 3)."];
-    let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
-    each_has(&model.asked(), &[card, held, held, held]);
-    assert_eq!(model.left(), 0);
-    works(
-        "BOWLINE_CODEX",
-        "it is sent on in the middle of a checkpoint",
-    );
-}
-
-#[test]
 fn what_codex_does_without_trusted_hooks_is_held_by_git() {
     let Some(program) = installed("BOWLINE_CODEX") else {
         return;

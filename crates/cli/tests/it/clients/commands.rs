@@ -2,6 +2,7 @@
 //! a command tells the model to call is called as it stands there, and does its work.
 
 use super::kind::Kind;
+use super::one_project::codex_with_plugin;
 use super::tools::{checkout, claude};
 use super::{Guarded, codex, gemini, last, pages, sandboxed, texts};
 use crate::environment::TestEnvironment;
@@ -200,15 +201,7 @@ const COMMANDS: [&str; 5] = [
 
 #[test]
 fn the_plugin_installs_and_its_commands_work() {
-    try_plugin(Kind::Claude);
-}
-
-#[test]
-fn the_plugin_installs_and_its_commands_work_in_an_older_claude() {
-    try_plugin(Kind::OlderClaude);
-}
-
-fn try_plugin(kind: Kind) {
+    let kind = Kind::Claude;
     let Some(program) = kind.installed() else {
         return;
     };
@@ -320,26 +313,21 @@ fn codex_has_the_plugin_and_its_commands() {
         return;
     };
     let world = Guarded::new("codex");
+    let task =
+        json!({ "name": "Times", "goal": "A table", "steps": [{ "name": "Read", "agent": "a" }] });
     let model = ModelServer::start([
         Kind::Codex.write(&world, "src/new.txt"),
         codex::looks_for("bowline status"),
         Kind::Codex.tool("bowline_status", json!({})),
+        codex::looks_for("memory task new"),
+        Kind::Codex.tool("memory_task_new", task),
         Reply::text("I see."),
     ])
     .unwrap();
-    codex::trusting(&world, &program, &model);
-    let told = pages::follow(&world, Kind::Codex, &program);
-    assert!(told.contains("bowline"), "{told}");
+    let mut client = codex_with_plugin(&world, &program, &model);
+    // The plugin alone.
     world.0.quietly("init --uninstall", 0);
-    let mut client = world.client(&program);
-    client
-        .env("CODEX_HOME", world.0.root().join("home/codex"))
-        .env("SCRIPTED_KEY", "opens-nothing")
-        .args(["exec", "-s", "danger-full-access"])
-        .args([
-            "--dangerously-bypass-hook-trust",
-            "$bowline:develop ferry times",
-        ]);
+    client.arg("$bowline:develop ferry times");
     world.run(client);
     let asked = model.asked();
     let first = texts(&asked[0].body["input"]);
@@ -353,6 +341,11 @@ fn codex_has_the_plugin_and_its_commands() {
         "{}",
         last(&asked[3])
     );
+    // `exec` asks nobody: what the plugin says of our tools lets it call those that change something.
+    let made = last(&asked[5]);
+    assert!(!made.contains("requires approval"), "{made}");
+    let memory = world.0.read(".claude/memory/task-state.json");
+    assert!(memory.contains("Times"), "{memory}");
     world.held();
     works(Kind::Codex.variable(), SKILLS);
     works(

@@ -1,7 +1,8 @@
-//! The gate holds whatever tool writes or commits: those of a client, an Edit of a subagent, a file tool of another MCP server.
+//! The gate holds whatever tool writes: an Edit of a subagent, a file tool of another MCP server; and an agent that wants to stop
+//! is sent on.
 
 use super::kind::Kind;
-use super::{Guarded, each_has, last};
+use super::{Guarded, each_has};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::json;
@@ -28,119 +29,89 @@ lines.on("line", (line) => {
 
 #[test]
 fn an_edit_of_a_subagent_and_a_file_tool_of_another_server_are_gated() {
-    for kind in [Kind::Claude, Kind::OlderClaude] {
-        let Some(program) = kind.installed() else {
-            continue;
-        };
-        let world = Guarded::new("claude");
-        world.0.write("files.js", FILES);
-        let servers = json!({ "mcpServers": {
-            "files": { "command": "node", "args": [world.0.path("files.js")] },
-        } });
-        let run = |model: &ModelServer| {
-            let mut client = kind.run(&world, &program, model, "change it");
-            client.args(["--mcp-config", &servers.to_string()]);
-            client.args(["--allowedTools", "Agent,Edit,Read,mcp__files__write_file"]);
-            world.run(client)
-        };
-        let written = world.0.path("src/new.txt");
-        let file = || {
-            let input = json!({ "path": written, "content": "x\n" });
-            Reply::tool("I write.", "mcp__files__write_file", input)
-        };
-        let helper = || {
-            let input = json!({
-                "description": "helps", "prompt": "edit it", "subagent_type": "general-purpose",
-                "run_in_background": false,
-            });
-            Reply::tool("I have it done.", "Agent", input)
-        };
-        let edited = world.0.path("src/old.txt");
-        let read = || Reply::tool("I read.", "Read", json!({ "file_path": edited }));
-        let edit = || {
-            let input = json!({ "file_path": edited, "old_string": "old", "new_string": "new" });
-            Reply::tool("I edit.", "Edit", input)
-        };
-        let script = || {
-            let said = ["It is as it is.", "Done."].map(Reply::text);
-            let [said, done] = said;
-            [file(), helper(), read(), edit(), said, done]
-        };
-        let model = ModelServer::start(script()).unwrap();
-        run(&model);
-        let denied: &[&str] = &[
-            "[PHASE GATE] IMPLEMENT: writing ",
-            "closed gates: review_clean_pass",
-        ];
-        let nothing: &[&str] = &[];
-        let said: &[&str] = &["It is as it is."];
-        each_has(
-            &model.asked(),
-            &[&["change it"], denied, &["edit it"], nothing, denied, said],
-        );
-        world.held();
-        assert_eq!(world.0.read("src/old.txt"), "old\n");
-
-        // The same hands with the gate open.
-        world.working();
-        let model = ModelServer::start(script()).unwrap();
-        run(&model);
-        assert_eq!(model.left(), 0);
-        assert_eq!(world.0.read("src/old.txt"), "new\n");
-        assert_eq!(world.0.read("src/new.txt"), "x\n");
-        works(
-            kind.variable(),
-            "an Edit of a subagent and a file tool of another MCP server are gated",
-        );
-    }
-}
-
-#[test]
-fn gemini_is_held_back_and_knows_why() {
-    let card: &[&str] = &[
-        "Where the work stands",
-        "Closed now: writing files (until review_clean_pass)",
-        "<hook_context>Develop run 'Ferry times', phase IMPLEMENT. Ask a person",
-    ];
-    is_held_back(Kind::Gemini, card);
-}
-
-/// The card is not among its messages; `card.rs` looks for it elsewhere.
-#[test]
-fn opencode_is_held_back_and_knows_why() {
-    is_held_back(Kind::Opencode, &["write the file"]);
-}
-
-fn is_held_back(kind: Kind, card: &[&str]) {
+    let kind = Kind::Claude;
     let Some(program) = kind.installed() else {
         return;
     };
-    let world = Guarded::new(kind.name());
-    // Those of git would hold a commit as well; here the client's alone are asked.
-    std::fs::remove_dir_all(world.0.path(".git/hooks")).unwrap();
-    let model = ModelServer::start([
-        kind.write(&world, "src/new.txt"),
-        kind.shell("echo x > src/new.txt"),
-        kind.shell("git commit --allow-empty -m 'too early'"),
-        kind.shell("ls src"),
-        Reply::text("I give up."),
-    ])
-    .unwrap();
-    world.run(kind.run(&world, &program, &model, "write the file"));
+    let world = Guarded::new("claude");
+    world.0.write("files.js", FILES);
+    let servers = json!({ "mcpServers": {
+            "files": { "command": "node", "args": [world.0.path("files.js")] },
+        } });
+    let run = |model: &ModelServer| {
+        let mut client = kind.run(&world, &program, model, "change it");
+        client.args(["--mcp-config", &servers.to_string()]);
+        client.args(["--allowedTools", "Agent,Edit,Read,mcp__files__write_file"]);
+        world.run(client)
+    };
+    let written = world.0.path("src/new.txt");
+    let file = || {
+        let input = json!({ "path": written, "content": "x\n" });
+        Reply::tool("I write.", "mcp__files__write_file", input)
+    };
+    let helper = || {
+        let input = json!({
+            "description": "helps", "prompt": "edit it", "subagent_type": "general-purpose",
+            "run_in_background": false,
+        });
+        Reply::tool("I have it done.", "Agent", input)
+    };
+    let edited = world.0.path("src/old.txt");
+    let read = || Reply::tool("I read.", "Read", json!({ "file_path": edited }));
+    let edit = || {
+        let input = json!({ "file_path": edited, "old_string": "old", "new_string": "new" });
+        Reply::tool("I edit.", "Edit", input)
+    };
+    let script = || {
+        let said = ["It is as it is.", "Done."].map(Reply::text);
+        let [said, done] = said;
+        [file(), helper(), read(), edit(), said, done]
+    };
+    let model = ModelServer::start(script()).unwrap();
+    run(&model);
     let denied: &[&str] = &[
         "[PHASE GATE] IMPLEMENT: writing ",
-        "src/new.txt",
         "closed gates: review_clean_pass",
-        "next: ask a person to run: bowline develop back REVIEW",
     ];
-    let commit: &[&str] = &["[PHASE GATE] IMPLEMENT: git commit is closed."];
-    let asked = model.asked();
-    each_has(&asked, &[card, denied, denied, commit, &["old.txt"]]);
-    assert!(!last(&asked[4]).contains("[PHASE GATE]"));
-    assert_eq!(model.left(), 0);
+    let nothing: &[&str] = &[];
+    let said: &[&str] = &["It is as it is."];
+    each_has(
+        &model.asked(),
+        &[&["change it"], denied, &["edit it"], nothing, denied, said],
+    );
     world.held();
+    assert_eq!(world.0.read("src/old.txt"), "old\n");
+
+    // The same hands with the gate open.
+    world.working();
+    let model = ModelServer::start(script()).unwrap();
+    run(&model);
+    assert_eq!(model.left(), 0);
+    assert_eq!(world.0.read("src/old.txt"), "new\n");
+    assert_eq!(world.0.read("src/new.txt"), "x\n");
     works(
         kind.variable(),
-        "writing and committing are denied while a gate is closed",
+        "an Edit of a subagent and a file tool of another MCP server are gated",
     );
+}
+
+#[test]
+fn codex_and_gemini_go_on_at_a_checkpoint_but_not_for_ever() {
+    for kind in [Kind::Codex, Kind::Gemini] {
+        let Some(program) = kind.installed() else {
+            continue;
+        };
+        let world = Guarded::new(kind.name());
+        world.working();
+        let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
+        world.run(kind.run(&world, &program, &model, "go on"));
+        let held: &[&str] = &["Checkpoint cp-1 is in progress (attempt 1 of 3)."];
+        let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
+        each_has(&model.asked(), &[card, held, held, held]);
+        assert_eq!(model.left(), 0);
+        works(
+            kind.variable(),
+            "it is sent on in the middle of a checkpoint",
+        );
+    }
 }

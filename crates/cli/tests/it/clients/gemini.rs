@@ -1,8 +1,7 @@
 //! `gemini` with our hooks, which it reads in a folder that is trusted. Its shell switches git's hooks off, so it has no others.
 
-use super::{Guarded, each_has, installed};
-use bowline_test_support::model_server::{ModelServer, Reply};
-use bowline_test_support::works;
+use super::Guarded;
+use bowline_test_support::model_server::ModelServer;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,30 +38,4 @@ pub(super) fn arguments(client: &mut Command, model: &ModelServer, prompt: &str)
         .env("GEMINI_TELEMETRY_ENABLED", "false")
         .args(["-p", prompt, "-o", "stream-json"])
         .args(["--approval-mode", "yolo"]);
-}
-
-fn run(world: &Guarded, program: &str, model: &ModelServer, prompt: &str) {
-    settings(world);
-    let mut client = world.client(program);
-    arguments(&mut client, model, prompt);
-    world.run(client);
-}
-
-#[test]
-fn gemini_goes_on_at_a_checkpoint_but_not_for_ever() {
-    let Some(program) = installed("BOWLINE_GEMINI") else {
-        return;
-    };
-    let world = Guarded::new("gemini");
-    world.working();
-    let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
-    run(&world, &program, &model, "go on");
-    let held: &[&str] = &["Checkpoint cp-1 is in progress (attempt 1 of 3)."];
-    let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
-    each_has(&model.asked(), &[card, held, held, held]);
-    assert_eq!(model.left(), 0);
-    works(
-        "BOWLINE_GEMINI",
-        "it is sent on in the middle of a checkpoint",
-    );
 }

@@ -8,25 +8,17 @@ use std::process::Command;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Claude,
-    OlderClaude,
     Codex,
     Gemini,
     Opencode,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 5] = [
-        Kind::Claude,
-        Kind::OlderClaude,
-        Kind::Codex,
-        Kind::Gemini,
-        Kind::Opencode,
-    ];
+    pub(super) const ALL: [Kind; 4] = [Kind::Claude, Kind::Codex, Kind::Gemini, Kind::Opencode];
 
     pub(super) const fn variable(self) -> &'static str {
         match self {
             Kind::Claude => "BOWLINE_CLAUDE",
-            Kind::OlderClaude => "BOWLINE_CLAUDE_OLDER",
             Kind::Codex => "BOWLINE_CODEX",
             Kind::Gemini => "BOWLINE_GEMINI",
             Kind::Opencode => "BOWLINE_OPENCODE",
@@ -36,7 +28,7 @@ impl Kind {
     /// As `bowline init --agent` calls it.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Kind::Claude | Kind::OlderClaude => "claude",
+            Kind::Claude => "claude",
             Kind::Codex => "codex",
             Kind::Gemini => "gemini",
             Kind::Opencode => "opencode",
@@ -56,7 +48,7 @@ impl Kind {
         prompt: &str,
     ) -> Command {
         match self {
-            Kind::Claude | Kind::OlderClaude => {
+            Kind::Claude => {
                 let mut client = tools::claude(world, program, model);
                 client
                     .args(["-p", prompt, "--output-format", "stream-json", "--verbose"])
@@ -87,7 +79,7 @@ impl Kind {
     /// A call of one of our tools, by the name this client gives it.
     pub(super) fn tool(self, name: &str, input: Value) -> Reply {
         let name = match self {
-            Kind::Claude | Kind::OlderClaude | Kind::Codex => format!("mcp__bowline__{name}"),
+            Kind::Claude | Kind::Codex => format!("mcp__bowline__{name}"),
             Kind::Gemini => format!("mcp_bowline_{name}"),
             Kind::Opencode => format!("bowline_{name}"),
         };
@@ -98,7 +90,7 @@ impl Kind {
     pub(super) fn looks_for(self, words: &str) -> Vec<Reply> {
         match self {
             Kind::Codex => vec![codex::looks_for(words)],
-            Kind::Claude | Kind::OlderClaude | Kind::Gemini | Kind::Opencode => Vec::new(),
+            Kind::Claude | Kind::Gemini | Kind::Opencode => Vec::new(),
         }
     }
 
@@ -106,7 +98,7 @@ impl Kind {
     pub(super) fn shell(self, command: &str) -> Reply {
         let described = json!({ "command": command, "description": "does it" });
         let (tool, input) = match self {
-            Kind::Claude | Kind::OlderClaude => ("Bash", described),
+            Kind::Claude => ("Bash", described),
             Kind::Codex => ("exec_command", json!({ "cmd": command })),
             Kind::Gemini => ("run_shell_command", described),
             Kind::Opencode => ("bash", described),
@@ -118,9 +110,7 @@ impl Kind {
     pub(super) fn write(self, world: &Guarded, path: &str) -> Reply {
         let file = world.0.path(path);
         let (tool, input) = match self {
-            Kind::Claude | Kind::OlderClaude => {
-                ("Write", json!({ "file_path": file, "content": "{}\n" }))
-            }
+            Kind::Claude => ("Write", json!({ "file_path": file, "content": "{}\n" })),
             Kind::Codex => (
                 "apply_patch",
                 json!(format!(

@@ -39,12 +39,23 @@ fn every_client_is_held_in_one_project_and_has_its_card() {
         let asked = model.asked();
         let denied: &[&str] = &[
             "[PHASE GATE] IMPLEMENT: writing ",
+            "src/new.txt",
             "closed gates: review_clean_pass",
+            "next: ask a person to run: bowline develop back REVIEW",
         ];
+        // What the others are told, tests of their own and `card.rs` look for.
+        let card: &[&str] = match kind {
+            Kind::Gemini => &[
+                "Where the work stands",
+                "Closed now: writing files (until review_clean_pass)",
+                "<hook_context>Develop run 'Ferry times', phase IMPLEMENT. Ask a person",
+            ],
+            Kind::Claude | Kind::Codex | Kind::Opencode => &["write the file"],
+        };
         each_has(
             &asked,
             &[
-                &["write the file"],
+                card,
                 denied,
                 denied,
                 &["[PHASE GATE] IMPLEMENT: git commit is closed."],
@@ -57,6 +68,10 @@ fn every_client_is_held_in_one_project_and_has_its_card() {
         world.held();
         works(
             kind.variable(),
+            "writing and committing are denied while a gate is closed",
+        );
+        works(
+            kind.variable(),
             "denied, and told where the work stands, in a project initialised for every client",
         );
     }
@@ -64,57 +79,56 @@ fn every_client_is_held_in_one_project_and_has_its_card() {
 
 #[test]
 fn plugin_and_init_together_give_one_card_and_one_denial() {
-    for kind in [Kind::Claude, Kind::OlderClaude] {
-        let Some(program) = kind.installed() else {
-            continue;
-        };
-        let world = Guarded::new("claude");
-        let helper = json!({
-            "description": "helps", "prompt": "look at it", "subagent_type": "general-purpose",
-            "run_in_background": false,
-        });
-        let model = ModelServer::start([
-            kind.shell("echo x > src/new.txt"),
-            Reply::tool("I have it done.", "Agent", helper),
-            Reply::text("It is as it is."),
-            Reply::text("Done."),
-        ])
-        .unwrap();
-        let mut client = kind.run(&world, &program, &model, "write the file");
-        client.arg("--plugin-dir").arg(checkout().join("plugin"));
-        world.run(client);
-        let asked = model.asked();
-        let denied: &[&str] = &["closed gates: review_clean_pass"];
-        each_has(
-            &asked,
-            &[
-                &["write the file"],
-                denied,
-                &["look at it"],
-                &["It is as it is."],
-            ],
-        );
-        let told = last(&asked[1]);
-        assert_eq!(told.matches("[PHASE GATE]").count(), 1, "{told}");
-        // One for the agent, and one for the agent of the agent.
-        for question in [0, 2] {
-            let body = texts(&asked[question].body);
-            assert_eq!(cards(&asked[question]), 1, "{body}");
-        }
-        let reminded = texts(&asked[0].body)
-            .matches("UserPromptSubmit hook additional")
-            .count();
-        assert_eq!(reminded, 1);
-        works(
-            kind.variable(),
-            "one card and one denial with plugin and `init` together",
-        );
-        works(kind.variable(), "the resume card is told to subagents");
+    let kind = Kind::Claude;
+    let Some(program) = kind.installed() else {
+        return;
+    };
+    let world = Guarded::new("claude");
+    let helper = json!({
+        "description": "helps", "prompt": "look at it", "subagent_type": "general-purpose",
+        "run_in_background": false,
+    });
+    let model = ModelServer::start([
+        kind.shell("echo x > src/new.txt"),
+        Reply::tool("I have it done.", "Agent", helper),
+        Reply::text("It is as it is."),
+        Reply::text("Done."),
+    ])
+    .unwrap();
+    let mut client = kind.run(&world, &program, &model, "write the file");
+    client.arg("--plugin-dir").arg(checkout().join("plugin"));
+    world.run(client);
+    let asked = model.asked();
+    let denied: &[&str] = &["closed gates: review_clean_pass"];
+    each_has(
+        &asked,
+        &[
+            &["write the file"],
+            denied,
+            &["look at it"],
+            &["It is as it is."],
+        ],
+    );
+    let told = last(&asked[1]);
+    assert_eq!(told.matches("[PHASE GATE]").count(), 1, "{told}");
+    // One for the agent, and one for the agent of the agent.
+    for question in [0, 2] {
+        let body = texts(&asked[question].body);
+        assert_eq!(cards(&asked[question]), 1, "{body}");
     }
+    let reminded = texts(&asked[0].body)
+        .matches("UserPromptSubmit hook additional")
+        .count();
+    assert_eq!(reminded, 1);
+    works(
+        kind.variable(),
+        "one card and one denial with plugin and `init` together",
+    );
+    works(kind.variable(), "the resume card is told to subagents");
 }
 
 /// The client with the settings of `init` in a folder that is trusted, and the plugin of the checkout.
-fn codex_with_plugin(world: &Guarded, program: &str, model: &ModelServer) -> Command {
+pub(super) fn codex_with_plugin(world: &Guarded, program: &str, model: &ModelServer) -> Command {
     codex::trusting(world, program, model);
     let told = pages::follow(world, Kind::Codex, program);
     assert!(told.contains("bowline"), "{told}");
@@ -168,31 +182,4 @@ fn plugin_and_init_together_give_codex_one_card_and_one_denial() {
     );
     works("BOWLINE_CODEX", "the resume card is told to subagents");
     works("BOWLINE_CODEX", "its subagents are held back as well");
-}
-
-/// `codex exec` asks nobody: what the plugin says of our tools lets it call them.
-#[test]
-fn the_plugin_lets_codex_exec_call_changing_tools() {
-    let Some(program) = Kind::Codex.installed() else {
-        return;
-    };
-    let world = Guarded::new("codex");
-    let task =
-        json!({ "name": "Times", "goal": "A table", "steps": [{ "name": "Read", "agent": "a" }] });
-    let model = ModelServer::start([
-        codex::looks_for("memory task new"),
-        Kind::Codex.tool("memory_task_new", task),
-        Reply::text("Done."),
-    ])
-    .unwrap();
-    let mut client = codex_with_plugin(&world, &program, &model);
-    // The plugin alone.
-    world.0.quietly("init --uninstall", 0);
-    client.arg("plan it");
-    world.run(client);
-    let asked = model.asked();
-    let told = last(&asked[2]);
-    assert!(!told.contains("requires approval"), "{told}");
-    let memory = world.0.read(".claude/memory/task-state.json");
-    assert!(memory.contains("Times"), "{memory}");
 }

@@ -176,11 +176,6 @@ fn claude_works_off_a_task_by_tools() {
 }
 
 #[test]
-fn an_older_claude_works_off_a_task_by_tools() {
-    works_off_a_task(Kind::OlderClaude);
-}
-
-#[test]
 fn codex_works_off_a_task_by_tools() {
     works_off_a_task(Kind::Codex);
 }

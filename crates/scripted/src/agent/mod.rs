@@ -1,4 +1,4 @@
-//! `bowline scripted FILE`: an agent that plays a scenario, to try whole pipelines without a model.
+//! An agent that plays a scenario, to try whole pipelines without a model.
 
 mod input;
 mod processes;
@@ -6,17 +6,14 @@ mod voice;
 
 pub(crate) use processes::become_this_again;
 
-use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
 use bowline_engine::words::{shown, system};
-use bowline_words::message::{Advice, Label, Why, Wrong};
+use bowline_words::message::{Advice, Why, Wrong};
 use input::Input;
-use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use voice::Voice;
 
@@ -26,61 +23,67 @@ const PHASE_VARIABLE: &str = "BOWLINE_PHASE";
 const NONCE_VARIABLE: &str = "BOWLINE_NONCE";
 
 /// Exit code if the agent's output can no longer be written.
-const OUTPUT_GONE: u8 = 1;
+pub const OUTPUT_GONE: u8 = 1;
 /// Exit code of `codex` after a failed turn.
 const TURN_FAILED: u8 = 1;
 
-/// Plays the scenario in `file`, from the turn `turn` on.
-pub(crate) fn run(
-    output: &Output,
-    folder: &Path,
-    file: &Path,
+/// An agent that is ready to play its scenario.
+pub struct ScriptedAgent {
+    scenario: Scenario,
+    folder: PathBuf,
+    phase: u32,
     turn: usize,
-) -> Result<ExitCode, Error> {
-    let path = folder.join(file);
-    let text = std::fs::read_to_string(&path).map_err(|error| Error::BadInput {
-        message: Wrong::Scenario {
-            path: shown(&path),
-            cause: system(&error),
-        },
-        hint: Advice::NameScenario,
-    })?;
-    let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
-        message: Wrong::InFile {
-            path: shown(&path),
-            why: Why::BadScenario {
-                text: error.to_string(),
+}
+
+impl ScriptedAgent {
+    /// Reads the scenario in the file `path`, to be played in `folder` from the turn `turn` on.
+    pub fn load(path: &Path, folder: &Path, turn: usize) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::BadInput {
+            message: Wrong::Scenario {
+                path: shown(path),
+                cause: system(&error),
             },
-        },
-        hint: Advice::ScenarioSteps,
-    })?;
-    let phase = std::env::var(PHASE_VARIABLE).ok();
-    let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
-    let begin = scenario.first_step(phase, 0);
-    let rest = scenario.steps[begin..].iter();
-    let waits = rest.filter(|step| step.waits()).count();
-    if turn > waits {
-        return Err(Error::BadInput {
-            message: Wrong::NoSuchTurn { turn, last: waits },
-            hint: Advice::SmallerTurn,
-        });
-    }
-    if output.dry_run {
-        let steps = scenario.steps.len();
-        let text = format!("{}: {steps}", output.label(Label::Steps));
-        output.done(json!({ "scenario": path, "steps": steps }), &[text]);
-        return Ok(ExitCode::SUCCESS);
-    }
-    let played = processes::ignoring(&scenario.ignores)
-        .and_then(|()| Player::new(&scenario, folder).play(phase, turn));
-    let code = played.unwrap_or_else(|error| {
-        // A closed pipe needs no error message.
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            output.talk(&format!("{}: {error}", output.label(Label::Error)));
+            hint: Advice::NameScenario,
+        })?;
+        let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
+            message: Wrong::InFile {
+                path: shown(path),
+                why: Why::BadScenario {
+                    text: error.to_string(),
+                },
+            },
+            hint: Advice::ScenarioSteps,
+        })?;
+        let phase = std::env::var(PHASE_VARIABLE).ok();
+        let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
+        let begin = scenario.first_step(phase, 0);
+        let rest = scenario.steps[begin..].iter();
+        let waits = rest.filter(|step| step.waits()).count();
+        if turn > waits {
+            return Err(Error::BadInput {
+                message: Wrong::NoSuchTurn { turn, last: waits },
+                hint: Advice::SmallerTurn,
+            });
         }
-        OUTPUT_GONE
-    });
-    Ok(ExitCode::from(code))
+        Ok(Self {
+            scenario,
+            folder: folder.to_owned(),
+            phase,
+            turn,
+        })
+    }
+
+    /// Returns the number of steps in the scenario.
+    pub fn step_count(&self) -> usize {
+        self.scenario.steps.len()
+    }
+
+    /// Plays to the end on the standard streams of this process and returns the exit code. An
+    /// error means that the output is no longer read.
+    pub fn play(&self) -> io::Result<u8> {
+        processes::ignoring(&self.scenario.ignores)?;
+        Player::new(&self.scenario, &self.folder).play(self.phase, self.turn)
+    }
 }
 
 /// Adds the attempted action to an error.

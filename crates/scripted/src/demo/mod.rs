@@ -1,17 +1,15 @@
 //! `bowline demo`: a task server with scripted agents, without a key or a network.
 
-use super::demo_garden;
-use super::remote::{items, text};
-use super::serve::{ServeFailure, serve};
-use crate::args::serve::DemoArgs;
-use crate::output::Output;
+mod garden;
+
+use bowline_engine::Context;
 use bowline_engine::formats::settings::{Agent, Settings};
-use bowline_engine::{Context, Error};
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::Client;
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{Asked, Wish};
 use bowline_server::{ADDRESS_FILE, Options, Stopper};
+use bowline_words::Lang;
 use bowline_words::message::{Cause, Desk, ServeTrouble};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -19,7 +17,6 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -121,73 +118,93 @@ fn shop() -> String {
 const NOTE: &str = "[[step]]\nsay = \"A note.\"\n\n[[step]]\nwrite = { path = \"note.md\", text = \"# Note\\n\" }\n\n\
 [[step]]\ndone = { summary = \"a note\" }\n\n[[step]]\nwait = \"NEVER\"\n";
 
-pub(crate) fn run(
+/// Where the demo keeps its data, and how it ends.
+#[derive(Debug, Clone)]
+pub struct DemoOptions {
+    /// Address to listen on; `None` means the last one of the folder, else the demo's own port.
+    pub listen: Option<String>,
+    /// Folder for all data; `None` means a temporary one.
+    pub folder: Option<PathBuf>,
+    /// Resume a killed demo, and leave nothing behind.
+    pub again: bool,
+    /// Do what a person would do, then end.
+    pub check: bool,
+}
+
+/// Prints the lines of the demo in a language.
+pub trait DemoOutput: Clone + Send + 'static {
+    fn lang(&self) -> Lang;
+    /// Prints a line of data on stdout.
+    fn print_data(&self, line: &str);
+    /// Prints a message on stderr.
+    fn print_message(&self, line: &str);
+}
+
+/// Starts the demo on a server that answers requests: its address, a sign-in link, its stopper.
+pub type StartDemo = Box<dyn FnOnce(&str, &str, Stopper)>;
+/// Ends the agents of the demo after the last answer of the server.
+pub type EndDemo = Box<dyn FnOnce(&Jobs)>;
+
+/// Runs the demo on the server that `serve` starts and runs until it is stopped. Returns why the
+/// demo failed, if it did; an error means that the server failed.
+pub fn run_demo<F: From<ServeTrouble>>(
     context: &Context,
-    output: &Output,
-    folder: &Path,
-    args: &DemoArgs,
-) -> Result<ExitCode, Error> {
+    output: &impl DemoOutput,
+    demo: &DemoOptions,
+    serve: impl FnOnce(&Options, &Setup, StartDemo, EndDemo) -> Result<(), F>,
+) -> Result<Option<String>, F> {
+    let (options, setup) = prepared(demo)?;
+    let data = options.data.clone();
+    let garden = options.workspaces.first().cloned();
+    let gardening = garden.map(|folder| {
+        let context = context.clone();
+        let place = data.parent().unwrap_or(&data).to_owned();
+        std::thread::spawn(move || garden::work(&context, &folder, &place))
+    });
     let failed = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&failed);
-    let prepared = prepared(folder, args).map_err(ServeFailure::from);
-    let done = prepared.and_then(|(options, setup)| {
-        let data = options.data.clone();
-        let garden = options.workspaces.first().cloned();
-        let gardening = garden.map(|folder| {
-            let context = context.clone();
-            let place = data.parent().unwrap_or(&data).to_owned();
-            std::thread::spawn(move || demo_garden::work(&context, &folder, &place))
-        });
-        let lang = output.lang;
-        let (talk, check) = (output.clone(), args.check);
-        // Without a folder to come back to, the agents are ended.
-        let leaves = args.dir.is_none() || args.check || args.again;
-        let ready = move |url: &str, link: &str, stopper: Stopper| {
-            let (url, link) = (url.to_owned(), link.to_owned());
-            std::thread::spawn(move || {
-                let client = Client::of_data(&data, lang);
-                let token = bowline_server::read_secret(&data.join("token"));
-                let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
-                    let client = client.with_token(token.unwrap_or_default());
-                    walk(&talk, &client, &url, &link, &data, check)
-                });
-                let told = told.and_then(|()| match gardening.filter(|_| check) {
-                    None => Ok(()),
-                    Some(work) => gardened(&talk, work),
-                });
-                if !check && told.is_ok() {
-                    let place = data.parent().unwrap_or(&data).to_owned();
-                    offer_to_die(&talk, &place);
-                    return;
-                }
-                if check || told.is_err() {
-                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
-                    stopper.stop();
-                }
+    let (output, check) = (output.clone(), demo.check);
+    // Without a folder to come back to, the agents are ended.
+    let leaves = demo.folder.is_none() || demo.check || demo.again;
+    let start = move |url: &str, link: &str, stopper: Stopper| {
+        let (url, link) = (url.to_owned(), link.to_owned());
+        std::thread::spawn(move || {
+            let lang = output.lang();
+            let client = Client::of_data(&data, lang);
+            let token = bowline_server::read_secret(&data.join("token"));
+            let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
+                let client = client.with_token(token.unwrap_or_default());
+                walk(&output, &client, &url, &link, &data, check)
             });
-        };
-        let last = |jobs: &Jobs| {
-            if leaves {
-                end_all(jobs)
+            let told = told.and_then(|()| match gardening.filter(|_| check) {
+                None => Ok(()),
+                Some(work) => gardened(&output, work),
+            });
+            if !check && told.is_ok() {
+                let place = data.parent().unwrap_or(&data).to_owned();
+                offer_to_die(&output, &place);
+                return;
             }
-        };
-        serve(context, &options, &setup, ready, last)
-    });
-    let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Ok(match (done, failed) {
-        (Err(failure), _) => failure.tell(output),
-        (Ok(()), Some(why)) => output.told("internal", &why, "", 70),
-        (Ok(()), None) => ExitCode::SUCCESS,
-    })
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
+            stopper.stop();
+        });
+    };
+    let end = move |jobs: &Jobs| {
+        if leaves {
+            end_all(jobs)
+        }
+    };
+    serve(&options, &setup, Box::new(start), Box::new(end))?;
+    Ok(failed.lock().unwrap_or_else(PoisonError::into_inner).take())
 }
 
 /// Replaces this process at once when a person types `k`, and the same command resumes from what is
 /// on disk. Nothing is cleaned up, as with `kill -9`.
-fn offer_to_die(output: &Output, place: &Path) {
+fn offer_to_die(output: &impl DemoOutput, place: &Path) {
     if !std::io::stdin().is_terminal() {
         return;
     }
-    output.talk(&Desk::OfferToDie.say(output.lang));
+    output.print_message(&Desk::OfferToDie.say(output.lang()));
     let mut line = String::new();
     while std::io::stdin()
         .read_line(&mut line)
@@ -196,17 +213,17 @@ fn offer_to_die(output: &Output, place: &Path) {
         if line.trim() == "k" {
             let words = ["demo", "--again", "--dir"].map(OsString::from);
             let words = words.into_iter().chain([place.as_os_str().to_owned()]);
-            let error = super::scripted::become_this_again(words);
-            output.talk(&error.to_string());
+            let error = crate::agent::become_this_again(words);
+            output.print_message(&error.to_string());
         }
         line.clear();
     }
 }
 
 /// Waits for the orchestration and reports that it is done.
-fn gardened(output: &Output, work: JoinHandle<Result<(), String>>) -> Result<(), String> {
+fn gardened(output: &impl DemoOutput, work: JoinHandle<Result<(), String>>) -> Result<(), String> {
     work.join().unwrap_or_else(|_| Err("the garden".into()))?;
-    output.talk(&format!("✓ {}", Desk::GardenDone.say(output.lang)));
+    output.print_message(&format!("✓ {}", Desk::GardenDone.say(output.lang())));
     Ok(())
 }
 
@@ -261,9 +278,9 @@ fn usual_address(data: &Path) -> SocketAddr {
     usual
 }
 
-fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTrouble> {
-    let place = match &args.dir {
-        Some(dir) => folder.join(dir),
+fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
+    let place = match &demo.folder {
+        Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("bowline-demo-{}", std::process::id())),
     };
     let write = |name: &str, text: &str| -> Result<PathBuf, ServeTrouble> {
@@ -295,7 +312,7 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
     more.agent
         .insert("clerk".into(), agent(write("note.toml", NOTE)?));
     let data = place.join("data");
-    let listen = match &args.listen {
+    let listen = match &demo.listen {
         Some(address) => address.parse().map_err(|_| ServeTrouble::BadAddress {
             address: address.clone(),
         })?,
@@ -306,12 +323,10 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
         data: data.clone(),
         hosts: Vec::new(),
         public_url: None,
-        workspaces: vec![
-            demo_garden::lay_out(&place).map_err(|error| ServeTrouble::File {
-                path: place.display().to_string(),
-                cause: bowline_engine::words::system(&error),
-            })?,
-        ],
+        workspaces: vec![garden::lay_out(&place).map_err(|error| ServeTrouble::File {
+            path: place.display().to_string(),
+            cause: bowline_engine::words::system(&error),
+        })?],
     };
     let setup = Setup {
         data,
@@ -325,9 +340,19 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
     Ok((options, setup))
 }
 
+/// Returns the text in a field of a value, or nothing.
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// Returns the items on a page of answers.
+fn items(page: &Value) -> impl Iterator<Item = &Value> {
+    page["items"].as_array().into_iter().flatten()
+}
+
 /// Creates the tasks and prints what there is to see; with `check`, also does what a person would.
 fn walk(
-    output: &Output,
+    output: &impl DemoOutput,
     client: &Client,
     url: &str,
     link: &str,
@@ -336,7 +361,7 @@ fn walk(
 ) -> Result<(), String> {
     let ask = |method: &str, path: &str, body: Option<&Value>| -> Result<Value, String> {
         let answer = client.ask(method, path, body, &[]);
-        let answer = answer.map_err(|trouble| trouble.say(output.lang).0)?;
+        let answer = answer.map_err(|trouble| trouble.say(output.lang()).0)?;
         match answer.status {
             200..300 => Ok(answer.json()),
             status => Err(format!("{method} {path}: {status} {}", answer.json())),
@@ -355,7 +380,7 @@ fn walk(
             status: text(task, "status").to_owned(),
             starts: agent["attempt"].as_u64().unwrap_or(0),
         };
-        output.talk(&format!("✓ {}", again.say(output.lang)));
+        output.print_message(&format!("✓ {}", again.say(output.lang())));
     }
     if items(&known).next().is_none() {
         let shop = json!({ "title": "A shop for tea", "type": "create_app", "description": "Sell tea, green and black.",
@@ -368,11 +393,11 @@ fn walk(
             "dependsOn": [made["id"]] });
         ask("POST", "/api/tasks", Some(&draft))?;
     }
-    output.line(&format!("listening on {url}"));
+    output.print_data(&format!("listening on {url}"));
     let place = data.display();
     for line in [
-        format!("{} {link}", Desk::PageOnce.say(output.lang)),
-        Desk::OtherTerminal.say(output.lang),
+        format!("{} {link}", Desk::PageOnce.say(output.lang())),
+        Desk::OtherTerminal.say(output.lang()),
         format!("  bowline task --data {place} watch"),
         format!("  bowline task --data {place} inbox"),
         format!("  bowline task --data {place} answer TASK green"),
@@ -387,9 +412,9 @@ fn walk(
             std::process::id(),
             data.parent().unwrap_or(data).display()
         ),
-        Desk::NothingLost.say(output.lang),
+        Desk::NothingLost.say(output.lang()),
     ] {
-        output.talk(&line);
+        output.print_message(&line);
     }
     if !check {
         return Ok(());
@@ -436,11 +461,13 @@ fn walk(
                 ),
                 other => return Err(format!("nobody expected {other}: {item}")),
             };
-            let status = answer.map_err(|trouble| trouble.say(output.lang).0)?.status;
+            let status = answer
+                .map_err(|trouble| trouble.say(output.lang()).0)?
+                .status;
             if status == 200 {
                 *count += 1;
                 last = Instant::now();
-                output.talk(&format!("✓ {kind}"));
+                output.print_message(&format!("✓ {kind}"));
             }
         }
         let tasks = ask("GET", "/api/tasks", None)?;
@@ -473,7 +500,7 @@ fn walk(
                     None,
                     &[],
                 );
-                let file = answer.map_err(|trouble| trouble.say(output.lang).0)?.body;
+                let file = answer.map_err(|trouble| trouble.say(output.lang()).0)?.body;
                 if !String::from_utf8_lossy(&file).contains(&wanted(number)) {
                     return Err(format!("{path} does not have {:?}", wanted(number)));
                 }
@@ -503,9 +530,9 @@ fn walk(
                 }
             }
             let seconds = began.elapsed().as_secs();
-            output.talk(&format!(
+            output.print_message(&format!(
                 "✓ {} ({seconds} s)",
-                Desk::AllHappened.say(output.lang)
+                Desk::AllHappened.say(output.lang())
             ));
             return Ok(());
         }
