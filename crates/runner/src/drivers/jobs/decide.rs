@@ -5,7 +5,7 @@ use super::flight::{After, Answer};
 use super::named_workspace::check_workspace;
 use super::permits::PERSON;
 use super::wish::{Asked, Edit, Refused, Wish};
-use super::{Reply, folders, prompt};
+use super::{Outage, Reply, folders, prompt};
 use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is_protected};
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
@@ -77,6 +77,14 @@ impl Desk {
         match self.decide(asked.wish, asked.version) {
             Err(refused) => reply(Err(refused)),
             Ok(decided) => {
+                // Without the note a crash after the commit would leave the files behind.
+                let noted = deleted
+                    .as_ref()
+                    .map_or(Ok(()), |row| folders::note_removal(&self.config, row));
+                if let Err(error) = noted {
+                    reply(Err(Outage::of(&error).into()));
+                    return;
+                }
                 let mut advance = Advance::at(self.now());
                 advance.changes = decided.changes;
                 let silent = advance.changes.iter_mut();
@@ -90,10 +98,7 @@ impl Desk {
                     answer: json!({ "job": job, "made": made }),
                 });
                 let after = match deleted {
-                    Some(row) => {
-                        folders::note_removal(&self.config, &row);
-                        After::Remove(reply, row)
-                    }
+                    Some(row) => After::Remove(reply, row),
                     None => {
                         let row = None;
                         After::Reply(reply, Answer { job, made, row })

@@ -135,9 +135,13 @@ impl Desk {
         let Some(outage) = &self.broken else {
             return;
         };
-        let under_way = std::mem::take(&mut self.flights).into_iter();
+        let mut under_way: Vec<Flight> = std::mem::take(&mut self.flights).into();
+        for flight in &mut under_way {
+            // The store may commit it all the same: the next dispatcher must find it done or not.
+            let _ = (flight.advancing)(true);
+        }
         let decided = std::mem::take(&mut self.batch).into_iter();
-        let under_way = under_way.flat_map(|it| it.afters);
+        let under_way = under_way.into_iter().flat_map(|it| it.afters);
         for after in under_way.chain(decided.map(|(_, after)| after)) {
             after.refuse(|| outage.clone().into());
         }

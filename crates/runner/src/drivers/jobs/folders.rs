@@ -200,13 +200,13 @@ fn removals(config: &Config) -> PathBuf {
 }
 
 /// Notes a removal, so that its files are deleted after a crash too.
-pub(super) fn note_removal(config: &Config, row: &JobRow) {
+pub(super) fn note_removal(config: &Config, row: &JobRow) -> std::io::Result<()> {
     let note = json!({
         "workspace": row.about.workspace,
         "attempts": row.job.attempt, "verifications": row.job.verifications,
     });
-    // Without the note a crash right now leaves files behind, and nothing worse.
-    let _ = prompt::write(&removals(config).join(&row.id), &format!("{note}\n"));
+    let file = removals(config).join(&row.id);
+    prompt::write(&file, &format!("{note}\n")).inspect_err(|_| forget_removal(config, &row.id))
 }
 
 /// Deletes the note: the removal is finished, or the task still exists.
@@ -227,7 +227,7 @@ pub(super) fn noted_removals(config: &Config) -> Vec<JobRow> {
         let note = std::fs::read(entry.path()).unwrap_or_default();
         let note: Value = serde_json::from_slice(&note).unwrap_or_default();
         let count = |name: &str| note[name].as_u64().and_then(|it| u32::try_from(it).ok());
-        // A note that no room was left for is empty.
+        // A note of an earlier version that no room was left for is empty.
         let counted = |prefix: &str| highest_number(&config.data.join("attempts"), &id, prefix);
         let job = Job {
             attempt: count("attempts").unwrap_or_else(|| counted("-")),
@@ -304,10 +304,8 @@ fn remove(config: &Config, row: &JobRow) -> bool {
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
     let left = folders.iter().filter(|folder| !is_gone(folder)).count();
-    match left {
-        0 => forget_removal(config, &row.id),
-        // The resource that was missing may have been missing for the note too.
-        _ => note_removal(config, row),
+    if left == 0 {
+        forget_removal(config, &row.id);
     }
     left == 0
 }
@@ -370,7 +368,7 @@ mod tests {
             job: Job::draft().into(),
             about: About::default().into(),
         };
-        note_removal(&config, &row);
+        note_removal(&config, &row).unwrap();
         std::fs::write(data.path().join("removed/task_1"), "").unwrap();
         let found = noted_removals(&config);
         let counts = |it: &JobRow| (it.id.clone(), it.job.attempt, it.job.verifications);
