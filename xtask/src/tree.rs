@@ -114,7 +114,7 @@ const TOOLS: &[&str] = &[
 
 /// What a crate may use of others, where that is a promise.
 const OUTSIDE_ONLY: [(&str, &[&str]); 2] = [
-    ("bowline-machines", &["imbl", "thiserror"]),
+    ("bowline-machines", &["imbl", "serde", "thiserror"]),
     ("bowline-words", &[]),
 ];
 

@@ -20,4 +20,8 @@ pub mod plan;
 pub mod table;
 pub mod thinking;
 
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub use serde;
+
 pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};

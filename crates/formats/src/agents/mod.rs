@@ -31,8 +31,7 @@ pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 named! {
     /// Protocols of agent clients.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub enum Protocol {
         /// Plain text with embedded markers.
         #[default]
