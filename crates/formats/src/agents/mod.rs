@@ -23,7 +23,6 @@ pub use write::{Delivery, Start, ToAgent, Writer};
 
 use crate::markers;
 use bowline_machines::named;
-use serde::Deserialize;
 use stream::Stream;
 
 /// Limit on the bytes of one line of a structured protocol. A longer one is reported and skipped.
