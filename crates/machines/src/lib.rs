@@ -24,4 +24,6 @@ pub mod thinking;
 #[doc(hidden)]
 pub use serde;
 
+#[cfg(feature = "serde")]
+use kernel::is_default;
 pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};

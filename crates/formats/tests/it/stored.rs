@@ -6,7 +6,7 @@
 //! something else; what is not listed is refused. `BOWLINE_BLESS=1` writes both anew: a line may be
 //! added then, but none that an older program may have stored may change.
 
-use bowline_formats::job::{Carry, Wire};
+use bowline_formats::job::Carry;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
     Checkpoint, Command, Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode,
@@ -17,8 +17,11 @@ use bowline_machines::job::{
 use bowline_machines::orchestrate::{Command as RunCommand, PhaseEnd};
 use bowline_machines::table::{AT, Catalogue as _};
 use bowline_machines::{Actor, Machine as _, Timestamp};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 /// Steps of the random walk over jobs, and how many of them pass between two jobs that are kept.
 const WALK_STEPS: usize = 1_600;
@@ -31,30 +34,20 @@ struct Stored {
     again: fn(&str) -> Option<String>,
 }
 
-fn job<T: Wire + PartialEq + std::fmt::Debug>(kind: &'static str, value: &T) -> Stored {
-    let text = value.to_text();
-    let read = T::from_value(&serde_json::from_str(&text).unwrap()).unwrap();
-    assert_eq!(read, *value);
-    assert_eq!(value.to_value().to_string(), text);
+fn stored<T: Serialize + DeserializeOwned + PartialEq + Debug>(
+    kind: &'static str,
+    value: &T,
+) -> Stored {
+    let text = serde_json::to_string(value).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), *value);
+    let tree = serde_json::to_value(value).unwrap();
+    assert_eq!(tree.to_string(), text);
+    assert_eq!(serde_json::from_value::<T>(tree).unwrap(), *value);
     Stored {
         kind,
         text,
         again: |text| {
-            let read = T::from_value(&serde_json::from_str(text).unwrap()).ok()?;
-            Some(read.to_text())
-        },
-    }
-}
-
-fn run_step(command: RunCommand) -> Stored {
-    let step = RecordedStep { at: AT, command };
-    let text = serde_json::to_string(&step).unwrap();
-    assert_eq!(serde_json::from_str::<RecordedStep>(&text).unwrap(), step);
-    Stored {
-        kind: "step of a run",
-        text,
-        again: |text| {
-            let read: RecordedStep = serde_json::from_str(text).ok()?;
+            let read: T = serde_json::from_str(text).ok()?;
             serde_json::to_string(&read).ok()
         },
     }
@@ -516,10 +509,12 @@ fn all_stored() -> Vec<Stored> {
     });
     jobs.extend(JobMachine::states().into_iter().map(|(_, job)| job));
     jobs.extend(walked_jobs());
-    let mut all: Vec<Stored> = jobs.iter().map(|it| job("job", it)).collect();
-    all.extend(carries().iter().map(|it| job("effect", it)));
-    all.extend(timers().iter().map(|it| job("timer", it)));
-    all.extend(run_commands().into_iter().map(run_step));
+    let mut all: Vec<Stored> = jobs.iter().map(|it| stored("job", it)).collect();
+    all.extend(carries().iter().map(|it| stored("effect", it)));
+    all.extend(timers().iter().map(|it| stored("timer", it)));
+    let steps = run_commands().into_iter();
+    let steps = steps.map(|command| RecordedStep { at: AT, command });
+    all.extend(steps.map(|it| stored("step of a run", &it)));
     all
 }
 
