@@ -567,7 +567,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-fn packages() -> Vec<Value> {
+pub(crate) fn packages() -> Vec<Value> {
     let arguments = [
         "metadata",
         "--format-version",
@@ -584,13 +584,13 @@ fn name(value: &Value) -> &str {
 }
 
 /// Every file under version control that is still there.
-fn tracked() -> Vec<String> {
+pub(crate) fn tracked() -> Vec<String> {
     let files = output("git", &["ls-files"]);
     let there = |file: &&str| root().join(file).is_file();
     files.lines().filter(there).map(str::to_owned).collect()
 }
 
-fn read(file: &str) -> String {
+pub(crate) fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(Path::new(file))).unwrap()
 }
 
