@@ -1,7 +1,6 @@
 //! What a store writes, written down and written again without it: the floor of a durable transition.
 
 use crate::Outcome;
-use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
@@ -126,7 +125,7 @@ fn of_change(change: &Change, at: Timestamp) -> Vec<Row> {
                 Cell::from(about.created_at),
                 text(&job.title),
                 text(&job.description),
-                json(&job.to_value()),
+                Cell::from(serde_json::to_string(job).unwrap_or_default()),
                 Cell::from(about_text),
             ],
         ));

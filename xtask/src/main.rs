@@ -11,6 +11,8 @@ mod clocks;
 mod fuzz;
 mod reaper;
 mod release;
+#[cfg(test)]
+mod stored_names;
 mod test;
 #[cfg(test)]
 mod tree;

@@ -124,7 +124,7 @@ const TOOLS: &[&str] = &[
 
 /// What a crate may use of others, where that is a promise.
 const OUTSIDE_ONLY: [(&str, &[&str]); 2] = [
-    ("bowline-machines", &["imbl", "thiserror"]),
+    ("bowline-machines", &["imbl", "serde", "thiserror"]),
     ("bowline-words", &[]),
 ];
 
@@ -579,7 +579,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-fn packages() -> Vec<Value> {
+pub(crate) fn packages() -> Vec<Value> {
     let arguments = [
         "metadata",
         "--format-version",
@@ -596,13 +596,13 @@ fn name(value: &Value) -> &str {
 }
 
 /// Every file under version control that is still there.
-fn tracked() -> Vec<String> {
+pub(crate) fn tracked() -> Vec<String> {
     let files = output("git", &["ls-files"]);
     let there = |file: &&str| root().join(file).is_file();
     files.lines().filter(there).map(str::to_owned).collect()
 }
 
-fn read(file: &str) -> String {
+pub(crate) fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(Path::new(file))).unwrap()
 }
 

@@ -71,6 +71,7 @@ pub trait Refuse: Error {
 
 /// Whole seconds since 1970-01-01T00:00:00Z. State files carry no finer time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
@@ -83,11 +84,20 @@ impl Timestamp {
 
 /// The actor who gives a command. Some commands are reserved for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Actor {
     /// A person, or a program acting for one.
+    #[cfg_attr(feature = "serde", serde(rename = "person"))]
     Person,
     /// An agent, or any caller that is not shown to be a person.
+    #[cfg_attr(feature = "serde", serde(rename = "agent"))]
     Agent,
+}
+
+/// True for a value that a stored text leaves out.
+#[cfg(feature = "serde")]
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// An invariant that does not hold.

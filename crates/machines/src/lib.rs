@@ -20,4 +20,10 @@ pub mod plan;
 pub mod table;
 pub mod thinking;
 
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub use serde;
+
+#[cfg(feature = "serde")]
+use kernel::is_default;
 pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};

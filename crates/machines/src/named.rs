@@ -1,7 +1,8 @@
 //! Enums whose variants have a text each.
 
-/// Declares an enum with the text of each variant, and generates `ALL`, `name` and `from_name`. An
-/// enum whose variants hold values gets `name` only.
+/// Declares an enum with the text of each variant, and generates `ALL`, `name` and `from_name`; with
+/// the feature `serde` also `Serialize` and `Deserialize`, by those texts. An enum whose variants
+/// hold values gets `name` only.
 #[macro_export]
 macro_rules! named {
     (
@@ -27,6 +28,8 @@ macro_rules! named {
                 $name::ALL.into_iter().find(|it| it.name() == name)
             }
         }
+
+        $crate::serde_by_name!($name: $($word),+);
     };
     (
         $(#[$meta:meta])*
@@ -46,4 +49,34 @@ macro_rules! named {
             }
         }
     };
+}
+
+/// Implements `Serialize` and `Deserialize` of an enum without values by its texts.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! serde_by_name {
+    ($name:ident: $($word:literal),+) => {
+        impl $crate::serde::Serialize for $name {
+            fn serialize<S: $crate::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+                $name::from_name(&word)
+                    .ok_or_else(|| $crate::serde::de::Error::unknown_variant(&word, &[$($word),+]))
+            }
+        }
+    };
+}
+
+/// Generates nothing: the feature `serde` is off.
+#[cfg(not(feature = "serde"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! serde_by_name {
+    ($name:ident: $($word:literal),+) => {};
 }

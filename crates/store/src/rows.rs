@@ -184,8 +184,7 @@ pub struct Place {
 
 named! {
     /// The urgency of a job.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Priority {
         /// Runs when nothing else is to be done.
         Low = "low",

@@ -23,7 +23,6 @@ pub use write::{Delivery, Start, ToAgent, Writer};
 
 use crate::markers;
 use bowline_machines::named;
-use serde::Deserialize;
 use stream::Stream;
 
 /// Limit on the bytes of one line of a structured protocol. A longer one is reported and skipped.
@@ -31,8 +30,7 @@ pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 named! {
     /// Protocols of agent clients.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub enum Protocol {
         /// Plain text with embedded markers.
         #[default]

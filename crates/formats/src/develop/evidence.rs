@@ -12,8 +12,7 @@ pub const VERSION: u32 = 1;
 
 named! {
     /// Source of a piece of evidence.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Source {
         /// The command sealed in the policy.
         Sealed = "sealed",

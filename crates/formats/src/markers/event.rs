@@ -100,8 +100,7 @@ pub enum Kind {
 
 named! {
     /// Markers that agents write.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Marker {
         /// A phase is complete.
         PhaseComplete = "PHASE_COMPLETE",
@@ -135,9 +134,8 @@ pub enum IgnoredReason {
 
 named! {
     /// The type of a dependency that an agent requests.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
     pub enum DependencyType {
         /// A key for a service.
         ApiKey = "api_key",
@@ -156,8 +154,7 @@ named! {
 
 named! {
     /// The category of a question.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Category {
         /// A business decision.
         Business = "business",
@@ -172,8 +169,7 @@ named! {
 
 named! {
     /// Severity of a reported error.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Severity {
         /// Work can continue later.
         Recoverable = "recoverable",
@@ -184,9 +180,8 @@ named! {
 
 named! {
     /// The recovery that an agent proposes after an error.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
     pub enum Recovery {
         /// Pause, and continue automatically later.
         PauseAndRetry = "pause_and_retry",
@@ -199,8 +194,7 @@ named! {
 
 named! {
     /// The result of one criterion.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum CriterionStatus {
         Passed = "passed",
         Failed = "failed",

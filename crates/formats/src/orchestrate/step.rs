@@ -3,81 +3,24 @@
 //! `{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1"}}}`
 
 use crate::time::{parse, utc};
-use bowline_machines::orchestrate::{Command, Id, PhaseEnd};
-use bowline_machines::{Actor, Timestamp};
+use bowline_machines::Timestamp;
+use bowline_machines::orchestrate::Command;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::sync::Arc;
 
-/// A legal command and its time. The same steps on the same document give the same run.
+/// A legal command and its time. The same steps on the same document give the same run. Unknown
+/// fields are an error, so that records of a later version are not half understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedStep {
-    #[serde(serialize_with = "write_time", deserialize_with = "read_time")]
+    #[serde(
+        rename = "at",
+        serialize_with = "write_time",
+        deserialize_with = "read_time"
+    )]
     pub at: Timestamp,
-    #[serde(rename = "do", with = "CommandShape")]
+    #[serde(rename = "do")]
     pub command: Command,
-}
-
-/// Serialised form of a command. Unknown fields are an error, so that records of a later version
-/// are not half understood.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Command", rename_all = "snake_case", deny_unknown_fields)]
-enum CommandShape {
-    Start {
-        id: Id,
-    },
-    StartAhead {
-        id: Id,
-    },
-    Recall {
-        id: Id,
-    },
-    Complete {
-        id: Id,
-    },
-    Fail {
-        id: Id,
-        reason: Option<Arc<str>>,
-        retry: bool,
-    },
-    ForceComplete {
-        id: Id,
-        #[serde(with = "ActorShape")]
-        by: Actor,
-        reason: Option<Arc<str>>,
-    },
-    Retry {
-        id: Id,
-    },
-    Lost {
-        gone: Vec<Id>,
-    },
-    PhaseFinish {
-        phase: u32,
-        #[serde(with = "PhaseEndShape")]
-        end: PhaseEnd,
-        worktree: Option<Arc<str>>,
-    },
-    SetWorktree {
-        path: Option<Arc<str>>,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "PhaseEnd", rename_all = "snake_case", deny_unknown_fields)]
-enum PhaseEndShape {
-    Merged { commit: Arc<str> },
-    NoGit,
-    ChecksRed,
-    Conflict,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Actor", rename_all = "snake_case")]
-enum ActorShape {
-    Person,
-    Agent,
 }
 
 fn write_time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {

@@ -8,9 +8,8 @@ use serde_json::Value;
 
 named! {
     /// The `event:` of a server-sent event.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    #[cfg_attr(feature = "openapi", derive(JsonSchema))]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[cfg_attr(feature = "openapi", derive(JsonSchema), schemars(rename_all = "snake_case"))]
     pub enum EventName {
         /// A task or an agent moved; `data` is the transition line.
         Transition = "transition",

@@ -47,8 +47,7 @@ pub enum Speech {
 
 named! {
     /// A signal that can be ignored.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-    #[serde(rename_all = "UPPERCASE")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Ignored {
         /// `SIGTERM`
         Term = "TERM",

@@ -18,5 +18,6 @@ mod markers;
 mod memory;
 mod orchestrate;
 mod pages;
+mod stored;
 mod tasks_md;
 mod thinking;

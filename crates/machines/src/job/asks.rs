@@ -4,20 +4,32 @@ use crate::kernel::Timestamp;
 
 /// A request to a person to review a finished phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Review {
     /// Id of the review.
+    #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
     /// Number of the phase, from 1.
+    #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub phase: u32,
     /// Current status of the review.
+    #[cfg_attr(feature = "serde", serde(rename = "status"))]
     pub status: ReviewStatus,
     /// The files that the agent reports as made.
+    #[cfg_attr(feature = "serde", serde(rename = "deliverables", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub deliverables: Vec<String>,
     /// The person's comment or feedback, set with the decision.
+    #[cfg_attr(feature = "serde", serde(rename = "comment", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub comment: Option<String>,
     /// Time at which the review was opened.
+    #[cfg_attr(feature = "serde", serde(rename = "created_at"))]
     pub created_at: Timestamp,
     /// Time of the decision, absent while the review is open.
+    #[cfg_attr(feature = "serde", serde(rename = "reviewed_at", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub reviewed_at: Option<Timestamp>,
 }
 
@@ -43,18 +55,28 @@ named! {
 
 /// A question that the agent asks a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Question {
     /// Id of the question.
+    #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
     /// Text of the question.
+    #[cfg_attr(feature = "serde", serde(rename = "text"))]
     pub text: String,
     /// The allowed answers; empty allows any.
+    #[cfg_attr(feature = "serde", serde(rename = "options", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub options: Vec<String>,
     /// The answer used when no person answers an optional question.
+    #[cfg_attr(feature = "serde", serde(rename = "default", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub default: Option<String>,
     /// True if only a person's answer is accepted.
+    #[cfg_attr(feature = "serde", serde(rename = "required", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub required: bool,
     /// Current status of the question.
+    #[cfg_attr(feature = "serde", serde(rename = "status"))]
     pub status: QuestionStatus,
 }
 
@@ -96,45 +118,64 @@ impl Question {
 named! {
     /// The status of a question.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum QuestionStatus {
         /// The question is open.
+        #[cfg_attr(feature = "serde", serde(rename = "pending"))]
         Pending = "pending",
         /// A person gave this answer.
+        #[cfg_attr(feature = "serde", serde(rename = "answered"))]
         Answered(String) = "answered",
         /// A person skipped it, or the task ended first.
+        #[cfg_attr(feature = "serde", serde(rename = "skipped"))]
         Skipped = "skipped",
         /// The time limit passed without an answer.
+        #[cfg_attr(feature = "serde", serde(rename = "timeout"))]
         Timeout = "timeout",
     }
 }
 
 /// A tool that needs a person's permission. The request ends with the attempt that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Permission {
     /// Id of the permission.
+    #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
     /// The client's own id of the request, with which it may withdraw it.
+    #[cfg_attr(feature = "serde", serde(rename = "request"))]
     pub request: String,
     /// Name of the tool.
+    #[cfg_attr(feature = "serde", serde(rename = "tool"))]
     pub tool: String,
 }
 
 /// Something the agent needs from a person. The value itself is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Dependency {
     /// Id of the dependency.
+    #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
     /// The kind of thing that is needed.
+    #[cfg_attr(feature = "serde", serde(rename = "kind"))]
     pub kind: DependencyKind,
     /// Name of the dependency (`STRIPE_SECRET_KEY`).
+    #[cfg_attr(feature = "serde", serde(rename = "name"))]
     pub name: String,
     /// Purpose of the dependency, in the agent's words.
+    #[cfg_attr(feature = "serde", serde(rename = "description"))]
     pub description: String,
     /// The value used when an optional dependency is not provided.
+    #[cfg_attr(feature = "serde", serde(rename = "default", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub default: Option<String>,
     /// True if the task fails without it.
+    #[cfg_attr(feature = "serde", serde(rename = "required", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub required: bool,
     /// Current status of the dependency.
+    #[cfg_attr(feature = "serde", serde(rename = "status"))]
     pub status: DependencyStatus,
 }
 

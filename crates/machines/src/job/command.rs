@@ -212,56 +212,79 @@ named! {
 
 /// A marker parsed from the agent's output. Markers read while the agent is stopped are queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Marker {
     /// A phase is done.
+    #[cfg_attr(feature = "serde", serde(rename = "phase_complete"))]
     PhaseComplete {
         /// Number of the phase, from 1.
+        #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
         phase: u32,
         /// The files that the agent reports as made.
+        #[cfg_attr(feature = "serde", serde(rename = "deliverables", default))]
         deliverables: Vec<String>,
     },
     /// The work of a type without phases is done.
+    #[cfg_attr(feature = "serde", serde(rename = "custom_complete"))]
     CustomComplete,
     /// A question, with the id given to it when it was read.
+    #[cfg_attr(feature = "serde", serde(rename = "question"))]
     Question(Question),
     /// A request, with the id given to it when it was read.
+    #[cfg_attr(feature = "serde", serde(rename = "dependency_request"))]
     DependencyRequest(Dependency),
     /// The model's rate limit is reached.
+    #[cfg_attr(feature = "serde", serde(rename = "rate_limit"))]
     RateLimit {
         /// Time at which to continue.
+        #[cfg_attr(feature = "serde", serde(rename = "until"))]
         until: Timestamp,
     },
     /// An error after which the agent cannot continue.
+    #[cfg_attr(feature = "serde", serde(rename = "error_fatal"))]
     ErrorFatal {
         /// The error message.
+        #[cfg_attr(feature = "serde", serde(rename = "message"))]
         message: String,
         /// Further details of the error.
+        #[cfg_attr(feature = "serde", serde(rename = "details", default))]
         details: Option<String>,
     },
     /// An error that a person should know of; the agent continues.
+    #[cfg_attr(feature = "serde", serde(rename = "error_notify"))]
     ErrorNotify {
         /// The error message.
+        #[cfg_attr(feature = "serde", serde(rename = "message"))]
         message: String,
     },
     /// The agent began a step.
+    #[cfg_attr(feature = "serde", serde(rename = "step"))]
     Step(StepAt),
     /// Its client requests permission for a tool.
+    #[cfg_attr(feature = "serde", serde(rename = "permission"))]
     Permission(Permission),
     /// Its client no longer needs a reply to a request.
+    #[cfg_attr(feature = "serde", serde(rename = "withdrawn"))]
     Withdrawn {
         /// The client's own id of the request.
+        #[cfg_attr(feature = "serde", serde(rename = "request"))]
         request: String,
     },
     /// Its client finished a turn and waits for a prompt.
+    #[cfg_attr(feature = "serde", serde(rename = "turn_ended"))]
     TurnEnded {
         /// Id for the question, if a person is asked what to do.
+        #[cfg_attr(feature = "serde", serde(rename = "question"))]
         question: String,
     },
     /// Its client ended the turn at a limit and waits for a prompt.
+    #[cfg_attr(feature = "serde", serde(rename = "turn_limited"))]
     TurnLimited,
     /// A marker that could not be parsed.
+    #[cfg_attr(feature = "serde", serde(rename = "malformed"))]
     Malformed {
         /// Description of the fault.
+        #[cfg_attr(feature = "serde", serde(rename = "details"))]
         details: String,
     },
 }
@@ -283,11 +306,17 @@ pub struct Edit {
 
 /// The part of a checkpoint file that concerns the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Checkpoint {
     /// Id of the checkpoint.
+    #[cfg_attr(feature = "serde", serde(rename = "id"))]
     pub id: String,
     /// Number of the phase, from 1.
+    #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub phase: u32,
     /// The step that the agent had reported, if any.
+    #[cfg_attr(feature = "serde", serde(rename = "step", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub step: Option<StepAt>,
 }

@@ -148,12 +148,16 @@ named! {
 
 /// The point at which a new process begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SpawnFrom {
     /// Without any earlier work.
+    #[cfg_attr(feature = "serde", serde(rename = "start"))]
     Start,
     /// At the latest checkpoint, or in the client's own session.
+    #[cfg_attr(feature = "serde", serde(rename = "latest"))]
     Latest,
     /// At a checkpoint a person chose.
+    #[cfg_attr(feature = "serde", serde(rename = "checkpoint"))]
     Checkpoint(String),
 }
 
@@ -173,85 +177,120 @@ named! {
 named! {
     /// A message to an agent.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum Message {
         /// Asks for work on a phase.
+        #[cfg_attr(feature = "serde", serde(rename = "phase_start"))]
         PhaseStart {
             /// Number of the phase, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
             phase: u32,
         } = "PHASE_START",
         /// A person approved the phase.
+        #[cfg_attr(feature = "serde", serde(rename = "review_approved"))]
         ReviewApproved {
             /// Id of the review.
+            #[cfg_attr(feature = "serde", serde(rename = "review"))]
             review: String,
             /// The person's comment.
+            #[cfg_attr(feature = "serde", serde(rename = "feedback", default))]
             feedback: Option<String>,
         } = "REVIEW_APPROVED",
         /// A person wants changes.
+        #[cfg_attr(feature = "serde", serde(rename = "review_rejected"))]
         ReviewRejected {
             /// Id of the review.
+            #[cfg_attr(feature = "serde", serde(rename = "review"))]
             review: String,
             /// The changes to make.
+            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
             reason: String,
         } = "REVIEW_REJECTED",
         /// Verification found issues.
+        #[cfg_attr(feature = "serde", serde(rename = "rework"))]
         Rework {
             /// Number of the phase, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
             phase: u32,
             /// Number of the rework, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
             attempt: u32,
             /// Number of reworks allowed.
+            #[cfg_attr(feature = "serde", serde(rename = "of", default))]
             of: u32,
             /// Descriptions of the issues.
+            #[cfg_attr(feature = "serde", serde(rename = "issues", default))]
             issues: Vec<String>,
         } = "REWORK",
         /// A dependency was provided.
+        #[cfg_attr(feature = "serde", serde(rename = "dependency_provided"))]
         DependencyProvided {
             /// Name of the dependency.
+            #[cfg_attr(feature = "serde", serde(rename = "name"))]
             name: String,
             /// The place of its value.
+            #[cfg_attr(feature = "serde", serde(rename = "value"))]
             value: Value,
         } = "DEPENDENCY_PROVIDED",
         /// An optional dependency was rejected.
+        #[cfg_attr(feature = "serde", serde(rename = "dependency_rejected"))]
         DependencyRejected {
             /// Name of the dependency.
+            #[cfg_attr(feature = "serde", serde(rename = "name"))]
             name: String,
             /// The person's reason.
+            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
             reason: String,
         } = "DEPENDENCY_REJECTED",
         /// A question was answered.
+        #[cfg_attr(feature = "serde", serde(rename = "question_answer"))]
         QuestionAnswer {
             /// Id of the question.
+            #[cfg_attr(feature = "serde", serde(rename = "question"))]
             question: String,
             /// The answer, in the spelling of the options.
+            #[cfg_attr(feature = "serde", serde(rename = "answer"))]
             answer: String,
         } = "question_answer",
         /// A person sent a message.
+        #[cfg_attr(feature = "serde", serde(rename = "said"))]
         Said {
             /// Id of the message.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
             /// Text of the message.
+            #[cfg_attr(feature = "serde", serde(rename = "text"))]
             text: String,
         } = "USER_MESSAGE",
         /// Asks an agent that ended its turn to report how the work stands.
+        #[cfg_attr(feature = "serde", serde(rename = "reminder"))]
         Reminder {
             /// Number of the phase, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
             phase: u32,
         } = "REMINDER",
         /// A tool was allowed.
+        #[cfg_attr(feature = "serde", serde(rename = "permitted"))]
         Permitted {
             /// Id of the permission.
+            #[cfg_attr(feature = "serde", serde(rename = "permission"))]
             permission: String,
         } = "permitted",
         /// A tool was denied.
+        #[cfg_attr(feature = "serde", serde(rename = "denied"))]
         Denied {
             /// Id of the permission.
+            #[cfg_attr(feature = "serde", serde(rename = "permission"))]
             permission: String,
             /// Reason for the agent.
+            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
             reason: String,
         } = "denied",
         /// A marker of the agent was wrong.
+        #[cfg_attr(feature = "serde", serde(rename = "protocol_error"))]
         ProtocolError {
             /// Description of the fault.
+            #[cfg_attr(feature = "serde", serde(rename = "details"))]
             details: String,
         } = "PROTOCOL_ERROR",
     }
@@ -259,10 +298,13 @@ named! {
 
 /// The place of a dependency's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Value {
     /// Encrypted in the store, under the dependency's name.
+    #[cfg_attr(feature = "serde", serde(rename = "kept"))]
     Kept,
     /// The text itself: the default of an optional dependency, or nothing.
+    #[cfg_attr(feature = "serde", serde(rename = "text"))]
     Text(String),
 }
 
@@ -287,46 +329,64 @@ named! {
 named! {
     /// An event that people are notified of.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum Event {
         /// Its agent was started for the first time.
+        #[cfg_attr(feature = "serde", serde(rename = "task.started"))]
         TaskStarted = "task.started",
         /// The task is completed.
+        #[cfg_attr(feature = "serde", serde(rename = "task.completed"))]
         TaskCompleted = "task.completed",
         /// The task has failed.
+        #[cfg_attr(feature = "serde", serde(rename = "task.failed"))]
         TaskFailed = "task.failed",
         /// A phase passed its verification.
+        #[cfg_attr(feature = "serde", serde(rename = "phase.completed"))]
         PhaseCompleted {
             /// Number of the phase, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
             phase: u32,
         } = "phase.completed",
         /// A review was opened.
+        #[cfg_attr(feature = "serde", serde(rename = "review.created"))]
         ReviewCreated {
             /// Id of the review.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "review.created",
         /// A dependency was requested.
+        #[cfg_attr(feature = "serde", serde(rename = "dependency.requested"))]
         DependencyRequested {
             /// Id of the dependency.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "dependency.requested",
         /// A question was asked, or is still open after its time limit.
+        #[cfg_attr(feature = "serde", serde(rename = "question.asked"))]
         QuestionAsked {
             /// Id of the question.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "question.asked",
         /// A tool needs permission.
+        #[cfg_attr(feature = "serde", serde(rename = "permission.wanted"))]
         PermissionWanted {
             /// Id of the permission.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "permission.wanted",
         /// The agent was stopped by a breaker.
+        #[cfg_attr(feature = "serde", serde(rename = "agent.breaker"))]
         BreakerTripped {
             /// Description of the limit.
+            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
             reason: String,
         } = "agent.breaker",
         /// The agent reports an error and continues.
+        #[cfg_attr(feature = "serde", serde(rename = "agent.error"))]
         AgentError {
             /// The error message.
+            #[cfg_attr(feature = "serde", serde(rename = "message"))]
             message: String,
         } = "agent.error",
     }
@@ -335,25 +395,35 @@ named! {
 named! {
     /// The purpose of a timer.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum TimerKind {
         /// The scheduled time of the job has come.
+        #[cfg_attr(feature = "serde", serde(rename = "scheduled"))]
         Scheduled = "scheduled",
         /// A pause ends by itself.
+        #[cfg_attr(feature = "serde", serde(rename = "rate_limit_reset"))]
         RateLimitReset = "rate_limit_reset",
         /// A regular checkpoint is due.
+        #[cfg_attr(feature = "serde", serde(rename = "checkpoint"))]
         Checkpoint = "checkpoint",
         /// Checks that the agent still prints output.
+        #[cfg_attr(feature = "serde", serde(rename = "silence"))]
         Silence = "silence",
         /// Checks that an agent that ended a turn has begun another.
+        #[cfg_attr(feature = "serde", serde(rename = "turn"))]
         Turn = "turn",
         /// The time limit of a question passed.
+        #[cfg_attr(feature = "serde", serde(rename = "question"))]
         Question {
             /// Id of the question.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "question",
         /// The time limit of a dependency passed.
+        #[cfg_attr(feature = "serde", serde(rename = "dependency"))]
         Dependency {
             /// Id of the dependency.
+            #[cfg_attr(feature = "serde", serde(rename = "id"))]
             id: String,
         } = "dependency",
     }

@@ -2,24 +2,33 @@
 
 /// A type of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// One phase without verification or review.
+    #[cfg_attr(feature = "serde", serde(rename = "custom"))]
     Custom,
     /// Phases one after the other, each verified.
+    #[cfg_attr(feature = "serde", serde(rename = "phased"))]
     Phased {
         /// The phases in order; at least one.
+        #[cfg_attr(feature = "serde", serde(rename = "phases", default))]
         phases: Vec<PhaseSpec>,
         /// True if a process that exits with 0 has completed its phase.
+        #[cfg_attr(feature = "serde", serde(rename = "complete_on_exit", default))]
         complete_on_exit: bool,
     },
 }
 
 /// One phase of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PhaseSpec {
     /// Name of the phase.
+    #[cfg_attr(feature = "serde", serde(rename = "name"))]
     pub name: String,
     /// True if a person approves it before the next one starts.
+    #[cfg_attr(feature = "serde", serde(rename = "review", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub review: bool,
 }
 
@@ -68,19 +77,32 @@ impl Kind {
 
 /// Limits of a job: numbers of tries, and times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limits {
     /// Reworks of a phase; the failing verification after the last one fails the task.
+    #[cfg_attr(feature = "serde", serde(rename = "reworks_max", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub reworks_max: u32,
     /// Time after which an optional question gets its default, and a required one is asked again.
+    #[cfg_attr(feature = "serde", serde(rename = "question_timeout_s", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub question_timeout_s: i64,
     /// Time after which an open dependency is decided without a person.
+    #[cfg_attr(feature = "serde", serde(rename = "dependency_timeout_s", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub dependency_timeout_s: i64,
     /// Time between two checkpoints of a running agent.
+    #[cfg_attr(feature = "serde", serde(rename = "checkpoint_s", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub checkpoint_s: i64,
     /// Time without output after which an agent counts as stuck; 0 for never.
+    #[cfg_attr(feature = "serde", serde(rename = "silence_s", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub silence_s: i64,
     /// Number of lost processes that are replaced without a sign of progress; then a person
     /// decides.
+    #[cfg_attr(feature = "serde", serde(rename = "losses_max", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub losses_max: u32,
 }
 

@@ -50,125 +50,203 @@ pub const MARKERS_WAITING_MAX: usize = 1_000;
 
 /// A task and its agent, the state of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Job {
     /// Title of the task; may be empty in a draft.
+    #[cfg_attr(feature = "serde", serde(rename = "title"))]
     pub title: String,
     /// Description of the work; may be empty in a draft.
+    #[cfg_attr(feature = "serde", serde(rename = "description"))]
     pub description: String,
     /// The type of work; a draft may lack it.
+    #[cfg_attr(feature = "serde", serde(rename = "kind", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub kind: Option<Kind>,
     /// The limits of the job.
+    #[cfg_attr(feature = "serde", serde(rename = "limits"))]
     pub limits: Limits,
     /// Tasks that must be completed before this one is assigned.
+    #[cfg_attr(feature = "serde", serde(rename = "depends_on", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub depends_on: Vec<String>,
     /// Earliest time of the assignment.
+    #[cfg_attr(feature = "serde", serde(rename = "scheduled_for", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub scheduled_for: Option<Timestamp>,
     /// The state from which both statuses derive.
+    #[cfg_attr(feature = "serde", serde(rename = "life"))]
     pub life: Life,
     /// Time of the first assignment.
+    #[cfg_attr(feature = "serde", serde(rename = "started_at", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub started_at: Option<Timestamp>,
     /// Number of the latest process, 0 before the first; reports of an earlier one are refused.
+    #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub attempt: u32,
     /// State of the latest process.
+    #[cfg_attr(feature = "serde", serde(rename = "process"))]
     pub process: Process,
     /// Number of processes that ended by themselves since the last sign of progress.
+    #[cfg_attr(feature = "serde", serde(rename = "exits", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub exits: u32,
     /// Number of processes that were lost since the last sign of progress.
+    #[cfg_attr(feature = "serde", serde(rename = "losses", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub losses: u32,
     /// True if a silent process was replaced since the last sign of progress.
+    #[cfg_attr(feature = "serde", serde(rename = "stuck", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub stuck: bool,
     /// True if the agent was reminded of its markers since the last sign of progress.
+    #[cfg_attr(feature = "serde", serde(rename = "reminded", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub reminded: bool,
     /// Number of interrupts so far.
+    #[cfg_attr(feature = "serde", serde(rename = "interrupts", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub interrupts: u32,
     /// Number of the current phase, from 1; 0 before the first assignment.
+    #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub phase: u32,
     /// The step that the agent reported last in this phase.
+    #[cfg_attr(feature = "serde", serde(rename = "step", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub step: Option<StepAt>,
     /// The furthest point reached in this phase.
+    #[cfg_attr(feature = "serde", serde(rename = "reached"))]
     pub reached: Reached,
     /// Reworks of this phase since a person last looked at it.
+    #[cfg_attr(feature = "serde", serde(rename = "reworks", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub reworks: u32,
     /// Number of verifications so far, over all phases. The latest number distinguishes the
     /// awaited result from a late one.
+    #[cfg_attr(feature = "serde", serde(rename = "verifications", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub verifications: u32,
     /// All reviews, oldest first.
+    #[cfg_attr(feature = "serde", serde(rename = "reviews", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub reviews: Vec<Review>,
     /// All questions, oldest first.
+    #[cfg_attr(feature = "serde", serde(rename = "questions", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub questions: Vec<Question>,
     /// All dependency requests, oldest first.
+    #[cfg_attr(feature = "serde", serde(rename = "dependencies", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub dependencies: Vec<Dependency>,
     /// Open requests for tools, oldest first. Closed ones are dropped, because an agent may make
     /// many.
+    #[cfg_attr(feature = "serde", serde(rename = "permissions", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub permissions: Vec<Permission>,
     /// Markers read while the agent was stopped, in stream order.
+    #[cfg_attr(feature = "serde", serde(rename = "waiting", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub waiting: VecDeque<Marker>,
     /// Messages queued for the agent until it runs again.
+    #[cfg_attr(feature = "serde", serde(rename = "unsaid", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub unsaid: Vec<Message>,
     /// Tokens used over all attempts.
+    #[cfg_attr(feature = "serde", serde(rename = "tokens", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub tokens: u64,
     /// The checkpoint at which the first process begins; absent to begin without earlier work.
+    #[cfg_attr(feature = "serde", serde(rename = "begins_at", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub begins_at: Option<Checkpoint>,
     /// The failed task that this one replaces.
+    #[cfg_attr(feature = "serde", serde(rename = "retry_of", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub retry_of: Option<String>,
     /// The task that replaced this one.
+    #[cfg_attr(feature = "serde", serde(rename = "retried_by", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub retried_by: Option<String>,
     /// True if the task is hidden from the list.
+    #[cfg_attr(feature = "serde", serde(rename = "archived", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub archived: bool,
 }
 
 /// The state of a job, which determines the status of the task and of its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Life {
     /// A draft. Task `draft`, agent `idle`.
+    #[cfg_attr(feature = "serde", serde(rename = "draft"))]
     Draft,
     /// Queued. Task `pending`, agent `idle`.
+    #[cfg_attr(feature = "serde", serde(rename = "pending"))]
     Pending,
     /// The agent works. Task `in_progress`, agent `running`.
+    #[cfg_attr(feature = "serde", serde(rename = "running"))]
     Running,
     /// Stopped by a person or a limit. Task `in_progress`, agent `paused`.
+    #[cfg_attr(feature = "serde", serde(rename = "paused"))]
     Paused(PausedBy),
     /// Stopped until every open question is answered. Task `in_progress`, agent `waiting_question`.
+    #[cfg_attr(feature = "serde", serde(rename = "asking"))]
     Asking,
     /// Stopped until every open dependency is settled. Task `in_progress`, agent
     /// `waiting_dependency`.
+    #[cfg_attr(feature = "serde", serde(rename = "needing"))]
     Needing,
     /// Waiting until a person allows or denies a tool. Task `in_progress`, agent
     /// `waiting_question`.
+    #[cfg_attr(feature = "serde", serde(rename = "permitting"))]
     Permitting,
     /// A finished phase is being verified. Task `in_progress`, agent `waiting_review`.
+    #[cfg_attr(feature = "serde", serde(rename = "verifying"))]
     Verifying {
         /// The files that the agent reports as made.
+        #[cfg_attr(feature = "serde", serde(rename = "deliverables", default))]
         deliverables: Vec<String>,
     },
     /// A person reviews a verified phase. Task `review`, agent `waiting_review`.
+    #[cfg_attr(feature = "serde", serde(rename = "reviewing"))]
     Reviewing,
     /// Finished. Both `completed`.
+    #[cfg_attr(feature = "serde", serde(rename = "completed"))]
     Completed {
         /// Time at which the task was completed.
+        #[cfg_attr(feature = "serde", serde(rename = "at"))]
         at: Timestamp,
     },
     /// Ended without success. Task `failed`, agent `failed`, or `idle` when no agent was ever
     /// started.
+    #[cfg_attr(feature = "serde", serde(rename = "failed"))]
     Failed(Failure),
 }
 
 named! {
     /// The cause of a pause, which decides how it ends.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum PausedBy {
         /// Paused by a person; only a person resumes it.
+        #[cfg_attr(feature = "serde", serde(rename = "user"))]
         Person = "user",
         /// Paused by a rate limit; it ends by itself.
+        #[cfg_attr(feature = "serde", serde(rename = "rate_limit"))]
         RateLimit {
             /// End of the rate limit.
+            #[cfg_attr(feature = "serde", serde(rename = "until"))]
             until: Timestamp,
         } = "rate_limit",
         /// Paused by a breaker; a person decides, unless it ends by itself.
+        #[cfg_attr(feature = "serde", serde(rename = "breaker"))]
         Breaker {
             /// Description of the limit that was exceeded.
+            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
             reason: String,
             /// Time at which the pause ends by itself, if it does.
+            #[cfg_attr(feature = "serde", serde(rename = "until", default))]
             until: Option<Timestamp>,
         } = "breaker",
     }
@@ -187,30 +265,44 @@ impl PausedBy {
 
 /// The state of the latest attempt's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Process {
     /// The process exists, running or stopped.
+    #[cfg_attr(feature = "serde", serde(rename = "live"))]
     Live,
     /// No process exists: resuming starts one.
+    #[cfg_attr(feature = "serde", serde(rename = "gone"))]
     Gone,
 }
 
 /// The step that an agent reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StepAt {
     /// Number of the step, from 1.
+    #[cfg_attr(feature = "serde", serde(rename = "number", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub number: u32,
     /// Number of steps in all.
+    #[cfg_attr(feature = "serde", serde(rename = "of", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub of: u32,
     /// Name of the step.
+    #[cfg_attr(feature = "serde", serde(rename = "name"))]
     pub name: String,
 }
 
 /// The completed part of a phase. It never falls within a phase, so that progress does not either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Reached {
     /// Number of completed steps.
+    #[cfg_attr(feature = "serde", serde(rename = "done", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub done: u32,
     /// Number of steps in all, at least 1.
+    #[cfg_attr(feature = "serde", serde(rename = "of", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub of: u32,
 }
 
@@ -228,14 +320,20 @@ impl Reached {
 
 /// The reason why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Failure {
     /// A code for programs.
+    #[cfg_attr(feature = "serde", serde(rename = "code"))]
     pub code: FailureCode,
     /// A sentence for people.
+    #[cfg_attr(feature = "serde", serde(rename = "message"))]
     pub message: String,
     /// Further details, such as the issues of a verification.
+    #[cfg_attr(feature = "serde", serde(rename = "details", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "crate::is_default"))]
     pub details: Option<String>,
     /// Time of the failure.
+    #[cfg_attr(feature = "serde", serde(rename = "at"))]
     pub at: Timestamp,
 }
 

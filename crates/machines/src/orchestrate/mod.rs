@@ -126,86 +126,121 @@ impl Landing {
 
 /// The outcome of the checks and the merge that end a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub enum PhaseEnd {
     /// Checks are green and the merge is verified.
+    #[cfg_attr(feature = "serde", serde(rename = "merged"))]
     Merged {
         /// The first [`COMMIT_CHARS`] characters of the merge commit.
+        #[cfg_attr(feature = "serde", serde(rename = "commit"))]
         commit: Arc<str>,
     },
     /// Checks are green and there is no git to merge with.
+    #[cfg_attr(feature = "serde", serde(rename = "no_git"))]
     NoGit,
     /// The phase's tests or build failed.
+    #[cfg_attr(feature = "serde", serde(rename = "checks_red"))]
     ChecksRed,
     /// The merge met a conflict.
+    #[cfg_attr(feature = "serde", serde(rename = "conflict"))]
     Conflict,
 }
 
 /// A command for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub enum Command {
     /// Begins a ready task.
+    #[cfg_attr(feature = "serde", serde(rename = "start"))]
     Start {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
     },
     /// Begins a task of the current phase on top of unlanded work: all tasks it needs are in
     /// progress or completed.
+    #[cfg_attr(feature = "serde", serde(rename = "start_ahead"))]
     StartAhead {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
     },
     /// Takes back a task that was begun ahead and whose dependencies are still open, because the
     /// work below it came to nothing. Does not count as a run.
+    #[cfg_attr(feature = "serde", serde(rename = "recall"))]
     Recall {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
     },
     /// Completes a task in progress.
+    #[cfg_attr(feature = "serde", serde(rename = "complete"))]
     Complete {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
     },
     /// Ends a run of a task as failed.
+    #[cfg_attr(feature = "serde", serde(rename = "fail"))]
     Fail {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
         /// The error message.
+        #[cfg_attr(feature = "serde", serde(rename = "reason"))]
         reason: Option<Arc<str>>,
         /// True to try again as long as the limit allows; otherwise the task fails for good.
+        #[cfg_attr(feature = "serde", serde(rename = "retry"))]
         retry: bool,
     },
     /// Completes a task in any state; reserved for a person.
+    #[cfg_attr(feature = "serde", serde(rename = "force_complete"))]
     ForceComplete {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
         /// The actor who gives the command.
+        #[cfg_attr(feature = "serde", serde(rename = "by"))]
         by: Actor,
         /// The person's reason.
+        #[cfg_attr(feature = "serde", serde(rename = "reason"))]
         reason: Option<Arc<str>>,
     },
     /// Resets a failed task so that it may start again.
+    #[cfg_attr(feature = "serde", serde(rename = "retry"))]
     Retry {
         /// Id of the task.
+        #[cfg_attr(feature = "serde", serde(rename = "id"))]
         id: Id,
     },
     /// Reports tasks whose process is gone without a result: each counts one run, and is ready
     /// again while the limit allows. Tasks not in progress are ignored.
+    #[cfg_attr(feature = "serde", serde(rename = "lost"))]
     Lost {
         /// Ids of the tasks.
+        #[cfg_attr(feature = "serde", serde(rename = "gone"))]
         gone: Vec<Id>,
     },
     /// Ends the current phase.
+    #[cfg_attr(feature = "serde", serde(rename = "phase_finish"))]
     PhaseFinish {
         /// Number of the phase.
+        #[cfg_attr(feature = "serde", serde(rename = "phase"))]
         phase: u32,
         /// Outcome of checks and merge.
+        #[cfg_attr(feature = "serde", serde(rename = "end"))]
         end: PhaseEnd,
         /// Path of the worktree of the next phase, used if this one lands.
+        #[cfg_attr(feature = "serde", serde(rename = "worktree"))]
         worktree: Option<Arc<str>>,
     },
     /// Records the worktree of the current phase.
+    #[cfg_attr(feature = "serde", serde(rename = "set_worktree"))]
     SetWorktree {
         /// Path of the worktree; absent for the main checkout.
+        #[cfg_attr(feature = "serde", serde(rename = "path"))]
         path: Option<Arc<str>>,
     },
 }

@@ -5,7 +5,6 @@ use crate::rows::{
     TimerRow,
 };
 use crate::{EventQuery, JobQuery, RecordQuery, SpendQuery, StoreError};
-use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Job, TaskStatus};
 use rusqlite::types::Value as Sql;
@@ -65,8 +64,7 @@ fn make_job(row: &Row<'_>) -> Raw<Result<JobRow, StoreError>> {
     let version = number(row, 1)?;
     let (state, about): (String, String) = (row.get(2)?, row.get(3)?);
     let make = || {
-        let state = json(&id, &state)?;
-        let job = Job::from_value(&state).map_err(|error| damaged(&id, &error))?;
+        let job: Job = serde_json::from_str(&state).map_err(|error| damaged(&id, &error))?;
         let about: About = serde_json::from_str(&about).map_err(|error| damaged(&id, &error))?;
         Ok((job.into(), about.into()))
     };

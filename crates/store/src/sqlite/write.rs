@@ -3,7 +3,6 @@
 use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Settle, TimerChange};
 use crate::rows::{EffectRow, EventRow, NO_JOB};
 use crate::{Pruned, Retention, StoreError, day_of};
-use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -28,7 +27,7 @@ impl From<Advance> for Spelled {
     fn from(step: Advance) -> Self {
         let texts = step.changes.iter().map(|change| {
             let (state, about) = match &change.next {
-                Next::Is(job, about) => (job.to_text(), spelled(about)),
+                Next::Is(job, about) => (spelled(job), spelled(about)),
                 Next::Same | Next::Gone => (String::new(), String::new()),
             };
             let events = change.events.iter().map(|it| it.body.to_string());

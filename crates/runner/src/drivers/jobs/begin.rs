@@ -11,7 +11,7 @@ use crate::core::clients::fill;
 use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
-use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::job::Carry;
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{Command, Life, Message, Process};
@@ -19,6 +19,7 @@ use bowline_store::{
     Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, StoreError, unguessable,
 };
 use bowline_supervisor::{Spec, Want};
+use serde::Deserialize as _;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -34,7 +35,7 @@ impl Desk {
         for row in rows.iter().filter(|row| row.job.process == Process::Live) {
             let attempt = row.job.attempt;
             let id = attempt_id(&row.id, attempt);
-            let spawns = |it: &bowline_store::EffectRow| matches!(Carry::from_value(&it.body), Ok(Carry::Spawn { attempt: of, .. }) if of == attempt);
+            let spawns = |it: &bowline_store::EffectRow| matches!(Carry::deserialize(&it.body), Ok(Carry::Spawn { attempt: of, .. }) if of == attempt);
             let intended = self
                 .effects
                 .get(&row.id)
@@ -212,7 +213,7 @@ impl Desk {
     fn own_first_words(&self, row: &JobRow) -> Vec<Message> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
         waiting
-            .filter_map(|effect| match Carry::from_value(&effect.body) {
+            .filter_map(|effect| match Carry::deserialize(&effect.body) {
                 Ok(Carry::Tell {
                     attempt,
                     number: 1,

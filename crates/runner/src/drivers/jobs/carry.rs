@@ -20,7 +20,7 @@ use super::phase_files::PhaseChanges;
 use super::workshop::{Came, Finished, Task};
 use super::{Reply, attempt_id, verifier_id};
 use bowline_formats::checkpoint::Provided;
-use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::job::Carry;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Command, Level, Life, Process, SpawnFrom};
 use bowline_store::{
@@ -28,6 +28,7 @@ use bowline_store::{
     RecordQuery, Resource, Settle, Store as _, StoreError, VerificationRow,
 };
 use bowline_supervisor::Want;
+use serde::Deserialize as _;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl Desk {
                     self.effects.remove(&job);
                     break;
                 };
-                let carried = match Carry::from_value(&effect.body) {
+                let carried = match Carry::deserialize(&effect.body) {
                     Ok(carry) => self.carry(&effect, carry),
                     // Stored by a newer program: it waits for that one.
                     Err(_) => Carried::Waits,
@@ -299,7 +300,7 @@ impl Desk {
     /// saved.
     fn is_folder_being_left(&self, row: &JobRow) -> bool {
         let saves = |effect: &EffectRow| {
-            let carry = Carry::from_value(&effect.body);
+            let carry = Carry::deserialize(&effect.body);
             matches!(carry, Ok(Carry::Snapshot(_) | Carry::ZipArtifacts))
         };
         let saving = self.effects.iter();
@@ -450,7 +451,7 @@ impl Desk {
             Came::Failed(note) => {
                 // An attempt needs its folder; everything else goes on without.
                 let first = self.effects.get(&job).and_then(|it| it.front());
-                let carry = first.and_then(|it| Carry::from_value(&it.body).ok());
+                let carry = first.and_then(|it| Carry::deserialize(&it.body).ok());
                 // Effects that a task cannot go on without are tried without end.
                 let tries = match carry {
                     Some(Carry::Spawn { .. } | Carry::Verify { .. }) => u32::MAX,

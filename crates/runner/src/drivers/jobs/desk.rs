@@ -14,7 +14,6 @@ use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, fol
 use crate::core::attempts::{Attempts, News};
 use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
-use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
 use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, Refusal, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
@@ -22,6 +21,7 @@ use bowline_store::{
     About, Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store,
     StoreError, TimerChange, TimerRow,
 };
+use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -517,7 +517,7 @@ impl Desk {
                 key: timer.key.clone(),
                 generation: timer.generation,
             };
-            let kind = TimerKind::from_value(&timer.body).ok();
+            let kind = TimerKind::deserialize(&timer.body).ok();
             if kind == Some(TimerKind::RateLimitReset) && self.is_full() {
                 // A job that resumes by itself waits for a slot, and gets it before new jobs.
                 continue;

@@ -7,7 +7,7 @@ use super::permits::asked;
 use super::prompt::Asked;
 use crate::core::attempts::GREETINGS;
 use bowline_formats::agents::Protocol;
-use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::job::Carry;
 use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
@@ -44,7 +44,7 @@ pub(super) fn timer_key(kind: &TimerKind) -> String {
 pub(super) fn effect(carry: &Carry, due: Timestamp) -> NewEffect {
     NewEffect {
         kind: carry.name().into(),
-        body: carry.to_value(),
+        body: json!(carry),
         due,
     }
 }
@@ -140,7 +140,7 @@ impl Desk {
                     change.timers.push(TimerChange::Set {
                         key: timer_key(&kind),
                         due,
-                        body: kind.to_value(),
+                        body: json!(kind),
                     });
                     continue;
                 }

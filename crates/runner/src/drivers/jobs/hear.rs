@@ -9,7 +9,6 @@ use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
 use crate::core::hearing::{FirstMessage, is_valid};
 use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
-use bowline_formats::job::Wire as _;
 use bowline_formats::markers::check::is_protected;
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_formats::time::utc;
@@ -263,7 +262,7 @@ impl Desk {
                 change.timers.push(TimerChange::Set {
                     key: timer_key(&TimerKind::Turn),
                     due: Timestamp(self.now().0 + TURN_QUIET_S),
-                    body: TimerKind::Turn.to_value(),
+                    body: json!(TimerKind::Turn),
                 });
             }
             self.stage_change(change);

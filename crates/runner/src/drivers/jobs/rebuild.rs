@@ -15,7 +15,6 @@ use super::workshop::check;
 use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
 use bowline_formats::StateFormat as _;
 use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
-use bowline_formats::job::Wire as _;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::time::{parse, utc};
 use bowline_formats::transition::{LINE_TYPE, Transition};
@@ -360,7 +359,7 @@ fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
     TimerChange::Set {
         key: timer_key(&kind),
         due,
-        body: kind.to_value(),
+        body: json!(kind),
     }
 }
 
