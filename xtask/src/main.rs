@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | clocks | rest | web | demo | walk | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | clocks | rest | web | demo | walk | install | docs | outward | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -36,6 +36,7 @@ cargo xtask clocks              how long the demo and the tests take in a fresh 
 cargo xtask walk                a walk through the commands, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
+cargo xtask outward [--check]   write docs/outward.txt, every name that others meet, or check that it is up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
     transition | journal | markers | agents | ready-set | growth | shims | agent-start | agent-output
             figures beside their floors; --write puts them into docs/
@@ -68,9 +69,10 @@ fn main() -> ExitCode {
         ["demo", options @ ..] => demo(options),
         ["clocks"] => clocks::run(),
         ["install", options @ ..] => release::install(options),
-        ["docs", ..] => build(&["chores"]).and_then(|()| chore(&words)),
+        ["docs", ..] => build(&["chores"]).and_then(|()| chore("chores", &words)),
+        ["outward", options @ ..] => build(&["chores"]).and_then(|()| chore("outward", options)),
         ["drill" | "rest" | "walk", ..] => {
-            build(&["chores", "bowline", "bowline-shim"]).and_then(|()| chore(&words))
+            build(&["chores", "bowline", "bowline-shim"]).and_then(|()| chore("chores", &words))
         }
         ["bench", options @ ..] => bench::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
@@ -98,9 +100,9 @@ fn demo(options: &[&str]) -> Outcome {
     run(Command::new(bowline()?).arg("demo").args(options))
 }
 
-/// A chore that needs the crates of Bowline, and is a program of its own for that.
-fn chore(words: &[&str]) -> Outcome {
-    let program = built().join("chores");
+/// Runs a chore that needs the crates of Bowline, by a program of the package `chores`.
+fn chore(program: &str, words: &[&str]) -> Outcome {
+    let program = built().join(program);
     run(command(&program.to_string_lossy(), words).env(BUILT_VARIABLE, "1"))
 }
 

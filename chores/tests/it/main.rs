@@ -18,6 +18,15 @@ fn the_generated_pages_are_up_to_date() {
     assert!(checked.status.success(), "{told}");
 }
 
+/// A name that callers, files or agents use never changes by accident.
+#[test]
+fn the_outward_names_are_those_that_are_written_down() {
+    let mut outward = Command::new(env!("CARGO_BIN_EXE_outward"));
+    let checked = outward.arg("--check").output().unwrap();
+    let told = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{told}");
+}
+
 #[test]
 fn what_is_no_chore_is_told() {
     let refused = chores(&["drill", "nothing"]);
