@@ -20,4 +20,4 @@ pub mod plan;
 pub mod table;
 pub mod thinking;
 
-pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};
+pub use kernel::{Actor, Advice, Machine, RefusalSubject, Refuse, Step, Timestamp, Violation};

@@ -5,6 +5,94 @@ use std::path::{Path, PathBuf};
 
 use crate::lock::Owner;
 
+/// An operation on a file or folder. Its text follows "failed to".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FileOperation {
+    /// Lines are appended to a file.
+    #[error("append to")]
+    AppendTo,
+    /// A file or folder is created.
+    #[error("create")]
+    Create,
+    /// A lock file is created in a folder.
+    #[error("create a lock file in")]
+    CreateLockFile,
+    /// The owner of a lock is written down.
+    #[error("describe the lock of")]
+    DescribeLock,
+    /// A line of a journal is encoded.
+    #[error("encode a line of")]
+    EncodeLine,
+    /// Content is flushed to the disk.
+    #[error("flush")]
+    Flush,
+    /// The target of a link is read.
+    #[error("follow the link")]
+    FollowLink,
+    /// The entries of a folder are listed.
+    #[error("list")]
+    List,
+    /// A lock is taken.
+    #[error("lock")]
+    Lock,
+    /// The metadata of an entry is read.
+    #[error("look at")]
+    LookAt,
+    /// A file is opened.
+    #[error("open")]
+    Open,
+    /// A replaced file is moved back.
+    #[error("put back")]
+    PutBack,
+    /// Content is read.
+    #[error("read")]
+    Read,
+    /// An entry is removed.
+    #[error("remove")]
+    Remove,
+    /// An entry is renamed.
+    #[error("rename")]
+    Rename,
+    /// A file takes the place of another.
+    #[error("replace")]
+    Replace,
+    /// A full journal is set aside for a new one.
+    #[error("rotate")]
+    Rotate,
+    /// The owner of a file is changed.
+    #[error("set the owner of")]
+    SetOwner,
+    /// The end of a file is cut off.
+    #[error("truncate")]
+    Truncate,
+    /// Content is written.
+    #[error("write")]
+    Write,
+}
+
+/// The kind of an entry in the place of a file. Its text has an article.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IrregularEntry {
+    /// A folder.
+    #[error("a folder")]
+    Folder,
+    /// A symbolic link.
+    #[error("a link")]
+    Link,
+    /// A name that this crate uses for its own records.
+    #[error("a name among its own records")]
+    OwnRecord,
+    /// A link, pipe or device.
+    #[error("a link, pipe or device")]
+    LinkPipeOrDevice,
+    /// A pipe or device.
+    #[error("a pipe or device")]
+    PipeOrDevice,
+    /// A socket or device.
+    #[error("a socket or device")]
+    SocketOrDevice,
+}
+
 /// A failure, with the path it concerns. Unless the variant says otherwise, nothing has changed on
 /// disk.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +114,7 @@ pub enum Error {
         /// The file or folder that refused.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -37,7 +125,7 @@ pub enum Error {
         /// The file being written.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -47,8 +135,8 @@ pub enum Error {
     NotRegular {
         /// The path of the entry.
         path: PathBuf,
-        /// The kind of the entry, with its article.
-        what: &'static str,
+        /// The kind of the entry.
+        what: IrregularEntry,
     },
     /// The document is larger than this crate handles.
     #[error("{} is too big: {bytes} bytes; the limit is {bytes_max}", path.display())]
@@ -163,7 +251,7 @@ pub enum Error {
         /// The path of the failed operation.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -172,7 +260,7 @@ pub enum Error {
 
 impl Error {
     /// Sorts a system error into the variants that callers distinguish.
-    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(operation: FileOperation, path: &Path, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.to_path_buf();
         let errno = source.raw_os_error().map(Errno::from_raw_os_error);
@@ -190,11 +278,11 @@ impl Error {
             Some(Errno::LOOP) => Self::LinkLoop { path },
             Some(Errno::ISDIR) => Self::NotRegular {
                 path,
-                what: "a folder",
+                what: IrregularEntry::Folder,
             },
             Some(Errno::NXIO) => Self::NotRegular {
                 path,
-                what: "a socket or device",
+                what: IrregularEntry::SocketOrDevice,
             },
             _ => Self::Io {
                 path,
