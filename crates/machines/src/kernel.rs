@@ -140,38 +140,23 @@ impl Advice {
 named! {
     /// A text or an item of a command that a refusal is about.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum RefusalSubject {
-        /// The feature of a develop run.
         Feature = "feature",
-        /// A reason that a person or an agent gives.
         Reason = "reason",
-        /// The id of a checkpoint.
         CheckpointId = "checkpoint id",
-        /// The message of a failure.
         Message = "message",
-        /// The code of a failure.
         Code = "code",
-        /// A metric, or its name.
         Metric = "metric",
-        /// A core value, or its name.
         CoreValue = "core value",
-        /// A step of a plan.
         Step = "step",
-        /// The steps of a plan.
         Steps = "steps",
-        /// A task of the memory.
         Task = "task",
-        /// The id of a task.
         TaskId = "task id",
-        /// The name of a task.
         TaskName = "task name",
-        /// The name of a step.
         StepName = "step name",
-        /// The path of an artifact.
         ArtifactPath = "artifact path",
-        /// The queue of tasks.
         WaitingTasks = "waiting tasks",
-        /// The worktree of a task.
         Worktree = "worktree",
     }
 }

@@ -7,88 +7,64 @@ use crate::lock::Owner;
 
 /// An operation on a file or folder. Its text follows "failed to".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
 pub enum FileOperation {
-    /// Lines are appended to a file.
     #[error("append to")]
     AppendTo,
-    /// A file or folder is created.
     #[error("create")]
     Create,
-    /// A lock file is created in a folder.
     #[error("create a lock file in")]
     CreateLockFile,
-    /// The owner of a lock is written down.
     #[error("describe the lock of")]
     DescribeLock,
-    /// A line of a journal is encoded.
     #[error("encode a line of")]
     EncodeLine,
-    /// Content is flushed to the disk.
     #[error("flush")]
     Flush,
-    /// The target of a link is read.
     #[error("follow the link")]
     FollowLink,
-    /// The entries of a folder are listed.
     #[error("list")]
     List,
-    /// A lock is taken.
     #[error("lock")]
     Lock,
-    /// The metadata of an entry is read.
     #[error("look at")]
     LookAt,
-    /// A file is opened.
     #[error("open")]
     Open,
-    /// A replaced file is moved back.
     #[error("put back")]
     PutBack,
-    /// Content is read.
     #[error("read")]
     Read,
-    /// An entry is removed.
     #[error("remove")]
     Remove,
-    /// An entry is renamed.
     #[error("rename")]
     Rename,
-    /// A file takes the place of another.
     #[error("replace")]
     Replace,
-    /// A full journal is set aside for a new one.
     #[error("rotate")]
     Rotate,
-    /// The owner of a file is changed.
     #[error("set the owner of")]
     SetOwner,
-    /// The end of a file is cut off.
     #[error("truncate")]
     Truncate,
-    /// Content is written.
     #[error("write")]
     Write,
 }
 
 /// The kind of an entry in the place of a file. Its text has an article.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
 pub enum IrregularEntry {
-    /// A folder.
     #[error("a folder")]
     Folder,
-    /// A symbolic link.
     #[error("a link")]
     Link,
-    /// A name that this crate uses for its own records.
     #[error("a name among its own records")]
     OwnRecord,
-    /// A link, pipe or device.
     #[error("a link, pipe or device")]
     LinkPipeOrDevice,
-    /// A pipe or device.
     #[error("a pipe or device")]
     PipeOrDevice,
-    /// A socket or device.
     #[error("a socket or device")]
     SocketOrDevice,
 }

@@ -72,23 +72,18 @@ impl Refused {
 
 /// An operation on a file or folder of an attempt. Its text follows "cannot".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
 pub enum FileOperation {
-    /// A folder is made absolute.
     #[error("find the folder")]
     FindFolder,
-    /// A lock is taken.
     #[error("lock")]
     Lock,
-    /// A folder is created.
     #[error("make the folder")]
     MakeFolder,
-    /// A file is opened.
     #[error("open")]
     Open,
-    /// Content is read.
     #[error("read")]
     Read,
-    /// Content is written.
     #[error("write")]
     Write,
 }

@@ -6,22 +6,15 @@ use crate::kernel::{Refuse, Timestamp};
 named! {
     /// An item of a job, or a text of a command, that a refusal is about.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum JobRefusalSubject {
-        /// A review of a phase.
         Review = "review",
-        /// A question of the agent.
         Question = "question",
-        /// A value that the agent needs.
         Dependency = "dependency",
-        /// A permission that the agent's client requests.
         Permission = "permission",
-        /// A message to the agent.
         Message = "message",
-        /// The feedback of a review.
         Feedback = "feedback",
-        /// The answer to a question.
         Answer = "answer",
-        /// The phases of the type of work.
         PhaseList = "list of phases",
     }
 }
