@@ -310,7 +310,7 @@ pub enum Error {
     },
     AgentNotStarted {
         id: String,
-        why: NotRun,
+        why: Box<NotRun>,
     },
     /// A requested control group is not supported here.
     NoControlGroup {

@@ -281,7 +281,7 @@ fn ended(output: &Output, id: &str, exit: &Exit) -> Result<ExitCode, Error> {
     if let Some(message) = &exit.start_error {
         return Err(Error::AgentNotStarted {
             id: id.to_owned(),
-            why: not_run(message),
+            why: Box::new(not_run(message)),
         });
     }
     if output.json {

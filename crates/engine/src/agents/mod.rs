@@ -170,9 +170,9 @@ impl Agents {
             let made = home.make(&folder.join(TEMPORARY));
             let (name, value) = made.map_err(|error| Error::AgentNotStarted {
                 id: id.clone(),
-                why: NotRun::SettingsFolder {
+                why: Box::new(NotRun::SettingsFolder {
                     cause: system(&error),
-                },
+                }),
             })?;
             environment.insert(name.into(), value.into());
         }

@@ -298,7 +298,7 @@ impl Error {
             }
             Error::AgentNotStarted { id, why } => Trouble::AgentNotStarted {
                 id: id.clone(),
-                why: why.clone(),
+                why: (**why).clone(),
             },
             Error::NoControlGroup { what, reason } => Trouble::NoControlGroup {
                 what: (*what).into(),
