@@ -112,7 +112,7 @@ pub enum ShimFailure {
     #[error("not ready after {ms} ms")]
     Slow {
         /// The time it was given.
-        ms: u128,
+        ms: u64,
     },
 }
 

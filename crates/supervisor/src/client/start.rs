@@ -170,7 +170,7 @@ fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(),
             Err(not_started(attempt, ShimFailure::Reported { report }))
         }
         None => {
-            let ms = ready.as_millis();
+            let ms = ready.as_millis().try_into().unwrap_or(u64::MAX);
             Err(not_started(attempt, ShimFailure::Slow { ms }))
         }
     }

@@ -68,7 +68,7 @@ messages! {
         ShimGone,
         Shim { program: String, cause: Cause },
         ShimSilent,
-        ShimSlow { ms: u128 },
+        ShimSlow { ms: u64 },
         Other { cause: Cause },
     }
 
