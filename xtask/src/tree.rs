@@ -400,6 +400,52 @@ fn korean_is_spoken_in_one_place() {
     }
 }
 
+/// Other crates hand over enums: a text that is matched stays English when it changes. Rules of the
+/// machines have names with underscores, which are codes.
+#[test]
+fn korean_matches_no_english_text() {
+    const COMPARISONS: [&str; 9] = [
+        "starts_with(",
+        "ends_with(",
+        "strip_prefix(",
+        "strip_suffix(",
+        "contains(",
+        "find(",
+        "split_once(",
+        "==",
+        "!=",
+    ];
+    let mut wrong = Vec::new();
+    for file in tracked() {
+        // Lines of help are found by the path of their command.
+        let korean = file.starts_with("crates/words/src/korean/") && !file.contains("/help/");
+        if !korean || file.ends_with("tests.rs") {
+            continue;
+        }
+        let text = read(&file);
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let code = code.collect::<Vec<_>>().join("\n").replace("\\\"", "");
+        let parts: Vec<&str> = code.split('"').collect();
+        // Every other part is a literal.
+        for around in parts.windows(3).step_by(2) {
+            let [before, literal, after] = around else {
+                continue;
+            };
+            let (before, after) = (before.trim_end(), after.trim_start());
+            let matched = ["=>", "|", "]", "if "]
+                .iter()
+                .any(|it| after.starts_with(it))
+                || COMPARISONS.iter().any(|it| before.ends_with(it));
+            if matched && !literal.contains('_') {
+                wrong.push(format!("{file}: {literal}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// `skip` of `test-support` is a failure in CI where nothing excuses it; another way would pass by not running.
 #[test]
 fn a_test_does_not_run_in_one_way_only() {

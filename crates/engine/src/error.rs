@@ -13,7 +13,7 @@ use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
 use bowline_words::message::{
-    Advice, BadSetting, Change, Doubt, EvidenceTrouble, Found, PathTrouble, Reason, Spent,
+    Advice, BadSetting, Change, Doubt, EvidenceTrouble, Found, NotRun, PathTrouble, Reason, Spent,
     Unrelayed, Why, Wrong,
 };
 use std::path::{Path, PathBuf};
@@ -310,7 +310,7 @@ pub enum Error {
     },
     AgentNotStarted {
         id: String,
-        message: String,
+        why: Box<NotRun>,
     },
     /// A requested control group is not supported here.
     NoControlGroup {

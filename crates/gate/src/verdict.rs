@@ -8,7 +8,7 @@ use crate::shell::{Deed, Surroundings, Touched, UNKNOWN_NAME, deeds};
 use crate::tool_call::ToolCall;
 use bowline_formats::develop::seal::Seal;
 use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
-use bowline_words::message::{Card, Change, Denied, Unseen};
+use bowline_words::message::{Card, Change, Denied, FinishingAct, Unseen};
 use std::path::{Path, PathBuf};
 
 /// The command that repairs a run's file.
@@ -34,10 +34,7 @@ pub enum Offence {
         by: String,
     },
     /// Work is committed, pushed, or put up for merging.
-    Finish {
-        /// The command.
-        what: String,
-    },
+    Finish { what: FinishingAct },
     /// Bowline is given a command that only a person may give.
     Person {
         /// The command.
@@ -82,8 +79,8 @@ pub enum Denial {
     State { path: PathBuf },
     /// The tree that would land is not the tested one.
     OtherTree {
-        /// The command that would land it.
-        what: String,
+        /// The act that would land it.
+        what: FinishingAct,
         /// The files that differ; empty if they are not known.
         changes: Vec<Change>,
     },
@@ -192,9 +189,16 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
             ..
         } if !place.holds(folder) => Vec::new(),
         Deed::Setup { what, .. } => vec![Offence::Setup { what: what.clone() }],
-        Deed::Finish { what, .. } => vec![Offence::Finish { what: what.clone() }],
+        Deed::Finish { what, .. } => vec![finished_by(what)],
         Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
         Deed::Person { what } => vec![Offence::Person { what: what.clone() }],
+    }
+}
+
+fn finished_by(command: &str) -> Offence {
+    let text = command.to_owned();
+    Offence::Finish {
+        what: FinishingAct::Command { text },
     }
 }
 
@@ -237,9 +241,9 @@ fn written(path: Option<PathBuf>, by: &str, place: &Place) -> Vec<Offence> {
         Some(path) if place.is_guard(&path) => vec![Offence::Guard { path }],
         Some(path) if !place.holds(&path) => Vec::new(),
         // A branch can be moved without git.
-        Some(path) if place.is_reference(&path) => vec![Offence::Finish {
-            what: format!("{by} {}", path.display()).trim_start().to_owned(),
-        }],
+        Some(path) if place.is_reference(&path) => {
+            vec![finished_by(format!("{by} {}", path.display()).trim_start())]
+        }
         path => vec![Offence::Write { path, by }],
     }
 }

@@ -146,3 +146,27 @@ impl Advice {
         Advice { options, ..self }
     }
 }
+
+named! {
+    /// A text or an item of a command that a refusal is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum RefusalSubject {
+        Feature = "feature",
+        Reason = "reason",
+        CheckpointId = "checkpoint id",
+        Message = "message",
+        Code = "code",
+        Metric = "metric",
+        CoreValue = "core value",
+        Step = "step",
+        Steps = "steps",
+        Task = "task",
+        TaskId = "task id",
+        TaskName = "task name",
+        StepName = "step name",
+        ArtifactPath = "artifact path",
+        WaitingTasks = "waiting tasks",
+        Worktree = "worktree",
+    }
+}

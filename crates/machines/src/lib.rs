@@ -26,4 +26,4 @@ pub use serde;
 
 #[cfg(feature = "serde")]
 use kernel::is_default;
-pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};
+pub use kernel::{Actor, Advice, Machine, RefusalSubject, Refuse, Step, Timestamp, Violation};

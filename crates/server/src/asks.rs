@@ -7,7 +7,7 @@ use crate::scope::TaskScope;
 use crate::serve::Shared;
 use crate::tasks::{TEXT_MAX, TITLE_MAX, Waiting, ask, decided, of_task, within};
 use crate::view;
-use crate::work::{Wish, Work};
+use crate::work::{Wish, Work, record_thing};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{Fork, Life, PausedBy};
@@ -17,7 +17,7 @@ use bowline_formats::rest::{
 };
 use bowline_store::{FileComment, JobRow, Record, RecordBody, RecordKind, RecordQuery};
 use bowline_words::Lang;
-use bowline_words::message::WebForms;
+use bowline_words::message::{ServerThing, WebForms};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,14 +73,10 @@ pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 /// Returns the record with this id, if it is of this kind.
 pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<Record, Problem> {
-    let what = match kind {
-        RecordKind::Said => "message",
-        _ => kind.name(),
-    };
     let found = work.store().record(id)?;
     found
         .filter(|record| record.body.kind() == kind)
-        .ok_or_else(|| Problem::no_such(what, id))
+        .ok_or_else(|| Problem::no_such(record_thing(kind), id))
 }
 
 /// Returns the record that the path of a call names.
@@ -193,7 +189,7 @@ pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: ForkRequest = call.body()?;
     let work = shared.work()?;
     let row = work.store().job(&record.job)?;
-    let row = row.ok_or_else(|| Problem::no_such("task", &record.job))?;
+    let row = row.ok_or_else(|| Problem::no_such(ServerThing::Task, &record.job))?;
     let phase = match &record.body {
         RecordBody::Checkpoint(at) => at.phase,
         _ => 0,

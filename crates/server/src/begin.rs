@@ -15,7 +15,7 @@ use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, workspace};
 use bowline_formats::rest::{VerbRequest, WorkspaceBeginning, WorkspaceChange};
-use bowline_words::message::{Did, ServerNo};
+use bowline_words::message::{Did, ServerNo, ServerThing};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) fn begin(
     };
     let place = root.join(kind.relative_path());
     if let Some(named) = asked.file.as_deref().filter(|it| *it != shown(&place)) {
-        return Err(Problem::no_such("state file", named));
+        return Err(Problem::no_such(ServerThing::StateFile, named));
     }
     // State that a parent folder owns cannot be started here.
     let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)

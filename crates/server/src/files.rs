@@ -17,7 +17,7 @@ use bowline_engine::webhook::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
 use bowline_runner::drivers::jobs::{is_passed_over, is_private};
 use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};
-use bowline_words::message::ServerNo;
+use bowline_words::message::{ServerNo, ServerThing};
 use hyper::body::Bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::collections::BTreeMap;
@@ -235,10 +235,10 @@ fn open(folder: &Path, path: &str) -> Result<File, Problem> {
             let is_file = file.metadata().is_ok_and(|it| it.is_file());
             is_file
                 .then_some(file)
-                .ok_or_else(|| Problem::no_such("artifact", path))
+                .ok_or_else(|| Problem::no_such(ServerThing::Artifact, path))
         }
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::XDEV) => Err(outside()),
-        Err(_) => Err(Problem::no_such("artifact", path)),
+        Err(_) => Err(Problem::no_such(ServerThing::Artifact, path)),
     }
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
         None => folder(work, &row).filter(|_| !is_private(path)),
     };
     let Some(folder) = folder else {
-        return Err(Problem::no_such("artifact", path));
+        return Err(Problem::no_such(ServerThing::Artifact, path));
     };
     let mut file = open(&folder, path)?;
     let bytes = file.metadata().map_or(0, |it| it.len());
@@ -323,7 +323,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let secrets = work.secrets(&row);
     let mut files = found_artifacts(work, &row);
     if files.is_empty() && folder(work, &row).is_none() {
-        return Err(Problem::no_such("artifact", call.param("id")));
+        return Err(Problem::no_such(ServerThing::Artifact, call.param("id")));
     }
     let log = error_log(work, &row).map(|log| log.path);
     if files.iter().any(|found| named.contains_key(&found.path)) {
@@ -370,7 +370,7 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
     let record = record(work, call.param("id"), RecordKind::Review)?;
     let row = row(work, &record.job)?;
     let RecordBody::Review(review) = &record.body else {
-        return Err(Problem::no_such("review", call.param("id")));
+        return Err(Problem::no_such(ServerThing::Review, call.param("id")));
     };
     let mut review = review.clone();
     if call.query("since") == Some("review")

@@ -48,7 +48,7 @@ pub(crate) fn refused_trouble(setup: &Setup, refused: Refused) -> ServeTrouble {
     match refused {
         Refused::Store(error) => store_trouble(&setup.store_file(), &error),
         Refused::Unavailable(outage) => outage_trouble(setup, &outage),
-        other => failed(&format!("{other:?}")),
+        other => failed(&error_chain(&other)),
     }
 }
 

@@ -86,7 +86,7 @@ impl Deliverer {
                 };
                 if let Err(error) = work.ask(asked) {
                     // It stays in the outbox, and is tried again.
-                    tracing::warn!(?error, effect = effect.id, "a notice is not settled");
+                    tracing::warn!(%error, effect = effect.id, "a notice is not settled");
                 }
             }
             drop(work);

@@ -12,7 +12,7 @@ use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
 };
 use bowline_store::{NO_JOB, Record, RecordBody, RecordKind, RecordQuery};
-use bowline_words::message::{BodyFault, ServerNo};
+use bowline_words::message::{BodyFault, ServerNo, ServerThing};
 use std::sync::Arc;
 
 /// Maximum number of requests decided at once.
@@ -67,7 +67,7 @@ pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
     let opened = work.open_action(word);
     let asked = opened.as_deref().and_then(|it| it.split_once(' '));
     let Some((verb, id)) = asked else {
-        return Err(Problem::no_such("action", "…"));
+        return Err(Problem::no_such(ServerThing::Action, "…"));
     };
     let id = id.to_owned();
     let wish = match verb {
@@ -80,7 +80,7 @@ pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
             permission: id,
             reason: String::new(),
         },
-        _ => return Err(Problem::no_such("action", "…")),
+        _ => return Err(Problem::no_such(ServerThing::Action, "…")),
     };
     ask(work, call, wish)?;
     empty(call)

@@ -3,12 +3,12 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use bowline_engine::machines::Refuse as _;
-use bowline_engine::machines::job::{Refusal, TaskStatus};
+use bowline_engine::machines::job::{JobRefusalSubject, Refusal, TaskStatus};
 use bowline_engine::{Error, ExitClass};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
 use bowline_runner::orchestrate::door::Refused;
 use bowline_words::Lang;
-use bowline_words::message::{JobNo, ServerNo, Status};
+use bowline_words::message::{JobNo, ServerNo, ServerThing, Status};
 
 /// An error of a request.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl From<Error> for Problem {
 
 impl Problem {
     /// Returns the error for an unknown id.
-    pub(crate) fn no_such(what: &'static str, id: &str) -> Self {
+    pub(crate) fn no_such(what: ServerThing, id: &str) -> Self {
         let id = id.chars().take(80).collect();
         Problem::No(ServerNo::NoSuch { what, id })
     }
@@ -221,15 +221,17 @@ fn job_no(refusal: &Refusal) -> JobNo {
         Refusal::WorkspaceBusy { by } => JobNo::WorkspaceBusy { by: by.clone() },
         Refusal::StaleAttempt { .. } | Refusal::StaleVerification { .. } => JobNo::Stale,
         Refusal::Unknown { what, id } => JobNo::Unknown {
-            what,
+            what: subject(*what),
             id: id.clone(),
         },
         Refusal::Settled { what, id, status } => JobNo::Settled {
-            what,
+            what: subject(*what),
             id: id.clone(),
             status,
         },
-        Refusal::Empty { what } => JobNo::Empty { what },
+        Refusal::Empty { what } => JobNo::Empty {
+            what: subject(*what),
+        },
         Refusal::NotAnOption { answer, options } => JobNo::NotAnOption {
             answer: answer.clone(),
             options: options.join(", "),
@@ -248,6 +250,19 @@ fn job_no(refusal: &Refusal) -> JobNo {
     }
 }
 
+fn subject(subject: JobRefusalSubject) -> ServerThing {
+    match subject {
+        JobRefusalSubject::Review => ServerThing::Review,
+        JobRefusalSubject::Question => ServerThing::Question,
+        JobRefusalSubject::Dependency => ServerThing::Dependency,
+        JobRefusalSubject::Permission => ServerThing::Permission,
+        JobRefusalSubject::Message => ServerThing::Message,
+        JobRefusalSubject::Feedback => ServerThing::Feedback,
+        JobRefusalSubject::Answer => ServerThing::Answer,
+        JobRefusalSubject::PhaseList => ServerThing::PhaseList,
+    }
+}
+
 /// Returns the most similar known word, if one is similar enough.
 fn nearest(word: &str, known: &[String]) -> Option<String> {
     let alike = |known: &str| {
@@ -256,4 +271,19 @@ fn nearest(word: &str, known: &[String]) -> Option<String> {
     };
     let best = known.iter().max_by_key(|one| alike(one))?;
     (alike(best) >= 60).then(|| best.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_a_job_keeps_its_words_and_is_korean() {
+        for what in JobRefusalSubject::ALL {
+            let (message, _) = job_no(&Refusal::Empty { what }).say(Lang::En);
+            assert_eq!(message, Refusal::Empty { what }.to_string());
+            let told = subject(what).say(Lang::Ko);
+            assert!(told.chars().all(|it| it == ' ' || it > '가'), "{told}");
+        }
+    }
 }

@@ -73,7 +73,7 @@ impl Runnable {
         begun: impl FnOnce(Stopper),
     ) -> Result<String, Error> {
         let mut quiet = Quiet(lang);
-        let of_crew = |report: crew::Report| format!("{:?}", report.ended);
+        let of_crew = |report: crew::Report| report.ended.to_string();
         match self {
             Runnable::Orchestration(it) => {
                 let options = Options {
@@ -81,7 +81,7 @@ impl Runnable {
                     ..Options::default()
                 };
                 let report = run(context, it, &options, &mut quiet, begun)?;
-                Ok(format!("{:?}", report.ended))
+                Ok(report.ended.to_string())
             }
             Runnable::Thinking(it) => {
                 let options = thinking::Options {

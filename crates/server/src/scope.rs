@@ -8,7 +8,7 @@ use crate::serve::Shared;
 use crate::tasks::row;
 use bowline_engine::machines::job::Process;
 use bowline_formats::rest::routes::Access;
-use bowline_words::message::ServerNo;
+use bowline_words::message::{ServerNo, ServerThing};
 use std::collections::BTreeSet;
 
 /// Routes whose responses contain nothing about any task.
@@ -92,14 +92,14 @@ pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
     if path.starts_with("/api/tasks/{id}") {
         return match scope.has(id) {
             true => Ok(()),
-            false => Err(Problem::no_such("task", id)),
+            false => Err(Problem::no_such(ServerThing::Task, id)),
         };
     }
     if path.starts_with("/api/reviews/{id}") {
         let record = shared.work()?.store().record(id)?;
         return match record.is_some_and(|it| scope.has(&it.job)) {
             true => Ok(()),
-            false => Err(Problem::no_such("review", id)),
+            false => Err(Problem::no_such(ServerThing::Review, id)),
         };
     }
     let is_reader = matches!(call.caller, Caller::AgentReader(_));

@@ -18,7 +18,7 @@ use bowline_store::{
     About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, Resource, SpendQuery,
     Store, StoreError,
 };
-use bowline_words::message::{BodyFault, ServerNo};
+use bowline_words::message::{BodyFault, ServerNo, ServerThing};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -166,7 +166,7 @@ pub(crate) fn in_query(name: &'static str, value: &str) -> Problem {
 /// Returns the job with this id.
 pub(crate) fn row(work: &dyn Work, id: &str) -> Result<JobRow, Problem> {
     let found = work.store().job(id)?;
-    found.ok_or_else(|| Problem::no_such("task", id))
+    found.ok_or_else(|| Problem::no_such(ServerThing::Task, id))
 }
 
 /// Returns the job that the path of a call names.
@@ -217,7 +217,7 @@ fn told_no(work: &dyn Work, refused: Refused) -> Problem {
             path: tasks.join(" -> "),
         }
         .into(),
-        Refused::BadValue { why } => ServerNo::BadValue { why }.into(),
+        Refused::BadValue { fault } => ServerNo::BadValue { fault }.into(),
         Refused::BadWorkspace { path, fault } => match fault {
             WorkspaceFault::Missing => ServerNo::WorkspaceMissing { path },
             WorkspaceFault::NotAFolder => ServerNo::WorkspaceNotAFolder { path },

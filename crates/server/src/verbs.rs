@@ -26,7 +26,7 @@ use bowline_formats::rest::{VerbRequest, WorkspaceChange};
 use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use bowline_words::Lang;
-use bowline_words::message::{Did, ServerNo};
+use bowline_words::message::{Did, ServerNo, ServerThing};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +68,12 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
             let change = begin::begin(shared, call, verb, &asked)?;
             return json(call, &change);
         }
-        _ => return Err(Problem::no_such("state file", named.unwrap_or(kind))),
+        _ => {
+            return Err(Problem::no_such(
+                ServerThing::StateFile,
+                named.unwrap_or(kind),
+            ));
+        }
     };
     let _place = match RUNNING.contains(&verb) {
         true => Some(shared.checks.try_acquire().map_err(|_| {

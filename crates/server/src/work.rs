@@ -6,6 +6,7 @@ use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::drivers::jobs::{
     Answered, App, Asked, Edit, Health as Loop, Refused, UnknownAgent, Wish, WorkspaceFault,
+    record_thing,
 };
 use bowline_store::{JobRow, ReviewRow, Store};
 use bowline_words::message::ServeTrouble;
@@ -106,10 +107,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Inspects (`None`), starts (`true`) or stops (`false`) the app of a task.
-    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<App, Refused> {
-        let id = row.id.clone();
-        Err(Refused::NoSuch { what: "app", id })
-    }
+    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<App, Refused>;
 
     /// Seals an action of a person into a token; `None` if that is not possible.
     fn seal_action(&self, _action: &str) -> Option<String> {

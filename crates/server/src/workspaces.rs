@@ -18,7 +18,7 @@ use bowline_formats::rest::{
 };
 use bowline_runner::orchestrate::door;
 use bowline_words::Lang;
-use bowline_words::message::ServerNo;
+use bowline_words::message::{ServerNo, ServerThing};
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
 use std::collections::{BTreeMap, HashSet};
@@ -109,7 +109,7 @@ impl Workspaces {
     pub(crate) fn find(&self, id: &str) -> Result<&Path, Problem> {
         let found = self.folders.iter().find(|(known, _)| known == id);
         let found = found.map(|(_, folder)| folder.as_path());
-        found.ok_or_else(|| Problem::no_such("workspace", id))
+        found.ok_or_else(|| Problem::no_such(ServerThing::Workspace, id))
     }
 }
 
@@ -160,7 +160,7 @@ fn files_of(shared: &Shared, call: &Call, word: &str) -> Result<Vec<(FileKind, P
         .filter(|kind| group(*kind).0 == word);
     let wanted: Vec<FileKind> = wanted.collect();
     if wanted.is_empty() {
-        return Err(Problem::no_such("state file", word));
+        return Err(Problem::no_such(ServerThing::StateFile, word));
     }
     shared.workspaces.follow(root);
     Ok(workspace::below(root, &wanted, DEPTH_MAX).files)
@@ -367,7 +367,7 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
             return crate::files::printed(call, &logs);
         }
     }
-    Err(Problem::no_such("task", node))
+    Err(Problem::no_such(ServerThing::Task, node))
 }
 
 pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -376,7 +376,7 @@ pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
     let wanted = |path: &Path| named.is_none_or(|it| shown(path) == it);
     let Some((kind, path)) = files.iter().find(|(_, path)| wanted(path)) else {
         return Err(Problem::no_such(
-            "state file",
+            ServerThing::StateFile,
             named.unwrap_or("orchestrate"),
         ));
     };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::disk::{Disk, Stat};
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::layout::{Archive, Paths};
 use crate::request::Request;
 use crate::stamp::utc_stamp;
@@ -53,7 +53,7 @@ pub(crate) fn write(
     };
     let folder = &archive.folder;
     disk.create_folders(folder)
-        .map_err(|error| Error::io("create", folder, error))?;
+        .map_err(|error| Error::io(FileOperation::Create, folder, error))?;
     let path = folder.join(next_name(disk, archive, &utc_stamp(now_ms))?);
     copy_to(disk, paths, like, text.as_bytes(), &path)?;
     Ok(Some(path))
@@ -95,7 +95,7 @@ fn copies(disk: &dyn Disk, archive: &Archive) -> Result<Vec<(String, u32, PathBu
     let names = match disk.list(&archive.folder) {
         Ok(names) => names,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(Error::io("list", &archive.folder, error)),
+        Err(error) => return Err(Error::io(FileOperation::List, &archive.folder, error)),
     };
     let copy = |name: &OsString| {
         let (stamp, count) = dated(name.to_str()?, &archive.stem)?;

@@ -5,6 +5,70 @@ use std::path::{Path, PathBuf};
 
 use crate::lock::Owner;
 
+/// An operation on a file or folder. Its text follows "failed to".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum FileOperation {
+    #[error("append to")]
+    AppendTo,
+    #[error("create")]
+    Create,
+    #[error("create a lock file in")]
+    CreateLockFile,
+    #[error("describe the lock of")]
+    DescribeLock,
+    #[error("encode a line of")]
+    EncodeLine,
+    #[error("flush")]
+    Flush,
+    #[error("follow the link")]
+    FollowLink,
+    #[error("list")]
+    List,
+    #[error("lock")]
+    Lock,
+    #[error("look at")]
+    LookAt,
+    #[error("open")]
+    Open,
+    #[error("put back")]
+    PutBack,
+    #[error("read")]
+    Read,
+    #[error("remove")]
+    Remove,
+    #[error("rename")]
+    Rename,
+    #[error("replace")]
+    Replace,
+    #[error("rotate")]
+    Rotate,
+    #[error("set the owner of")]
+    SetOwner,
+    #[error("truncate")]
+    Truncate,
+    #[error("write")]
+    Write,
+}
+
+/// The kind of an entry in the place of a file. Its text has an article.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum IrregularEntry {
+    #[error("a folder")]
+    Folder,
+    #[error("a link")]
+    Link,
+    #[error("a name among its own records")]
+    OwnRecord,
+    #[error("a link, pipe or device")]
+    LinkPipeOrDevice,
+    #[error("a pipe or device")]
+    PipeOrDevice,
+    #[error("a socket or device")]
+    SocketOrDevice,
+}
+
 /// A failure, with the path it concerns. Unless the variant says otherwise, nothing has changed on
 /// disk.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +90,7 @@ pub enum Error {
         /// The file or folder that refused.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -37,7 +101,7 @@ pub enum Error {
         /// The file being written.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -47,8 +111,8 @@ pub enum Error {
     NotRegular {
         /// The path of the entry.
         path: PathBuf,
-        /// The kind of the entry, with its article.
-        what: &'static str,
+        /// The kind of the entry.
+        what: IrregularEntry,
     },
     /// The document is larger than this crate handles.
     #[error("{} is too big: {bytes} bytes; the limit is {bytes_max}", path.display())]
@@ -163,7 +227,7 @@ pub enum Error {
         /// The path of the failed operation.
         path: PathBuf,
         /// The operation that failed.
-        operation: &'static str,
+        operation: FileOperation,
         /// The error of the system.
         #[source]
         source: io::Error,
@@ -172,7 +236,7 @@ pub enum Error {
 
 impl Error {
     /// Sorts a system error into the variants that callers distinguish.
-    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(operation: FileOperation, path: &Path, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.to_path_buf();
         let errno = source.raw_os_error().map(Errno::from_raw_os_error);
@@ -190,11 +254,11 @@ impl Error {
             Some(Errno::LOOP) => Self::LinkLoop { path },
             Some(Errno::ISDIR) => Self::NotRegular {
                 path,
-                what: "a folder",
+                what: IrregularEntry::Folder,
             },
             Some(Errno::NXIO) => Self::NotRegular {
                 path,
-                what: "a socket or device",
+                what: IrregularEntry::SocketOrDevice,
             },
             _ => Self::Io {
                 path,

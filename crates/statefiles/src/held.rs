@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{Disk, EntryKind, Stat};
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::hash::ContentHash;
 use crate::history::pending;
 use crate::journal::{Line, Writer, kind, read_all};
@@ -337,7 +337,7 @@ impl Held {
         let (disk, backup) = (self.disk(), self.paths.backup.clone());
         let there = disk
             .stat(&backup)
-            .map_err(|error| Error::io("look at", &backup, error))?;
+            .map_err(|error| Error::io(FileOperation::LookAt, &backup, error))?;
         let is_file = there.is_some_and(|there| there.kind == EntryKind::Regular);
         if !is_file || self.on_disk.is_none() || self.snapshot.seq == 0 {
             return Ok(());

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, EntryKind};
-use crate::error::Error;
+use crate::error::{Error, FileOperation, IrregularEntry};
 
 /// Links followed before they count as a loop.
 const LINKS_MAX: usize = 40;
@@ -77,23 +77,23 @@ impl Layout {
         let mut file = self.file.clone();
         let within = |side: &PathBuf| file.starts_with(side);
         if !self.links && self.side.as_ref().is_some_and(within) {
-            return Err(self.not_regular("a name among its own records"));
+            return Err(self.not_regular(IrregularEntry::OwnRecord));
         }
         for _ in 0..LINKS_MAX {
             match disk.stat(&file) {
                 Ok(Some(stat)) if stat.kind == EntryKind::Link && !self.links => {
-                    return Err(self.not_regular("a link"));
+                    return Err(self.not_regular(IrregularEntry::Link));
                 }
                 Ok(Some(stat)) if stat.kind == EntryKind::Link => {
                     let target = disk
                         .read_link(&file)
-                        .map_err(|error| Error::io("follow the link", &file, error))?;
+                        .map_err(|error| Error::io(FileOperation::FollowLink, &file, error))?;
                     file = file.parent().unwrap_or(Path::new("")).join(target);
                 }
                 Ok(_) => {
                     return Paths::new(file, self.side.clone(), self.archive.clone(), &self.file);
                 }
-                Err(error) => return Err(Error::io("look at", &file, error)),
+                Err(error) => return Err(Error::io(FileOperation::LookAt, &file, error)),
             }
         }
         Err(Error::LinkLoop {
@@ -101,7 +101,7 @@ impl Layout {
         })
     }
 
-    fn not_regular(&self, what: &'static str) -> Error {
+    fn not_regular(&self, what: IrregularEntry) -> Error {
         Error::NotRegular {
             path: self.file.clone(),
             what,
@@ -140,7 +140,7 @@ impl Paths {
         let Some(name) = file.file_name().map(OsString::from) else {
             return Err(Error::NotRegular {
                 path: given.to_path_buf(),
-                what: "a folder",
+                what: IrregularEntry::Folder,
             });
         };
         let folder = match file.parent() {
@@ -196,7 +196,7 @@ impl Paths {
             let path = self.side.join(name);
             let there = disk
                 .stat(&path)
-                .map_err(|error| Error::io("look at", &path, error))?;
+                .map_err(|error| Error::io(FileOperation::LookAt, &path, error))?;
             if there.is_none() {
                 return Ok(path);
             }

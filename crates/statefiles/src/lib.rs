@@ -49,7 +49,7 @@ mod whole;
 
 pub use damage::{Recovered, Rescue, Source};
 pub use disk::{Disk, EntryKind, RealDisk, Stat};
-pub use error::{Error, Incident, UpdateError};
+pub use error::{Error, FileOperation, Incident, IrregularEntry, UpdateError};
 pub use hash::{ContentHash, NotAHash};
 pub use held::{Held, Written};
 pub use history::{History, Version};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Disk, EntryKind, Stat};
-use crate::error::{Error, Incident};
+use crate::error::{Error, FileOperation, Incident, IrregularEntry};
 use crate::hash::ContentHash;
 use crate::history::History;
 use crate::journal::{Line, Tail, kind};
@@ -140,7 +140,7 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
     let (file, stat) = match disk.open_read(path) {
         Ok(opened) => opened,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("open", path, error)),
+        Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
     };
     let path = path.to_path_buf();
     match stat.kind {
@@ -148,13 +148,13 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
         EntryKind::Folder => {
             return Err(Error::NotRegular {
                 path,
-                what: "a folder",
+                what: IrregularEntry::Folder,
             });
         }
         EntryKind::Link | EntryKind::Special => {
             return Err(Error::NotRegular {
                 path,
-                what: "a pipe or device",
+                what: IrregularEntry::PipeOrDevice,
             });
         }
     }
@@ -168,7 +168,7 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
     }
     let bytes = disk
         .read(&file, bytes_max + 1)
-        .map_err(|error| Error::io("read", &path, error))?;
+        .map_err(|error| Error::io(FileOperation::Read, &path, error))?;
     if bytes.len() as u64 > bytes_max {
         return Err(Error::TooBig {
             path,
@@ -203,7 +203,7 @@ fn unchanged(
 ) -> Result<bool, Error> {
     let look = |path: &Path| {
         disk.stat(path)
-            .map_err(|error| Error::io("look at", path, error))
+            .map_err(|error| Error::io(FileOperation::LookAt, path, error))
     };
     let same = |now: Option<Stat>, then: Option<&Stat>| match (now, then) {
         (Some(now), Some(then)) => {

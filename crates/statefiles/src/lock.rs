@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, EntryKind, Stat, unsupported};
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::layout::Paths;
 use crate::request::Request;
 
@@ -200,7 +200,7 @@ impl Lock {
             match try_once(&**disk, paths, &mut candidate, now_ms)? {
                 Try::Mine { file, taken_from } => {
                     let identity = identity_of(&file)
-                        .map_err(|error| Error::io("look at", &paths.lock, error))?;
+                        .map_err(|error| Error::io(FileOperation::LookAt, &paths.lock, error))?;
                     let (disk, path) = (disk.clone(), paths.lock.clone());
                     return Ok(Self {
                         file: Some(file),
@@ -286,16 +286,17 @@ impl JournalLock {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Self { file: None, waited });
                 }
-                Err(error) => return Err(Error::io("open", path, error)),
+                Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
             };
             let free = disk
                 .try_lock(&file)
-                .map_err(|error| Error::io("lock", path, error))?;
+                .map_err(|error| Error::io(FileOperation::Lock, path, error))?;
             // The writer that held it may have started a new journal.
             let there = disk
                 .stat(path)
-                .map_err(|error| Error::io("look at", path, error))?;
-            let identity = identity_of(&file).map_err(|error| Error::io("look at", path, error))?;
+                .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
+            let identity = identity_of(&file)
+                .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
             let same = there.is_some_and(|there| there.identity == identity);
             if free && same {
                 return Ok(Self {
@@ -326,7 +327,7 @@ pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Opti
     let held = Owner::parse(&content(disk, &file, &paths.lock)?);
     let free = disk
         .try_lock(&file)
-        .map_err(|error| Error::io("lock", &paths.lock, error))?;
+        .map_err(|error| Error::io(FileOperation::Lock, &paths.lock, error))?;
     Ok((!free || honoured(&held, &stat, now_ms)).then_some(held))
 }
 
@@ -350,14 +351,14 @@ fn try_once(
     let owner = Owner::parse(&content(disk, &file, path)?);
     if !disk
         .try_lock(&file)
-        .map_err(|error| Error::io("lock", path, error))?
+        .map_err(|error| Error::io(FileOperation::Lock, path, error))?
     {
         return Ok(Try::Held(owner));
     }
     // The locked file may be one that its owner has removed meanwhile.
     let there = disk
         .stat(path)
-        .map_err(|error| Error::io("look at", path, error))?;
+        .map_err(|error| Error::io(FileOperation::LookAt, path, error))?;
     if there.is_none_or(|there| there.identity != stat.identity) {
         return Ok(Try::Again);
     }
@@ -369,9 +370,11 @@ fn try_once(
     let writable = match disk.open_write(path) {
         Ok(writable) => writable,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Try::Again),
-        Err(error) => return Err(Error::io("open", path, error)),
+        Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
     };
-    if identity_of(&writable).map_err(|error| Error::io("look at", path, error))? != stat.identity {
+    if identity_of(&writable).map_err(|error| Error::io(FileOperation::LookAt, path, error))?
+        != stat.identity
+    {
         return Ok(Try::Again);
     }
     // In one write, as long as the old content: an empty lock file after a failure would be taken
@@ -382,10 +385,10 @@ fn try_once(
         record.resize(spaces, b' ');
     }
     disk.write(&writable, &record)
-        .map_err(|error| Error::io("write", path, error))?;
+        .map_err(|error| Error::io(FileOperation::Write, path, error))?;
     if stat.bytes > OWNER_BYTES_MAX {
         disk.truncate(&writable, OWNER_BYTES_MAX)
-            .map_err(|error| Error::io("write", path, error))?;
+            .map_err(|error| Error::io(FileOperation::Write, path, error))?;
     }
     if owner.bowline != 0 {
         // A process died here; it may have left more.
@@ -406,14 +409,14 @@ fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Option<(File, Stat)>, E
     match disk.open_read(path) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io("open", path, error)),
+        Err(error) => Err(Error::io(FileOperation::Open, path, error)),
     }
 }
 
 fn content(disk: &dyn Disk, file: &File, path: &Path) -> Result<String, Error> {
     let bytes = disk
         .read(file, OWNER_BYTES_MAX)
-        .map_err(|error| Error::io("read", path, error))?;
+        .map_err(|error| Error::io(FileOperation::Read, path, error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -444,7 +447,11 @@ impl Drop for Candidate<'_> {
 impl<'d> Candidate<'d> {
     fn new(disk: &'d dyn Disk, paths: &Paths, request: &Request) -> Result<Self, Error> {
         let mut record = serde_json::to_vec(&Owner::this_process(request)).map_err(|error| {
-            Error::io("describe the lock of", &paths.file, io::Error::other(error))
+            Error::io(
+                FileOperation::DescribeLock,
+                &paths.file,
+                io::Error::other(error),
+            )
         })?;
         record.push(b'\n');
         Ok(Self {
@@ -463,14 +470,16 @@ impl<'d> Candidate<'d> {
             match self.disk.create_unnamed(&paths.side) {
                 Ok(file) => file,
                 Err(error) if unsupported(&error) => self.create_named(paths)?,
-                Err(error) => return Err(Error::io("create a lock file in", &paths.side, error)),
+                Err(error) => {
+                    return Err(Error::io(FileOperation::CreateLockFile, &paths.side, error));
+                }
             }
         };
         let filled = self
             .disk
             .write(&file, &self.record)
             .and_then(|()| self.disk.try_lock(&file));
-        filled.map_err(|error| Error::io("write", &paths.lock, error))?;
+        filled.map_err(|error| Error::io(FileOperation::Write, &paths.lock, error))?;
         self.file = Some(file);
         Ok(())
     }
@@ -485,7 +494,7 @@ impl<'d> Candidate<'d> {
         let file = self
             .disk
             .create_new(&path)
-            .map_err(|error| Error::io("create", &path, error))?;
+            .map_err(|error| Error::io(FileOperation::Create, &path, error))?;
         self.scratch = Some(path);
         Ok(file)
     }
@@ -522,12 +531,12 @@ impl<'d> Candidate<'d> {
             // start.
             Err(error) if self.scratch.is_none() && error.kind() == io::ErrorKind::NotFound => {
                 if self.disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
-                    return Err(Error::io("create", &paths.lock, error));
+                    return Err(Error::io(FileOperation::Create, &paths.lock, error));
                 }
                 self.prepare(paths, true)?;
                 Ok(Try::Again)
             }
-            Err(error) => Err(Error::io("create", &paths.lock, error)),
+            Err(error) => Err(Error::io(FileOperation::Create, &paths.lock, error)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Removal of a document: recorded in the journal before it is done, so that it is not mistaken for
 //! another program's.
 
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, kind};
@@ -49,7 +49,13 @@ impl Held {
         };
         match disk.rename(&paths.file, &paths.swap) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unfinished(Error::io("remove", &paths.file, error))),
+            Err(error) => {
+                return Err(unfinished(Error::io(
+                    FileOperation::Remove,
+                    &paths.file,
+                    error,
+                )));
+            }
             Ok(()) => {
                 let out = self.read_back(&paths.swap).map_err(unfinished)?;
                 let out = out.unwrap_or_default();
@@ -63,7 +69,7 @@ impl Held {
             }
         }
         disk.sync_folder(&paths.folder)
-            .map_err(|error| unfinished(Error::io("flush", &paths.folder, error)))?;
+            .map_err(|error| unfinished(Error::io(FileOperation::Flush, &paths.folder, error)))?;
         self.settle(None, Situation::Absent);
         Ok(Written::Done { seq })
     }
@@ -95,7 +101,7 @@ impl Held {
         self.append(&[line], true).map_err(uncertain)?;
         self.stale = true;
         name_new(&*disk, &paths.swap, &paths.file)
-            .map_err(|error| uncertain(Error::io("put back", &paths.file, error)))?;
+            .map_err(|error| uncertain(Error::io(FileOperation::PutBack, &paths.file, error)))?;
         self.settle(Some(theirs.into_bytes()), Situation::Outside { ours });
         Ok(Written::Theirs)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, RealDisk};
-use crate::error::{Error, Incident, UpdateError};
+use crate::error::{Error, FileOperation, Incident, UpdateError};
 use crate::held::{Held, Written};
 use crate::journal::{JOURNAL_BYTES_MAX, Writer};
 use crate::layout::{Layout, Paths};
@@ -144,7 +144,7 @@ impl StateFile {
         for folder in [&paths.folder, &paths.side] {
             self.disk
                 .create_folders(folder)
-                .map_err(|error| Error::io("create", folder, error))?;
+                .map_err(|error| Error::io(FileOperation::Create, folder, error))?;
         }
         let lock = Lock::take(&self.disk, &paths, request, self.lock_wait)?;
         let journal_lock = JournalLock::take(&*self.disk, &paths, self.lock_wait)?;
@@ -247,7 +247,7 @@ impl StateFile {
         let there = self
             .disk
             .stat(&folder)
-            .map_err(|error| Error::io("look at", &folder, error))?;
+            .map_err(|error| Error::io(FileOperation::LookAt, &folder, error))?;
         Ok(there.is_none())
     }
 }

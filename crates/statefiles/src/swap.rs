@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, EntryKind, Stat, unsupported};
-use crate::error::{Error, Incident};
+use crate::error::{Error, FileOperation, Incident, IrregularEntry};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, kind};
@@ -65,7 +65,7 @@ impl Held {
         });
         written.map_err(|error| {
             disk.unlink(path).ok();
-            Error::io("write", path, error)
+            Error::io(FileOperation::Write, path, error)
         })
     }
 
@@ -73,10 +73,10 @@ impl Held {
     pub(crate) fn check_backup(&self) -> Result<(), Error> {
         let path = &self.paths.backup;
         let there = self.disk().stat(path);
-        match there.map_err(|error| Error::io("look at", path, error))? {
+        match there.map_err(|error| Error::io(FileOperation::LookAt, path, error))? {
             Some(stat) if stat.kind == EntryKind::Folder => Err(Error::NotRegular {
                 path: path.clone(),
-                what: "a folder",
+                what: IrregularEntry::Folder,
             }),
             Some(_) | None => Ok(()),
         }
@@ -102,7 +102,9 @@ impl Held {
         };
         let disk = self.disk();
         disk.rename(&self.paths.fresh, &self.paths.swap)
-            .map_err(|error| unfinished(Error::io("rename", &self.paths.fresh, error)))?;
+            .map_err(|error| {
+                unfinished(Error::io(FileOperation::Rename, &self.paths.fresh, error))
+            })?;
         let out = self.swap_in(line.aside.as_deref()).map_err(&unfinished)?;
         // From here on the next opener may take the change back, if this is not completed.
         let uncertain = |error| Error::Uncertain {
@@ -112,8 +114,9 @@ impl Held {
         };
         let theirs = match out {
             Out::Expected => {
-                disk.sync_folder(&self.paths.folder)
-                    .map_err(|error| unfinished(Error::io("flush", &self.paths.folder, error)))?;
+                disk.sync_folder(&self.paths.folder).map_err(|error| {
+                    unfinished(Error::io(FileOperation::Flush, &self.paths.folder, error))
+                })?;
                 self.settled(text, line);
                 self.stale = false;
                 return Ok(Written::Done { seq });
@@ -158,7 +161,7 @@ impl Held {
     fn swap_in(&mut self, aside: Option<&str>) -> Result<Out, Error> {
         let disk = self.disk();
         let (file, swap) = (&self.paths.file, &self.paths.swap);
-        let failed = |error| Error::io("replace", file, error);
+        let failed = |error| Error::io(FileOperation::Replace, file, error);
         if self.on_disk.is_none() {
             return match name_new(&*disk, swap, file) {
                 Ok(()) => Ok(Out::Expected),
@@ -240,17 +243,20 @@ impl Held {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Another program removed ours meanwhile; the version it did not see is not
                     // lost.
-                    name_new(&*disk, &self.paths.swap, &self.paths.file)
-                        .map_err(|error| Error::io("put back", &self.paths.file, error))?;
+                    name_new(&*disk, &self.paths.swap, &self.paths.file).map_err(|error| {
+                        Error::io(FileOperation::PutBack, &self.paths.file, error)
+                    })?;
                     return Ok(Some(theirs));
                 }
-                Err(error) => return Err(Error::io("put back", &self.paths.file, error)),
+                Err(error) => {
+                    return Err(Error::io(FileOperation::PutBack, &self.paths.file, error));
+                }
             }
             let out = self.read_back(&self.paths.swap)?.unwrap_or_default();
             if out == ours.as_bytes() {
                 remove(&*disk, &self.paths.swap)?;
                 disk.sync_folder(&self.paths.folder)
-                    .map_err(|error| Error::io("flush", &self.paths.folder, error))?;
+                    .map_err(|error| Error::io(FileOperation::Flush, &self.paths.folder, error))?;
                 return Ok(Some(theirs));
             }
             ours = String::from_utf8_lossy(&theirs).into_owned();
@@ -337,7 +343,7 @@ impl Held {
             .map_err(|error| Error::Uncertain {
                 path: self.paths.file.clone(),
                 seq: self.snapshot.seq,
-                source: Box::new(Error::io("flush", &self.paths.folder, error)),
+                source: Box::new(Error::io(FileOperation::Flush, &self.paths.folder, error)),
             })?;
         let findings = &mut self.snapshot.findings;
         findings.push(Incident::KeptAside { path: kept });
@@ -349,7 +355,7 @@ impl Held {
 pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     match disk.unlink(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path, error))
+            Err(Error::io(FileOperation::Remove, path, error))
         }
         _ => Ok(()),
     }
@@ -374,7 +380,7 @@ fn move_file(disk: &dyn Disk, paths: &Paths, from: &Path, to: &Path) -> Result<(
             copy_to(disk, paths, Some(&stat), &bytes, to)?;
             remove(disk, from)
         }
-        Err(error) => Err(Error::io("rename", from, error)),
+        Err(error) => Err(Error::io(FileOperation::Rename, from, error)),
     }
 }
 
@@ -399,7 +405,7 @@ pub(crate) fn copy_to(
         .and_then(|()| disk.rename(&scratch, to))
         .map_err(|error| {
             disk.unlink(&scratch).ok();
-            Error::io("write", to, error)
+            Error::io(FileOperation::Write, to, error)
         })
 }
 

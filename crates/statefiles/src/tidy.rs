@@ -1,6 +1,6 @@
 //! Recovery with the lock held: completes what a crash left unfinished before anything new is done.
 
-use crate::error::{Error, Incident};
+use crate::error::{Error, FileOperation, Incident};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, Tail, Writer, kind};
@@ -114,7 +114,7 @@ fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
     };
     if waiting(&held.paths.swap)? {
         disk.rename(&held.paths.swap, &held.paths.fresh)
-            .map_err(|error| Error::io("rename", &held.paths.swap, error))?;
+            .map_err(|error| Error::io(FileOperation::Rename, &held.paths.swap, error))?;
     } else if !waiting(&held.paths.fresh)? {
         held.write_fresh(&text)?;
     }
@@ -208,7 +208,7 @@ fn sort_out_rotation(held: &Held) -> Result<(), Error> {
     let (disk, paths) = (held.disk(), &held.paths);
     let there = disk
         .stat(&paths.rotating)
-        .map_err(|error| Error::io("look at", &paths.rotating, error))?;
+        .map_err(|error| Error::io(FileOperation::LookAt, &paths.rotating, error))?;
     if there.is_none() {
         return Ok(());
     }
@@ -216,7 +216,7 @@ fn sort_out_rotation(held: &Held) -> Result<(), Error> {
     if left.last_seq() > 0 && left.last_seq() < held.snapshot.seq {
         return disk
             .rename(&paths.rotating, &paths.older_journal)
-            .map_err(|error| Error::io("rename", &paths.rotating, error));
+            .map_err(|error| Error::io(FileOperation::Rename, &paths.rotating, error));
     }
     remove(&*disk, &paths.rotating)
 }
@@ -227,7 +227,7 @@ fn set_journal_aside(held: &mut Held, request: &Request) -> Result<(), Error> {
         .paths
         .set_aside_name(&*disk, journal, &utc_stamp(request.now_ms))?;
     disk.rename(journal, &path)
-        .map_err(|error| Error::io("rename", journal, error))?;
+        .map_err(|error| Error::io(FileOperation::Rename, journal, error))?;
     held.snapshot
         .findings
         .push(Incident::JournalSetAside { path });

@@ -1,7 +1,7 @@
 //! Atomic writes of small files that are no state files: settings and hooks of other programs.
 
 use crate::disk::Disk;
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use rustix::fs::{Mode, fchmod};
 use std::path::{Path, PathBuf};
 
@@ -19,11 +19,14 @@ pub fn write_whole(
         let path = &path;
         move |error| Error::io(what, path, error)
     };
-    disk.create_folders(folder).map_err(failed("create"))?;
+    disk.create_folders(folder)
+        .map_err(failed(FileOperation::Create))?;
     let beside = beside(&path);
     // Left by a process that was killed.
     let _ = disk.unlink(&beside);
-    let file = disk.create_new(&beside).map_err(failed("create"))?;
+    let file = disk
+        .create_new(&beside)
+        .map_err(failed(FileOperation::Create))?;
     let written = || {
         if let Some(before) = disk.stat(&path)? {
             disk.dress(&file, &before)?;
@@ -39,7 +42,7 @@ pub fn write_whole(
     };
     written().map_err(|error| {
         let _ = disk.unlink(&beside);
-        Error::io("write", &path, error)
+        Error::io(FileOperation::Write, &path, error)
     })
 }
 

@@ -223,3 +223,16 @@ pub enum Outcome {
         version: u64,
     },
 }
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Applied { .. } => f.write_str("the step is committed"),
+            Outcome::AlreadyApplied { .. } => f.write_str("the request was applied before"),
+            Outcome::RequestReused => f.write_str("the request id was used for another request"),
+            Outcome::Conflict { job, version } => {
+                write!(f, "job '{job}' is at version {version}")
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@
 //! | `unread` | input that was accepted and never read |
 
 use crate::TEMPORARY;
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::exit::Exit;
 use crate::process::boot_id;
 use crate::spec::Spec;
@@ -113,7 +113,7 @@ impl Attempt {
                 .recursive(true)
                 .mode(FOLDER_MODE)
                 .create(parent)
-                .map_err(Error::io("make the folder", parent))?;
+                .map_err(Error::io(FileOperation::MakeFolder, parent))?;
         }
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
             Ok(()) => {}
@@ -122,7 +122,7 @@ impl Attempt {
                     path: folder.to_owned(),
                 });
             }
-            Err(error) => return Err(Error::io("make the folder", folder)(error)),
+            Err(error) => return Err(Error::io(FileOperation::MakeFolder, folder)(error)),
         }
         let made = Attempt::fill(folder, spec);
         if made.is_err() {
@@ -136,17 +136,18 @@ impl Attempt {
     }
 
     fn fill(folder: &Path, mut spec: Spec) -> Result<Attempt, Error> {
-        let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
+        let folder =
+            std::path::absolute(folder).map_err(Error::io(FileOperation::FindFolder, folder))?;
         if spec.sandbox.is_some() {
             let temporary = folder.join(TEMPORARY);
             DirBuilder::new()
                 .mode(FOLDER_MODE)
                 .create(&temporary)
-                .map_err(Error::io("make the folder", &temporary))?;
+                .map_err(Error::io(FileOperation::MakeFolder, &temporary))?;
             // The path to it may lead through links, and a root must not.
             let temporary = temporary
                 .canonicalize()
-                .map_err(Error::io("find the folder", &temporary))?;
+                .map_err(Error::io(FileOperation::FindFolder, &temporary))?;
             spec.sandbox
                 .iter_mut()
                 .for_each(|sandbox| sandbox.write.push(temporary.clone()));
@@ -158,10 +159,10 @@ impl Attempt {
         };
         let text = serde_json::to_vec(&intent)
             .map_err(io::Error::from)
-            .map_err(Error::io("write", &path))?;
+            .map_err(Error::io(FileOperation::Write, &path))?;
         new_file(&path)
             .and_then(|mut file| file.write_all(&text))
-            .map_err(Error::io("write", &path))?;
+            .map_err(Error::io(FileOperation::Write, &path))?;
         Ok(Attempt {
             folder,
             spec: intent.spec,
@@ -170,7 +171,8 @@ impl Attempt {
 
     /// Opens an existing attempt.
     pub fn open(folder: &Path) -> Result<Attempt, Error> {
-        let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
+        let folder =
+            std::path::absolute(folder).map_err(Error::io(FileOperation::FindFolder, folder))?;
         let intent = intent(&folder)?;
         Ok(Attempt {
             folder,
@@ -228,7 +230,7 @@ impl Attempt {
                 .filter(|exit: &Exit| exit.attempt == self.id())),
             Err(error) if foreign(&error) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("read", &path)(error)),
+            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
         }
     }
 
@@ -238,7 +240,7 @@ impl Attempt {
         match read_small(&path, UNREAD_BYTES_MAX) {
             Ok(bytes) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(Error::io("read", &path)(error)),
+            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
         }
     }
 
@@ -250,7 +252,7 @@ impl Attempt {
         let file = match open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((from, Vec::new())),
-            Err(error) => return Err(Error::io("read", &path)(error)),
+            Err(error) => return Err(Error::io(FileOperation::Read, &path)(error)),
         };
         // Freed output is a hole; a file system without holes has data from the start.
         let from = seek(&file, SeekFrom::Data(from)).unwrap_or(from);
@@ -261,7 +263,7 @@ impl Attempt {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io("read", &path)(error)),
+                Err(error) => return Err(Error::io(FileOperation::Read, &path)(error)),
             }
         }
         bytes.truncate(filled);
@@ -281,12 +283,12 @@ impl Attempt {
             Err(error) if error.kind() == io::ErrorKind::NotFound || foreign(&error) => {
                 return Ok(false);
             }
-            Err(error) => return Err(Error::io("open", &path)(error)),
+            Err(error) => return Err(Error::io(FileOperation::Open, &path)(error)),
         };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(false),
             Err(error) if error == rustix::io::Errno::WOULDBLOCK => Ok(true),
-            Err(error) => Err(Error::io("lock", &path)(error.into())),
+            Err(error) => Err(Error::io(FileOperation::Lock, &path)(error.into())),
         }
     }
 
@@ -301,7 +303,7 @@ impl Attempt {
             )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if foreign(&error) => Ok(Some(begun())),
-            Err(error) => Err(Error::io("read", &path)(error)),
+            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
         }
     }
 
@@ -399,13 +401,13 @@ fn intent(folder: &Path) -> Result<Intent, Error> {
         Ok(text) => {
             let intent: Intent = serde_json::from_slice(&text)
                 .map_err(io::Error::from)
-                .map_err(Error::io("read", &path))?;
+                .map_err(Error::io(FileOperation::Read, &path))?;
             check_id(&intent.spec.attempt)?;
             Ok(intent)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoAttempt {
             path: folder.to_owned(),
         }),
-        Err(error) => Err(Error::io("read", &path)(error)),
+        Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
     }
 }

@@ -70,14 +70,60 @@ impl Refused {
     }
 }
 
+/// An operation on a file or folder of an attempt. Its text follows "cannot".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum FileOperation {
+    #[error("find the folder")]
+    FindFolder,
+    #[error("lock")]
+    Lock,
+    #[error("make the folder")]
+    MakeFolder,
+    #[error("open")]
+    Open,
+    #[error("read")]
+    Read,
+    #[error("write")]
+    Write,
+}
+
+/// Reason for which a shim did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ShimFailure {
+    /// Its program could not be run.
+    #[error("{}: {error}", program.display())]
+    Program {
+        /// The program of the shim.
+        program: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// It reported an error, as [`crate::StartError::parse`] reads it.
+    #[error("{report}")]
+    Reported {
+        /// The report.
+        report: String,
+    },
+    /// It ended without a report.
+    #[error("it ended without a word")]
+    Silent,
+    /// It was not ready in time.
+    #[error("not ready after {ms} ms")]
+    Slow {
+        /// The time it was given.
+        ms: u64,
+    },
+}
+
 /// Error of an operation on an attempt.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the attempt could not be used.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// The operation, for example "open" or "write".
-        what: &'static str,
+        /// The operation that failed.
+        what: FileOperation,
         /// The file it was tried on.
         path: PathBuf,
         /// The error of the system.
@@ -112,12 +158,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// The shim could not be started.
-    #[error("the shim of attempt {attempt} did not start: {message}")]
+    #[error("the shim of attempt {attempt} did not start: {why}")]
     NotStarted {
         /// Id of the attempt.
         attempt: String,
-        /// The message of the shim, or of the system.
-        message: String,
+        /// The reason.
+        why: ShimFailure,
     },
     /// No shim answers on the socket.
     #[error("no shim answers for attempt {attempt}")]
@@ -162,7 +208,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub(crate) fn io(what: FileOperation, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { what, path, source }
     }

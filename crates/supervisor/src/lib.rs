@@ -22,12 +22,13 @@ pub mod relay;
 mod sandbox;
 pub mod shim;
 mod spec;
+mod start_error;
 mod sweep;
 
 pub use attempt::{Attempt, Condition, Stream};
 pub use cgroup::{CgroupSupport, NoGroup};
 pub use client::{Dialogue, Event, Handle, Sent, Shim, Starter};
-pub use error::{Error, Refused};
+pub use error::{Error, FileOperation, Refused, ShimFailure};
 pub use exit::{Exit, Unread};
 pub use inherited::close_inherited;
 pub use protocol::{
@@ -36,6 +37,7 @@ pub use protocol::{
 };
 pub use sandbox::{Sandbox, SandboxSupport};
 pub use spec::{Bounds, CgroupSpec, Limits, Relay, Spec};
+pub use start_error::StartError;
 pub use sweep::{Swept, sweep};
 
 /// Environment variable with the path of the socket through which a sandboxed agent reaches

@@ -11,7 +11,7 @@ use bowline_engine::agents::{
 use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
-use bowline_engine::words::no_group;
+use bowline_engine::words::{no_group, not_run};
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Advice, AgentState, Did, Label, Told, Wrong};
 use serde_json::{Value, json};
@@ -281,7 +281,7 @@ fn ended(output: &Output, id: &str, exit: &Exit) -> Result<ExitCode, Error> {
     if let Some(message) = &exit.start_error {
         return Err(Error::AgentNotStarted {
             id: id.to_owned(),
-            message: message.clone(),
+            why: Box::new(not_run(message)),
         });
     }
     if output.json {

@@ -5,8 +5,8 @@ use crate::output::{Output, Tone};
 use bowline_engine::advice::Next;
 use bowline_engine::formats::time;
 use bowline_engine::operations::memory::{
-    AgentMemory, HistoryEntry, Memory, PlanStep, SharedContext, StepStatus, TRIES_MAX, Task,
-    TaskResult, statistics,
+    AgentMemory, DefaultSummary, HistoryEntry, Memory, PlanStep, SharedContext, StepStatus,
+    TRIES_MAX, Task, TaskResult, statistics,
 };
 use bowline_words::message::Label;
 use serde_json::{Map, Value};
@@ -133,9 +133,7 @@ pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<Strin
             pad(&cut(&one_line(&task.name), width), width),
             pad(&status_word(output, task.result.name()), 7),
             pad(&duration(output, task.duration_seconds), 6),
-            output.label(Label::Summary {
-                text: one_line(&task.summary),
-            })
+            output.label(summary(&task.summary))
         );
         output.tone(tone, line.trim_end())
     }));
@@ -144,6 +142,18 @@ pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<Strin
         lines.push(output.tone(Tone::Faint, &format!("  {text}")));
     }
     lines
+}
+
+fn summary(text: &str) -> Label {
+    match DefaultSummary::parse(text) {
+        Some(DefaultSummary::Steps { completed, total }) => {
+            Label::StepsCompleted { completed, total }
+        }
+        Some(DefaultSummary::Cancelled) => Label::TaskCancelled,
+        None => Label::Summary {
+            text: one_line(text),
+        },
+    }
 }
 
 /// Returns lines with the session and its shared values.

@@ -8,7 +8,7 @@ use bowline_engine::words::system;
 use bowline_server::client::{Answer, Client};
 use bowline_server::{code_of, data_folder, read_secret};
 use bowline_words::Lang;
-use bowline_words::message::{ServeTrouble, ServerNo};
+use bowline_words::message::{ServeTrouble, ServerNo, ServerThing};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write as _;
@@ -213,7 +213,7 @@ impl Remote<'_> {
                     .is_some_and(|rest| rest.starts_with(given))
         };
         let fitting = ids.filter(fits).map(str::to_owned).collect();
-        self.only("task", given, fitting)
+        self.only(ServerThing::Task, given, fitting)
     }
 
     /// Returns the items on all pages of a list.
@@ -231,7 +231,7 @@ impl Remote<'_> {
     }
 
     /// Returns the only match; otherwise prints an error.
-    fn only(&self, what: &'static str, given: &str, mut fitting: Vec<String>) -> Told<String> {
+    fn only(&self, what: ServerThing, given: &str, mut fitting: Vec<String>) -> Told<String> {
         let lang = self.output.lang;
         match fitting.len() {
             1 => Ok(fitting.remove(0)),
@@ -252,7 +252,7 @@ impl Remote<'_> {
     }
 
     /// Prints that there is nothing of that kind.
-    pub(crate) fn none(&self, what: &'static str, given: &str) -> ExitCode {
+    pub(crate) fn none(&self, what: ServerThing, given: &str) -> ExitCode {
         match self.only(what, given, Vec::new()) {
             Ok(_) => ExitCode::SUCCESS,
             Err(code) => code,
@@ -275,7 +275,7 @@ impl Remote<'_> {
         let open = self.pending(&self.task(given)?, "questions")?;
         let mut ids = open.iter().filter_map(|it| it["id"].as_str());
         let oldest = ids.next().map(str::to_owned);
-        oldest.ok_or_else(|| self.none("question", given))
+        oldest.ok_or_else(|| self.none(ServerThing::Question, given))
     }
 
     /// Finds a needed value by its own id, or as the only open one of a task.
@@ -288,6 +288,10 @@ impl Remote<'_> {
             .iter()
             .filter(|it| name.is_none_or(|name| it["name"] == name));
         let ids = open.filter_map(|it| it["id"].as_str()).map(str::to_owned);
-        self.only("dependency", name.unwrap_or(given), ids.collect())
+        self.only(
+            ServerThing::Dependency,
+            name.unwrap_or(given),
+            ids.collect(),
+        )
     }
 }

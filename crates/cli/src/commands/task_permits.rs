@@ -4,7 +4,7 @@ use super::remote::{Remote, Told, items, text};
 use crate::args::task::RuleVerb;
 use bowline_engine::formats::visible;
 use bowline_engine::webhook::encode_segment;
-use bowline_words::message::Desk;
+use bowline_words::message::{Desk, ServerThing};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(super) fn decide(
         }
         let waiting = remote.pending(&remote.task(given)?, "permissions")?;
         if waiting.is_empty() {
-            return Err(remote.none("permission", given));
+            return Err(remote.none(ServerThing::Permission, given));
         }
         ids.extend(waiting.iter().map(|it| text(it, "id").to_owned()));
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../docs/errors.md");
 
-/// A function whose body is a table from variants to codes.
-const TABLE: &str = "fn code(";
+/// Functions whose body is a table from variants to codes.
+const TABLES: [&str; 2] = ["fn code(", "fn value_fault_code("];
 /// One that has the status of the answer beside each code.
 const TABLE_OF_ANSWERS: &str = "fn code_and_status(";
 /// Calls that make a finding; their first bare word in quotes is its code.
@@ -143,7 +143,7 @@ fn codes() -> BTreeSet<String> {
         let text = text.split("#[cfg(test)]").next().unwrap();
         let tables = match path.ends_with(NO_TABLE) {
             true => Vec::new(),
-            false => bodies(text, TABLE),
+            false => TABLES.iter().flat_map(|head| bodies(text, head)).collect(),
         };
         for body in tables {
             codes.extend(after(body, "=> \""));

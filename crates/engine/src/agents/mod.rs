@@ -17,13 +17,14 @@ pub use watch::{Watched, Watcher};
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::words::system;
 use bowline_gate::locate::state_home_in;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Condition, Handle, RELAY_VARIABLE, Refused, Sent, Shim, Spec, State,
     Swept, TEMPORARY, Want, sweep,
 };
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, NotRun, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -169,7 +170,9 @@ impl Agents {
             let made = home.make(&folder.join(TEMPORARY));
             let (name, value) = made.map_err(|error| Error::AgentNotStarted {
                 id: id.clone(),
-                message: format!("its folder for settings cannot be made: {error}"),
+                why: Box::new(NotRun::SettingsFolder {
+                    cause: system(&error),
+                }),
             })?;
             environment.insert(name.into(), value.into());
         }

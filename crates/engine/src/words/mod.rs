@@ -1,5 +1,6 @@
 //! Converts every error and notice of the engine to a message of `words`, with plain parameters.
 
+mod errors;
 mod input;
 mod refusals;
 
@@ -16,43 +17,37 @@ use crate::relayed;
 use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
+use bowline_supervisor::StartError;
 use bowline_words::Lang;
 use bowline_words::message::{
-    AgentTrouble, Cause, FileTrouble, No, NoGroup, NotRun, Notice as NoticeWords,
-    Origin as OriginWords, Owner, Passage, Trouble,
+    Cause, No, NoGroup, NotRun, Notice as NoticeWords, Origin as OriginWords, Passage, Trouble,
 };
+use errors::{agent_trouble, file_trouble};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Parses the line that a shim leaves about a program that was not started: the failed action, its
-/// object, and the system's error with its number, as every error of the standard library ends.
-pub fn not_run(said: &str) -> NotRun {
-    let answered = |text: &str| {
-        let number = text.rsplit_once("(os error ");
-        let number = number.and_then(|(_, it)| it.trim_end_matches(')').parse().ok());
-        let text = text.to_owned();
-        match number {
-            Some(number) => Cause::System {
-                kind: io::Error::from_raw_os_error(number).kind(),
-                number: Some(number),
-                text,
-            },
-            None => Cause::Other { text },
-        }
+/// Converts the text of a reason for which an agent was not started.
+pub fn not_run(text: &str) -> NotRun {
+    let cause = |text: String| match StartError::system_error(&text) {
+        Some(number) => Cause::System {
+            kind: io::Error::from_raw_os_error(number).kind(),
+            number: Some(number),
+            text,
+        },
+        None => Cause::Other { text },
     };
-    let of = |begin: &str| said.strip_prefix(begin)?.split_once(": ");
-    match (of("cannot run "), of("cannot enter ")) {
-        (Some((name, rest)), _) => NotRun::Program {
-            name: name.into(),
-            cause: answered(rest),
+    match StartError::parse(text) {
+        StartError::Program { name, error } => NotRun::Program {
+            name,
+            cause: cause(error),
         },
-        (None, Some((name, rest))) => NotRun::Folder {
-            name: name.into(),
-            cause: answered(rest),
+        StartError::Group { path, error } => NotRun::Folder {
+            name: path,
+            cause: cause(error),
         },
-        (None, None) => NotRun::Other {
-            cause: answered(said),
-        },
+        StartError::NoCommand => NotRun::NoCommand,
+        StartError::ShimGone => NotRun::ShimGone,
+        StartError::Other { text } => NotRun::Other { cause: cause(text) },
     }
 }
 
@@ -301,9 +296,9 @@ impl Error {
                     supervisor::Want::Ended => Trouble::NotEndedYet { id, seconds },
                 }
             }
-            Error::AgentNotStarted { id, message } => Trouble::AgentNotStarted {
+            Error::AgentNotStarted { id, why } => Trouble::AgentNotStarted {
                 id: id.clone(),
-                why: not_run(message),
+                why: (**why).clone(),
             },
             Error::NoControlGroup { what, reason } => Trouble::NoControlGroup {
                 what: (*what).into(),
@@ -363,143 +358,6 @@ pub fn system(error: &io::Error) -> Cause {
         kind: error.kind(),
         number: error.raw_os_error(),
         text: error.to_string(),
-    }
-}
-
-fn file_trouble(error: &statefiles::Error) -> FileTrouble {
-    use statefiles::Error as E;
-    let shown = |path: &PathBuf| shown(path);
-    match error {
-        E::Locked {
-            path,
-            owner,
-            waited_ms,
-        } => FileTrouble::Locked {
-            path: shown(path),
-            owner: Owner {
-                pid: owner.pid,
-                host: owner.host.clone(),
-                what: match owner.pid {
-                    Some(pid) if pid.to_string() == owner.what => String::new(),
-                    Some(_) | None => owner.what.clone(),
-                },
-                at: owner.at.clone(),
-            },
-            waited_ms: *waited_ms,
-        },
-        E::Permission {
-            path, operation, ..
-        } => FileTrouble::Permission {
-            path: shown(path),
-            action: operation,
-        },
-        E::DiskFull {
-            path, operation, ..
-        } => FileTrouble::DiskFull {
-            path: shown(path),
-            action: operation,
-        },
-        E::NotRegular { path, what } => FileTrouble::NotRegular {
-            path: shown(path),
-            what,
-        },
-        E::TooBig {
-            path,
-            bytes,
-            bytes_max,
-        } => FileTrouble::TooBig {
-            path: shown(path),
-            bytes: *bytes,
-            bytes_max: *bytes_max,
-        },
-        E::NotUtf8 { path, valid_bytes } => FileTrouble::NotUtf8 {
-            path: shown(path),
-            valid_bytes: *valid_bytes,
-        },
-        E::LinkLoop { path } => FileTrouble::LinkLoop { path: shown(path) },
-        E::Contended { path, tries } => FileTrouble::Contended {
-            path: shown(path),
-            tries: *tries,
-        },
-        E::NeedsReplay { path } => FileTrouble::NeedsReplay { path: shown(path) },
-        E::NoDocument { path } => FileTrouble::NoDocument { path: shown(path) },
-        E::StepsNotWritten { path } => FileTrouble::StepsNotWritten { path: shown(path) },
-        E::NoSuchVersion { path, seq } => FileTrouble::NoSuchVersion {
-            path: shown(path),
-            seq: *seq,
-        },
-        E::NotRebuildable { path, seq } => FileTrouble::NotRebuildable {
-            path: shown(path),
-            seq: *seq,
-        },
-        E::NothingToRestore { path } => FileTrouble::NothingToRestore { path: shown(path) },
-        E::Unfinished { path, seq, .. } => FileTrouble::Unfinished {
-            path: shown(path),
-            seq: *seq,
-        },
-        E::Uncertain { path, seq, .. } => FileTrouble::Uncertain {
-            path: shown(path),
-            seq: *seq,
-        },
-        E::EarlierUnfinished { path, seq, .. } => FileTrouble::EarlierUnfinished {
-            path: shown(path),
-            seq: *seq,
-        },
-        E::Io {
-            path,
-            operation,
-            source,
-        } => {
-            let (path, action) = (shown(path), *operation);
-            match source.kind() {
-                io::ErrorKind::NotADirectory => FileTrouble::FileForFolder { path, action },
-                _ => FileTrouble::Io { path, action },
-            }
-        }
-        // The enum may grow; a new variant is reported by its debug text.
-        other => FileTrouble::Unknown {
-            text: other.to_string(),
-        },
-    }
-}
-
-fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
-    use supervisor::{Error as E, Refused};
-    match error {
-        E::Io { what, path, .. } => AgentTrouble::Io {
-            action: what,
-            path: shown(path),
-        },
-        E::Relay { path, .. } => AgentTrouble::Relay { path: shown(path) },
-        E::NoAttempt { path } => AgentTrouble::NoAttempt { path: shown(path) },
-        E::BadId { id } => AgentTrouble::BadId { id: id.clone() },
-        E::AttemptExists { path } => AgentTrouble::AttemptExists { path: shown(path) },
-        E::NotStarted { attempt, message } => AgentTrouble::NotStarted {
-            attempt: attempt.clone(),
-            why: not_run(message),
-        },
-        E::Unreachable { attempt, .. } => AgentTrouble::Unreachable {
-            attempt: attempt.clone(),
-        },
-        E::Protocol { attempt, message } => AgentTrouble::Protocol {
-            attempt: attempt.clone(),
-            said: message.clone(),
-        },
-        E::Refused { why, message } => {
-            let said = message.clone();
-            match why {
-                Refused::FencedOut => AgentTrouble::FencedOut { said },
-                Refused::StaleGeneration => AgentTrouble::StaleGeneration { said },
-                Refused::InputFull => AgentTrouble::InputFull { said },
-                Refused::InputGap => AgentTrouble::InputGap { said },
-                Refused::InputClosed => AgentTrouble::InputClosed { said },
-                Refused::NotRunning => AgentTrouble::NotRunning { said },
-                Refused::AgentPeer => AgentTrouble::AgentPeer { said },
-                Refused::NoDescriptors => AgentTrouble::NoDescriptors { said },
-                Refused::BadRequest => AgentTrouble::BadRequest { said },
-                Refused::Unsupported => AgentTrouble::Unsupported { said },
-            }
-        }
     }
 }
 
@@ -605,13 +463,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shim_could_not_start_is_read_from_its_line() {
+    fn the_reason_that_an_agent_was_not_started_is_korean() {
         let told = |said: &str| (not_run(said).to_string(), not_run(said).say(Lang::Ko));
         let said = "cannot run no:such: No such file or directory (os error 2)";
         let korean = "프로그램 'no:such': 파일이나 폴더가 없습니다".to_owned();
         assert_eq!(told(said), (said.to_owned(), korean));
         let said = "cannot make a control group: Permission denied (os error 13)";
         assert_eq!(told(said), (said.to_owned(), "권한이 없습니다".to_owned()));
-        assert_eq!(told("the shim is gone").0, "the shim is gone");
+        let said = "the shim is gone";
+        let korean = "심(shim)이 먼저 끝났습니다".to_owned();
+        assert_eq!(told(said), (said.to_owned(), korean));
+        assert_eq!(told("no such reason").0, "no such reason");
     }
 }

@@ -2,7 +2,7 @@
 
 use bowline_machines::plan::{StepStatus, TaskStatus};
 use bowline_machines::thinking::{Check, Criterion};
-use bowline_machines::{develop, orchestrate, plan, thinking};
+use bowline_machines::{RefusalSubject, develop, orchestrate, plan, thinking};
 use bowline_words::message::{
     DevelopNo, Measure, OrchestrateNo, PlanNo, Shortfall, Status, Thing, ThinkingNo,
 };
@@ -67,16 +67,14 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
             stage: stage.name(),
             status: Status::of(status),
         },
-        R::Empty { what } => ThinkingNo::Empty {
-            what: Thing::of(what),
-        },
+        R::Empty { what } => ThinkingNo::Empty { what: thing(*what) },
         R::PathEscapes { path } => ThinkingNo::PathEscapes { path: path.clone() },
         R::BelowThreshold { stage, checks } => ThinkingNo::BelowThreshold {
             stage: stage.name(),
             checks: checks.iter().map(shortfall).collect(),
         },
         R::UnknownName { what, name, known } => ThinkingNo::UnknownName {
-            what: Thing::of(what),
+            what: thing(*what),
             name: name.clone(),
             known: known.join(", "),
         },
@@ -94,6 +92,28 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
         R::NoLessons { task_id } => ThinkingNo::NoLessons {
             task: task_id.clone(),
         },
+    }
+}
+
+fn thing(subject: RefusalSubject) -> Thing {
+    use RefusalSubject as S;
+    match subject {
+        S::Feature => Thing::Feature,
+        S::Reason => Thing::Reason,
+        S::CheckpointId => Thing::CheckpointId,
+        S::Message => Thing::Message,
+        S::Code => Thing::Code,
+        S::Metric => Thing::Metric,
+        S::CoreValue => Thing::CoreValue,
+        S::Step => Thing::Step,
+        S::Steps => Thing::Steps,
+        S::Task => Thing::Task,
+        S::TaskId => Thing::TaskId,
+        S::TaskName => Thing::TaskName,
+        S::StepName => Thing::StepName,
+        S::ArtifactPath => Thing::ArtifactPath,
+        S::WaitingTasks => Thing::WaitingTasks,
+        S::Worktree => Thing::Worktree,
     }
 }
 
@@ -139,7 +159,7 @@ pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
             tries: plan::TRIES_MAX,
         },
         R::DuplicateId { what, id } => PlanNo::DuplicateId {
-            what: Thing::of(what),
+            what: thing(what),
             id,
         },
         R::MissingDependency { id, missing } => PlanNo::MissingDependency { id, missing },
@@ -148,12 +168,10 @@ pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
         },
         R::BadStepId => PlanNo::BadStepId,
         R::TooMany { what, max } => PlanNo::TooMany {
-            what: Thing::of(what),
+            what: thing(what),
             max,
         },
-        R::Empty { what } => PlanNo::Empty {
-            what: Thing::of(what),
-        },
+        R::Empty { what } => PlanNo::Empty { what: thing(what) },
         R::UnresolvedIssue { id, step } => PlanNo::UnresolvedIssue { id, step },
         R::NeedsPerson { id } => PlanNo::NeedsPerson { id },
         R::NotQueued { id } => PlanNo::NotQueued { id },
@@ -227,9 +245,7 @@ pub(super) fn develop(refusal: &develop::Refusal) -> DevelopNo {
                 status => DevelopNo::CheckpointIs { what, id, status },
             }
         }
-        R::Empty { what } => DevelopNo::Empty {
-            what: Thing::of(what),
-        },
+        R::Empty { what } => DevelopNo::Empty { what: thing(what) },
         R::AlreadyAdopted => DevelopNo::AlreadyAdopted,
     }
 }
@@ -292,7 +308,7 @@ pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
             commit: commit.to_string(),
             letters: orchestrate::COMMIT_CHARS,
         },
-        R::Empty { what } => OrchestrateNo::Empty { what },
+        R::Empty { what } => OrchestrateNo::Empty { what: thing(*what) },
     }
 }
 
@@ -311,5 +327,23 @@ fn shortfall(check: &Check) -> Shortfall {
             needed,
         },
         None => Shortfall::Unmeasured { what, needed },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bowline_words::Lang;
+
+    #[test]
+    fn a_subject_keeps_its_word_and_is_korean() {
+        for subject in RefusalSubject::ALL {
+            assert_eq!(thing(subject).to_string(), subject.name());
+            let korean = thing(subject).say(Lang::Ko);
+            assert!(
+                korean.contains(|it| ('가'..='힣').contains(&it)),
+                "{korean}"
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use bowline_machines::job::DependencyKind;
+use bowline_words::message::ValueFault;
 use thiserror::Error;
 
 use super::FIELD_CHARS_MAX;
@@ -88,89 +89,54 @@ pub const SUGGESTION_SIMILARITY_MIN: f64 = 0.7;
 /// Longest answer for which a suggestion is searched; comparing costs the product of both lengths.
 const SUGGESTION_CHARS_MAX: usize = 256;
 
-/// Reasons why a value is invalid for a dependency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ValueError {
-    /// The value is empty or only white space.
-    #[error("the value is empty")]
-    Empty,
-    /// The value has characters that API keys do not have.
-    #[error("an API key has only letters, digits, '_' and '-'")]
-    ApiKeyCharacters,
-    #[error("an API key has at least {API_KEY_CHARS_MIN} characters")]
-    ApiKeyTooShort,
-    #[error("the value exceeds {max} characters")]
-    TooLong {
-        /// Limit in characters, which depends on the type of dependency.
-        max: usize,
-    },
-    /// The value has a NUL, which neither an environment variable nor a path can hold.
-    #[error("the value contains a NUL character")]
-    Nul,
-    /// The value is not an `http` or `https` URL with a host.
-    #[error("a service is an http:// or https:// address")]
-    NotAnAddress,
-    /// The path contains `..`.
-    #[error("a file path must not contain '..'")]
-    PathClimbs,
-    /// The value is not `true`, `false`, `yes` or `no`.
-    #[error("a permission is true, false, yes or no")]
-    NotAPermission,
-    /// The value is not a package name, with or without a scope.
-    #[error("a package is a lower-case name such as left-pad or @scope/left-pad")]
-    NotAPackage,
-}
-
-impl ValueError {
-    /// Returns the stable error code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Empty => "value_empty",
-            Self::ApiKeyCharacters | Self::ApiKeyTooShort => "value_not_an_api_key",
-            Self::TooLong { .. } => "value_too_long",
-            Self::Nul => "value_has_nul",
-            Self::NotAnAddress => "value_not_an_address",
-            Self::PathClimbs => "value_path_climbs",
-            Self::NotAPermission => "value_not_a_permission",
-            Self::NotAPackage => "value_not_a_package",
-        }
+/// Returns the stable code of the reason why a value is invalid.
+pub fn value_fault_code(fault: ValueFault) -> &'static str {
+    match fault {
+        ValueFault::Empty => "value_empty",
+        ValueFault::ApiKeyCharacters | ValueFault::ApiKeyTooShort { .. } => "value_not_an_api_key",
+        ValueFault::TooLong { .. } => "value_too_long",
+        ValueFault::Nul => "value_has_nul",
+        ValueFault::NotAnAddress => "value_not_an_address",
+        ValueFault::PathClimbs => "value_path_climbs",
+        ValueFault::NotAPermission => "value_not_a_permission",
+        ValueFault::NotAPackage => "value_not_a_package",
     }
 }
 
 /// Checks `value`, exactly as it would be handed to the agent, for a dependency of `kind`.
-pub fn check_value(kind: DependencyKind, value: &str) -> Result<(), ValueError> {
+pub fn check_value(kind: DependencyKind, value: &str) -> Result<(), ValueFault> {
     if value.trim().is_empty() {
-        return Err(ValueError::Empty);
+        return Err(ValueFault::Empty);
     }
     if value.contains('\0') {
-        return Err(ValueError::Nul);
+        return Err(ValueFault::Nul);
     }
     let max = match kind {
         DependencyKind::File => FILE_CHARS_MAX,
         _ => FIELD_CHARS_MAX,
     };
     if value.chars().count() > max {
-        return Err(ValueError::TooLong { max });
+        return Err(ValueFault::TooLong { max });
     }
     let holds = |condition: bool, error| if condition { Ok(()) } else { Err(error) };
     match kind {
         DependencyKind::ApiKey => {
             let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-            holds(value.bytes().all(known), ValueError::ApiKeyCharacters)?;
-            holds(value.len() >= API_KEY_CHARS_MIN, ValueError::ApiKeyTooShort)
+            holds(value.bytes().all(known), ValueFault::ApiKeyCharacters)?;
+            let min = API_KEY_CHARS_MIN;
+            holds(value.len() >= min, ValueFault::ApiKeyTooShort { min })
         }
         DependencyKind::EnvVariable => Ok(()),
-        DependencyKind::Service => holds(is_address(value), ValueError::NotAnAddress),
-        DependencyKind::File => holds(!value.contains(".."), ValueError::PathClimbs),
+        DependencyKind::Service => holds(is_address(value), ValueFault::NotAnAddress),
+        DependencyKind::File => holds(!value.contains(".."), ValueFault::PathClimbs),
         DependencyKind::Permission => {
             let words = ["true", "false", "yes", "no"];
             holds(
                 words.iter().any(|word| word.eq_ignore_ascii_case(value)),
-                ValueError::NotAPermission,
+                ValueFault::NotAPermission,
             )
         }
-        DependencyKind::Package => holds(is_package(value), ValueError::NotAPackage),
+        DependencyKind::Package => holds(is_package(value), ValueFault::NotAPackage),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
 use bowline_machines::develop::Phase;
 use bowline_machines::named;
-use bowline_words::message::{Denied, Unjudged};
+use bowline_words::message::{Denied, FinishingAct, Unjudged};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -60,13 +60,14 @@ pub fn judge_git(
     input: &str,
     history: &dyn History,
 ) -> Option<Denial> {
+    let command = |text: &str| FinishingAct::Command { text: text.into() };
     let what = match hook {
-        GitHook::PreCommit => "git commit".to_owned(),
-        GitHook::PreMergeCommit => "git merge".to_owned(),
-        GitHook::PrePush => "git push".to_owned(),
+        GitHook::PreCommit => command("git commit"),
+        GitHook::PreMergeCommit => command("git merge"),
+        GitHook::PrePush => command("git push"),
         // Git calls the hook again after the commit of the transaction, and after its abort.
         GitHook::ReferenceTransaction if argument != Some("prepared") => return None,
-        GitHook::ReferenceTransaction => "moving a branch".to_owned(),
+        GitHook::ReferenceTransaction => FinishingAct::MoveBranch,
     };
     let denial = judge(belief, &[Offence::Finish { what }], &mut |_| false)?;
     match hook {
@@ -155,9 +156,10 @@ fn judge_trees(
     let tested = TestedTree::of_run(&believed.path)?;
     lands.into_iter().find_map(|(name, commit)| {
         let changes = repository.untested(commit, &tested)?;
+        let name = name.to_owned();
         let what = match hook {
-            GitHook::PrePush => format!("git push of {name}"),
-            _ => format!("moving {name}"),
+            GitHook::PrePush => FinishingAct::Push { name },
+            _ => FinishingAct::MoveReference { name },
         };
         Some(Denial::OtherTree { what, changes })
     })
@@ -194,7 +196,8 @@ fn failed(denied: &Denied) -> String {
 fn named(denial: Denial, branch: &str) -> Denial {
     match denial {
         Denial::Closed { phase, missing, .. } => {
-            let what = format!("moving {branch}");
+            let name = branch.to_owned();
+            let what = FinishingAct::MoveReference { name };
             Denial::Closed {
                 phase,
                 offence: Offence::Finish { what },

@@ -129,6 +129,9 @@ fn git_asks_three_times_and_is_answered_once() {
         "c n refs/heads/main",
         &Made,
     );
-    let text = denial.unwrap().text(None, Lang::En, None);
+    let denial = denial.unwrap();
+    let text = denial.text(None, Lang::En, None);
     assert!(text.contains("moving refs/heads/main"), "{text}");
+    let text = denial.text(None, Lang::Ko, None);
+    assert!(text.contains("대상: refs/heads/main 이동"), "{text}");
 }

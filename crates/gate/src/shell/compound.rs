@@ -2,6 +2,7 @@
 
 use super::parse::{Parsed, Parser};
 use super::tree::{Block, Node, Script, Word, plain_text};
+use bowline_words::message::ShellFault;
 use std::rc::Rc;
 
 impl Parser {
@@ -22,7 +23,7 @@ impl Parser {
         if self.take("(") {
             let script = self.list()?;
             if !self.take(")") {
-                return self.fail("a bracket is not closed");
+                return self.fail(ShellFault::OpenBracket);
             }
             return self.block(Block {
                 scripts: vec![script],
@@ -78,7 +79,7 @@ impl Parser {
                 if self.take("(") {
                     self.blanks();
                     if !self.take(")") {
-                        return self.fail("a bracket is not closed");
+                        return self.fail(ShellFault::OpenBracket);
                     }
                 }
                 self.function(&name)
@@ -88,7 +89,7 @@ impl Parser {
                 self.coprocess()
             }
             "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}" => {
-                self.fail("a word that closes nothing")
+                self.fail(ShellFault::StrayWord)
             }
             _ => self.simple(),
         }
@@ -174,7 +175,7 @@ impl Parser {
         }
         let name = self.needed_word()?;
         let Some(variable) = plain_text(&name).map(str::to_owned) else {
-            return self.fail("a loop without a variable");
+            return self.fail(ShellFault::LoopWithoutVariable);
         };
         let mut words = None;
         if self.take_keyword("in")? {
@@ -196,7 +197,7 @@ impl Parser {
             ..Block::default()
         })?
         else {
-            return self.fail("a loop");
+            return self.fail(ShellFault::BadLoop);
         };
         Ok(Node::Loop {
             variable,
@@ -224,7 +225,7 @@ impl Parser {
                 }
             }
             if !self.take(")") {
-                return self.fail("a pattern that does not end");
+                return self.fail(ShellFault::OpenPattern);
             }
             scripts.push(self.list()?);
             self.space()?;
@@ -242,7 +243,7 @@ impl Parser {
 
     pub(super) fn function(&mut self, name: &Word) -> Parsed<Node> {
         let Some(name) = plain_text(name).map(str::to_owned) else {
-            return self.fail("a function without a plain name");
+            return self.fail(ShellFault::FunctionWithoutName);
         };
         self.space()?;
         let body = Rc::new(self.command()?);
@@ -259,7 +260,7 @@ impl Parser {
                 return Ok(words);
             }
             match self.peek() {
-                None => return self.fail("a test that does not end"),
+                None => return self.fail(ShellFault::OpenTest),
                 Some('(' | ')' | '|' | '&' | ';') => self.at += 1,
                 Some('<' | '>') if self.peek_at(1) != Some('(') => self.at += 1,
                 Some(_) => words.push(self.needed_word()?),

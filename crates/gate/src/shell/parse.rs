@@ -5,7 +5,7 @@
 //! through: this parser is linear, bounded in depth, and refuses what it does not understand.
 
 use super::tree::{Assignment, Block, Chain, Link, Node, Script, Simple, Word};
-use bowline_words::message::Unseen;
+use bowline_words::message::{ShellFault, Unseen};
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,19 +22,18 @@ pub(crate) const UNKNOWN_NAME: char = '\u{ffff}';
 
 /// A text that is not a command line, or not one that this parser understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the command line cannot be read at character {at}: {what}")]
+#[error("the command line cannot be read at character {at}: {fault}")]
 pub struct Unreadable {
     /// Position of the character, counted from 1.
     pub at: usize,
-    /// The problem, or the word that was expected.
-    pub what: &'static str,
+    pub fault: ShellFault,
 }
 
 impl Unreadable {
     /// Returns the reason to show in a denial.
     pub fn unseen(self) -> Unseen {
-        let Unreadable { at, what } = self;
-        Unseen::Unreadable { at, what }
+        let Unreadable { at, fault } = self;
+        Unseen::Unreadable { at, fault }
     }
 }
 
@@ -66,7 +65,7 @@ pub(super) fn parse_at(text: &str, depth: usize) -> Parsed<Script> {
     let mut parser = Parser::new(text, depth)?;
     let script = parser.list()?;
     if parser.at < parser.text.len() {
-        return parser.fail("a word or bracket that closes nothing");
+        return parser.fail(ShellFault::StrayWordOrBracket);
     }
     Ok(script)
 }
@@ -87,13 +86,13 @@ impl Parser {
         let text: Vec<char> = text.chars().collect();
         let bad = |letter: &char| matches!(*letter, '\0' | UNKNOWN | UNKNOWN_NAME);
         if let Some(at) = text.iter().position(bad) {
-            let what = "a letter that no command line has";
-            return Err(Unreadable { at: at + 1, what });
+            let fault = ShellFault::BadLetter;
+            return Err(Unreadable { at: at + 1, fault });
         }
         if text.len() > TEXT_CHARS_MAX {
             return Err(Unreadable {
                 at: TEXT_CHARS_MAX,
-                what: "it is too long",
+                fault: ShellFault::TooLong,
             });
         }
         Ok(Parser {
@@ -104,10 +103,10 @@ impl Parser {
         })
     }
 
-    pub(super) fn fail<T>(&self, what: &'static str) -> Parsed<T> {
+    pub(super) fn fail<T>(&self, fault: ShellFault) -> Parsed<T> {
         Err(Unreadable {
             at: self.at + 1,
-            what,
+            fault,
         })
     }
 
@@ -135,7 +134,7 @@ impl Parser {
 
     pub(super) fn deeper<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH_MAX {
-            return self.fail("it is nested too deeply");
+            return self.fail(ShellFault::TooDeep);
         }
         self.depth += 1;
         let result = inside(self);
@@ -218,7 +217,7 @@ impl Parser {
                         None | Some('\n' | ')' | '#') => {}
                         // After a closing keyword no separator is needed.
                         Some(_) if this.at_end_of_list() => break,
-                        Some(_) => return this.fail("something after the end of a command"),
+                        Some(_) => return this.fail(ShellFault::AfterCommand),
                     }
                 }
             }
@@ -266,7 +265,7 @@ impl Parser {
         if self.take_keyword(word)? {
             Ok(())
         } else {
-            self.fail(word)
+            self.fail(ShellFault::WordMissing { word })
         }
     }
 
@@ -359,7 +358,7 @@ impl Parser {
             {
                 self.function(&name.clone())
             }
-            _ => self.fail("a bracket that is not expected here"),
+            _ => self.fail(ShellFault::StrayBracket),
         }
     }
 
@@ -421,7 +420,7 @@ impl Parser {
         loop {
             self.space()?;
             match self.peek() {
-                None => return self.fail("a bracket is not closed"),
+                None => return self.fail(ShellFault::OpenBracket),
                 Some(')') => {
                     self.at += 1;
                     return Ok(values);

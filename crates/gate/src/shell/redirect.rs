@@ -2,6 +2,7 @@
 
 use super::parse::{Parsed, Parser, Pending, expanded_at};
 use super::tree::{Part, Redirect, Word};
+use bowline_words::message::ShellFault;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -66,7 +67,7 @@ impl Parser {
                     end.push_str(text);
                     literal |= quoted;
                 }
-                _ => return self.fail("a here-document whose end cannot be told"),
+                _ => return self.fail(ShellFault::UnclearHereDocument),
             }
         }
         let body = Rc::new(OnceCell::new());

@@ -2,6 +2,7 @@
 
 use super::parse::{Parsed, Parser, expanded_at, parse_at};
 use super::tree::{Change, Part, Word};
+use bowline_words::message::ShellFault;
 
 /// True for a character that ends an unquoted word.
 fn ends_word(letter: char) -> bool {
@@ -42,7 +43,7 @@ impl Parser {
         let before = self.at;
         let word = self.word()?;
         if self.at == before {
-            return self.fail("a sign that is not expected here");
+            return self.fail(ShellFault::StraySign);
         }
         Ok(word)
     }
@@ -51,7 +52,7 @@ impl Parser {
         if self.take(")") {
             Ok(())
         } else {
-            self.fail("a bracket is not closed")
+            self.fail(ShellFault::OpenBracket)
         }
     }
 
@@ -72,7 +73,7 @@ impl Parser {
         self.deeper(|this| {
             loop {
                 match this.peek() {
-                    None => return this.fail("a bracket is not closed"),
+                    None => return this.fail(ShellFault::OpenBracket),
                     Some(')') => {
                         this.at += 1;
                         word.push(Part::Pattern);
@@ -130,7 +131,7 @@ impl Parser {
         let mut text = String::new();
         loop {
             match self.peek() {
-                None => return self.fail("a quote is not closed"),
+                None => return self.fail(ShellFault::OpenQuote),
                 Some(letter) => {
                     self.at += 1;
                     if letter == end {
@@ -157,7 +158,7 @@ impl Parser {
                 if end.is_none() {
                     return Ok(word);
                 }
-                return self.fail("a quote is not closed");
+                return self.fail(ShellFault::OpenQuote);
             };
             if Some(letter) == end {
                 self.at += 1;
@@ -238,7 +239,7 @@ impl Parser {
             self.at += 1;
             let script = self.list()?;
             if !self.take("}") {
-                return self.fail("a brace is not closed");
+                return self.fail(ShellFault::OpenBrace);
             }
             return Ok(Part::Command { script, quoted });
         }
@@ -262,7 +263,7 @@ impl Parser {
                 self.at += 1;
                 name.push(letter);
             }
-            Some(_) | None => return self.fail("a parameter without a name"),
+            Some(_) | None => return self.fail(ShellFault::ParameterWithoutName),
         }
         let mut word = Word::new();
         if self.peek() == Some('[') {
@@ -282,7 +283,7 @@ impl Parser {
                 (Some(':'), Some(next @ ('-' | '=' | '+' | '?'))) => format!(":{next}"),
                 (Some('@'), Some(next)) => format!("@{next}"),
                 (Some(letter), _) => letter.to_string(),
-                (None, _) => return self.fail("a brace is not closed"),
+                (None, _) => return self.fail(ShellFault::OpenBrace),
             };
             self.at += sign.chars().count();
             operator = sign;
@@ -301,7 +302,7 @@ impl Parser {
         let mut word = Word::new();
         loop {
             match self.peek() {
-                None => return self.fail("a brace is not closed"),
+                None => return self.fail(ShellFault::OpenBrace),
                 Some('}') => {
                     self.at += 1;
                     return Ok(word);
@@ -316,7 +317,7 @@ impl Parser {
         let mut text = String::new();
         loop {
             match self.peek() {
-                None => return self.fail("a backquote is not closed"),
+                None => return self.fail(ShellFault::OpenBackquote),
                 Some('`') => {
                     self.at += 1;
                     break;
@@ -376,7 +377,7 @@ impl Parser {
             }
             self.at += 1;
         }
-        self.fail("a calculation that does not end")
+        self.fail(ShellFault::OpenCalculation)
     }
 
     /// Parses the inside of `$'…'`, with its end.
@@ -384,7 +385,7 @@ impl Parser {
         let mut bytes = Vec::new();
         loop {
             let Some(letter) = self.peek() else {
-                return self.fail("a quote is not closed");
+                return self.fail(ShellFault::OpenQuote);
             };
             self.at += 1;
             match letter {

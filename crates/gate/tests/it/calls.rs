@@ -276,6 +276,33 @@ fn a_denial_shows_patterns_as_they_are_written() {
 }
 
 #[test]
+fn what_is_wrong_with_a_command_line_is_told_in_both_languages() {
+    let repository = Repository::new();
+    let run = Run {
+        phase: Phase::Implement,
+        ..Run::new("ferry", Timestamp(0))
+    };
+    let belief = belief(repository.file(), run, true);
+    for (command, english, korean) in [
+        ("cat 'a", "a quote is not closed", "닫히지 않은 따옴표"),
+        ("if true; then ls", "fi", "'fi'가 빠짐"),
+        ("awk '{ print | x }' a", "a command in it", "안에 든 명령"),
+        (
+            "git commit -m a",
+            "git commit is closed",
+            "대상: git commit",
+        ),
+    ] {
+        let found = repository.offences("Bash", command);
+        let denial = judge(&belief, &found, &mut |_| false).unwrap();
+        for (lang, wanted) in [(Lang::En, english), (Lang::Ko, korean)] {
+            let text = denial.text(None, lang, None);
+            assert!(text.contains(wanted), "{command}: {text}");
+        }
+    }
+}
+
+#[test]
 fn the_table_is_long_enough_and_has_every_kind() {
     let rows = rows();
     let count = |wanted| rows.iter().filter(|(what, ..)| *what == wanted).count();

@@ -1,7 +1,7 @@
 //! Evidence for opening a gate or passing a checkpoint, and the rules that judge it.
 
 use super::{Gate, Refusal};
-use crate::kernel::Actor;
+use crate::kernel::{Actor, RefusalSubject};
 
 /// Evidence offered for a gate or a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,9 @@ impl Evidence {
                 what: "pass a gate by hand",
             }),
             (Evidence::ByHand { reason }, Actor::Person) if reason.trim().is_empty() => {
-                Err(Refusal::Empty { what: "reason" })
+                Err(Refusal::Empty {
+                    what: RefusalSubject::Reason,
+                })
             }
             (Evidence::ByHand { .. }, Actor::Person) => Ok(()),
             (Evidence::Given { .. }, Actor::Agent) | (Evidence::None, _) => {

@@ -1,7 +1,7 @@
 //! Reasons why a develop run refuses a command.
 
 use super::{Gate, Phase};
-use crate::kernel::Refuse;
+use crate::kernel::{RefusalSubject, Refuse};
 
 /// The reason why a develop run refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,10 +109,10 @@ pub enum Refusal {
         status: &'static str,
     },
     /// A required text is empty.
-    #[error("{what} must not be empty")]
+    #[error("{} must not be empty", what.name())]
     Empty {
         /// The name of the text.
-        what: &'static str,
+        what: RefusalSubject,
     },
     /// Bowline has written this run before, so that it need not be adopted.
     #[error("this run is Bowline's own already")]

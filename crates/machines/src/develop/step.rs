@@ -4,7 +4,7 @@ use super::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, Effect, Evidence, FailureClass,
     Gate, ID_CHARS_MAX, Phase, Refusal, Resume, Run, auto, closed, resume,
 };
-use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
 
 /// Number of characters of a refused id that the refusal shows.
 const ID_SHOWN_CHARS: usize = 40;
@@ -110,7 +110,9 @@ fn fault_of(id: &str) -> Option<&'static str> {
 
 fn start(state: &State, feature: String, fresh: bool, by: Actor, at: Timestamp) -> Outcome {
     if feature.trim().is_empty() {
-        return Err(Refusal::Empty { what: "feature" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Feature,
+        });
     }
     if let Some(run) = state
         && run.phase != Phase::Done
@@ -145,7 +147,7 @@ fn review(mut run: Run, checkpoints: &[String]) -> Outcome {
     for (index, id) in checkpoints.iter().enumerate() {
         if id.trim().is_empty() {
             return Err(Refusal::Empty {
-                what: "checkpoint id",
+                what: RefusalSubject::CheckpointId,
             });
         }
         if let Some(fault) = fault_of(id) {
@@ -230,7 +232,9 @@ fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: A
         (CheckpointStatus::Escalated | CheckpointStatus::Failed, Some(reason)) => {
             person(by, "reopen a checkpoint")?;
             if reason.trim().is_empty() {
-                return Err(Refusal::Empty { what: "reason" });
+                return Err(Refusal::Empty {
+                    what: RefusalSubject::Reason,
+                });
             }
         }
         (

@@ -4,8 +4,8 @@
 use super::step::Outcome;
 use super::turn::{Facts, Turn};
 use super::{
-    Checkpoint, Effect, Event, Fact, Life, Message, PausedBy, Permission, Process, Question,
-    Refusal, SnapshotReason, SpawnFrom, TimerKind, Trigger,
+    Checkpoint, Effect, Event, Fact, JobRefusalSubject, Life, Message, PausedBy, Permission,
+    Process, Question, Refusal, SnapshotReason, SpawnFrom, TimerKind, Trigger,
 };
 use crate::kernel::Timestamp;
 
@@ -134,7 +134,9 @@ impl Turn {
     pub(super) fn say_to_agent(mut self, id: String, text: String) -> Outcome {
         self.at_work()?;
         if text.trim().is_empty() {
-            return Err(Refusal::Empty { what: "message" });
+            return Err(Refusal::Empty {
+                what: JobRefusalSubject::Message,
+            });
         }
         self.say(Message::Said { id, text });
         self.done()
@@ -148,7 +150,7 @@ impl Turn {
             .retain(|message| !matches!(message, Message::Said { id: said, .. } if said == id));
         if self.job.unsaid.len() == before {
             return Err(Refusal::Settled {
-                what: "message",
+                what: JobRefusalSubject::Message,
                 id: id.into(),
                 status: "sent",
             });
@@ -198,7 +200,7 @@ impl Turn {
         let before = self.job.permissions.len();
         self.job.permissions.retain(|wanted| wanted.id != id);
         if self.job.permissions.len() == before {
-            return Err(self.unknown("permission", id, &Life::Permitting));
+            return Err(self.unknown(JobRefusalSubject::Permission, id, &Life::Permitting));
         }
         self.say(message);
         let facts = vec![("permissionId", Fact::Text(id.into()))];

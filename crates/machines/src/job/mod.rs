@@ -37,7 +37,7 @@ pub use effect::{
     TimerKind, Trigger, Value,
 };
 pub use kind::{Kind, Limits, PhaseSpec};
-pub use refusal::Refusal;
+pub use refusal::{JobRefusalSubject, Refusal};
 pub use status::{AgentStatus, BlockedBy, TaskStatus};
 pub use step::JobMachine;
 

@@ -3,8 +3,8 @@
 use super::step::Outcome;
 use super::turn::Turn;
 use super::{
-    DependencyStatus, Effect, Event, Fact, FailureCode, Life, Message, QuestionStatus, Refusal,
-    ReviewStatus, TimerKind, Trigger, Value,
+    DependencyStatus, Effect, Event, Fact, FailureCode, JobRefusalSubject, Life, Message,
+    QuestionStatus, Refusal, ReviewStatus, TimerKind, Trigger, Value,
 };
 
 /// The answer to an optional question that has no default and is not answered.
@@ -27,7 +27,9 @@ impl Turn {
 
     pub(super) fn request_changes(mut self, review: &str, feedback: String) -> Outcome {
         if feedback.trim().is_empty() && self.job.life == Life::Reviewing {
-            return Err(Refusal::Empty { what: "feedback" });
+            return Err(Refusal::Empty {
+                what: JobRefusalSubject::Feedback,
+            });
         }
         self.decide(
             review,
@@ -56,11 +58,11 @@ impl Turn {
     ) -> Result<(), Refusal> {
         let at = self.at;
         let Some(review) = self.job.reviews.iter_mut().find(|review| review.id == id) else {
-            return Err(self.unknown("review", id, &Life::Reviewing));
+            return Err(self.unknown(JobRefusalSubject::Review, id, &Life::Reviewing));
         };
         if !review.is_open() {
             return Err(Refusal::Settled {
-                what: "review",
+                what: JobRefusalSubject::Review,
                 id: id.into(),
                 status: review.status.name(),
             });
@@ -74,7 +76,9 @@ impl Turn {
     pub(super) fn answer(mut self, id: &str, text: &str) -> Outcome {
         let index = self.question(id)?;
         if text.trim().is_empty() {
-            return Err(Refusal::Empty { what: "answer" });
+            return Err(Refusal::Empty {
+                what: JobRefusalSubject::Answer,
+            });
         }
         let question = &mut self.job.questions[index];
         let Some(answer) = question.accepts(text) else {
@@ -133,11 +137,11 @@ impl Turn {
         match found {
             Some(index) if self.job.questions[index].is_open() => Ok(index),
             Some(index) => Err(Refusal::Settled {
-                what: "question",
+                what: JobRefusalSubject::Question,
                 id: id.into(),
                 status: self.job.questions[index].status.name(),
             }),
-            None => Err(self.unknown("question", id, &Life::Asking)),
+            None => Err(self.unknown(JobRefusalSubject::Question, id, &Life::Asking)),
         }
     }
 
@@ -197,16 +201,16 @@ impl Turn {
         match found {
             Some(index) if all[index].is_open() => Ok(index),
             Some(index) => Err(Refusal::Settled {
-                what: "dependency",
+                what: JobRefusalSubject::Dependency,
                 id: id.into(),
                 status: all[index].status.name(),
             }),
-            None => Err(self.unknown("dependency", id, &Life::Needing)),
+            None => Err(self.unknown(JobRefusalSubject::Dependency, id, &Life::Needing)),
         }
     }
 
     /// Returns the refusal for an unknown id, or for a state in which nothing of this kind is open.
-    pub(super) fn unknown(&self, what: &'static str, id: &str, awaited_in: &Life) -> Refusal {
+    pub(super) fn unknown(&self, what: JobRefusalSubject, id: &str, awaited_in: &Life) -> Refusal {
         if self.job.life == *awaited_in {
             let id = id.into();
             Refusal::Unknown { what, id }

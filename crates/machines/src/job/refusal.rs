@@ -3,6 +3,22 @@
 use super::{Action, AgentStatus, Job, TaskStatus, allowed_actions};
 use crate::kernel::{Refuse, Timestamp};
 
+named! {
+    /// An item of a job, or a text of a command, that a refusal is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum JobRefusalSubject {
+        Review = "review",
+        Question = "question",
+        Dependency = "dependency",
+        Permission = "permission",
+        Message = "message",
+        Feedback = "feedback",
+        Answer = "answer",
+        PhaseList = "list of phases",
+    }
+}
+
 /// The reason why a job refuses a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -59,28 +75,28 @@ pub enum Refusal {
         current: u32,
     },
     /// No review, question, dependency or permission has that id.
-    #[error("there is no {what} '{id}' here")]
+    #[error("there is no {} '{id}' here", what.name())]
     Unknown {
-        /// The kind of the item.
-        what: &'static str,
+        /// The item or text.
+        what: JobRefusalSubject,
         /// The unknown id.
         id: String,
     },
     /// The item is decided already.
-    #[error("{what} '{id}' is already {status}")]
+    #[error("{} '{id}' is already {status}", what.name())]
     Settled {
-        /// The kind of the item.
-        what: &'static str,
+        /// The item or text.
+        what: JobRefusalSubject,
         /// Id of the item.
         id: String,
         /// Status of the decision.
         status: &'static str,
     },
     /// A required text is empty.
-    #[error("{what} must not be empty")]
+    #[error("{} must not be empty", what.name())]
     Empty {
-        /// The name of the text.
-        what: &'static str,
+        /// The item or text.
+        what: JobRefusalSubject,
     },
     /// The question does not allow this answer.
     #[error("'{answer}' is not one of the options")]

@@ -3,8 +3,8 @@
 
 use super::turn::Turn;
 use super::{
-    Checkpoint, Command, Edit, Effect, Event, Fact, FailureCode, Job, Life, Process, Reached,
-    Refusal, TimerKind, Trigger, allowed_actions, violations,
+    Checkpoint, Command, Edit, Effect, Event, Fact, FailureCode, Job, JobRefusalSubject, Life,
+    Process, Reached, Refusal, TimerKind, Trigger, allowed_actions, violations,
 };
 use crate::kernel::{Advice, Machine, Step, Timestamp, Violation};
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ fn edit(mut turn: Turn, change: Edit) -> Outcome {
     if let Some(kind) = kind {
         if kind.total_phases() == 0 {
             return Err(Refusal::Empty {
-                what: "list of phases",
+                what: JobRefusalSubject::PhaseList,
             });
         }
         let (phase, total) = (

@@ -1,7 +1,7 @@
 //! Reasons why a run refuses a command.
 
 use super::{COMMIT_CHARS, Id, Status};
-use crate::kernel::Refuse;
+use crate::kernel::{RefusalSubject, Refuse};
 use std::sync::Arc;
 
 /// The reason why a run refuses a command.
@@ -98,10 +98,10 @@ pub enum Refusal {
         commit: Arc<str>,
     },
     /// A required text is empty.
-    #[error("{what} must not be empty")]
+    #[error("{} must not be empty", what.name())]
     Empty {
         /// The name of the text.
-        what: &'static str,
+        what: RefusalSubject,
     },
 }
 

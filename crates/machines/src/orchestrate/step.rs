@@ -5,7 +5,7 @@ use super::{
     COMMIT_CHARS, Command, Effect, Event, Id, Landing, Next, PhaseEnd, Refusal, Run, Status, check,
     next,
 };
-use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
 use std::sync::Arc;
 
 /// The state machine of orchestrations.
@@ -179,7 +179,9 @@ fn force_complete(
         Actor::Person => {}
     }
     if reason.is_some_and(|reason| reason.trim().is_empty()) {
-        return Err(Refusal::Empty { what: "reason" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Reason,
+        });
     }
     match run.at(node).status {
         status @ Status::Completed => return Err(wrong_state(id, status, "force")),
@@ -292,7 +294,9 @@ fn phase_finish(
 
 fn set_worktree(run: &mut Run, path: Option<Arc<str>>, at: Timestamp) -> Outcome {
     if path.as_deref().is_some_and(|path| path.trim().is_empty()) {
-        return Err(Refusal::Empty { what: "worktree" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Worktree,
+        });
     }
     let draft = Draft::of(run, at);
     draft.run.worktree = path;

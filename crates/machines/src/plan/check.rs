@@ -2,7 +2,7 @@
 
 use super::{Memory, PlanStep, Refusal, StepStatus, TRIES_MAX, Task, TaskStatus};
 use crate::dag::{Adjacency, cycle};
-use crate::kernel::Violation;
+use crate::kernel::{RefusalSubject, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule that no repair can restore: it is unknown which dependency is the wrong one.
@@ -17,7 +17,7 @@ pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
         }
         if places.insert(step.id, place).is_some() {
             return Err(Refusal::DuplicateId {
-                what: "step",
+                what: RefusalSubject::Step,
                 id: step.id.to_string(),
             });
         }

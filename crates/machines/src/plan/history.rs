@@ -3,6 +3,7 @@
 use super::Artifact;
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Number of tasks that the history keeps, the newest.
 pub const HISTORY_TASKS_MAX: usize = 100;
@@ -83,6 +84,45 @@ pub struct HistoryEntry {
     pub summary: String,
     /// Further details; removed from old entries.
     pub details: Option<HistoryDetails>,
+}
+
+/// The summary of a task that was finished without one. An entry stores its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultSummary {
+    /// Some steps, or all, are completed.
+    Steps {
+        /// Number of completed steps.
+        completed: usize,
+        /// Number of all steps.
+        total: usize,
+    },
+    /// The task was cancelled.
+    Cancelled,
+}
+
+impl DefaultSummary {
+    /// Reads a stored summary; `None` if a person or an agent wrote it.
+    pub fn parse(summary: &str) -> Option<DefaultSummary> {
+        let read = match summary.split_once(" of ") {
+            Some((completed, rest)) => DefaultSummary::Steps {
+                completed: completed.parse().ok()?,
+                total: rest.split(' ').next()?.parse().ok()?,
+            },
+            None => DefaultSummary::Cancelled,
+        };
+        (read.to_string() == summary).then_some(read)
+    }
+}
+
+impl fmt::Display for DefaultSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DefaultSummary::Steps { completed, total } => {
+                write!(f, "{completed} of {total} steps completed")
+            }
+            DefaultSummary::Cancelled => f.write_str("cancelled"),
+        }
+    }
 }
 
 /// Returns finished tasks with lessons for work on `text`: those that share the most words with it

@@ -13,8 +13,8 @@ mod words;
 
 pub use check::PLAN_HAS_NO_CYCLE;
 pub use history::{
-    HISTORY_DAYS_FULL, HISTORY_TASKS_MAX, HistoryDetails, HistoryEntry, HistoryMetrics, Pruned,
-    Statistics, TaskResult, prune, push, similar, statistics,
+    DefaultSummary, HISTORY_DAYS_FULL, HISTORY_TASKS_MAX, HistoryDetails, HistoryEntry,
+    HistoryMetrics, Pruned, Statistics, TaskResult, prune, push, similar, statistics,
 };
 pub use ids::next_id;
 pub use refusal::Refusal;

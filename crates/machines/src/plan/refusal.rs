@@ -1,7 +1,7 @@
 //! Reasons why a command on the tasks is refused.
 
 use super::{StepStatus, TRIES_MAX, TaskStatus};
-use crate::kernel::Refuse;
+use crate::kernel::{RefusalSubject, Refuse};
 
 /// The reason why a command on the tasks is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,10 +52,10 @@ pub enum Refusal {
         id: u32,
     },
     /// Two steps, or two tasks, would have one id.
-    #[error("{what} '{id}' is there already")]
+    #[error("{} '{id}' is there already", what.name())]
     DuplicateId {
         /// The kind, step or task.
-        what: &'static str,
+        what: RefusalSubject,
         /// The repeated id.
         id: String,
     },
@@ -77,18 +77,18 @@ pub enum Refusal {
     #[error("step ids start at 1")]
     BadStepId,
     /// A limit of the plan is exceeded.
-    #[error("a plan holds at most {max} {what}")]
+    #[error("a plan holds at most {max} {}", what.name())]
     TooMany {
         /// Name of the limited items.
-        what: &'static str,
+        what: RefusalSubject,
         /// The limit in force.
         max: usize,
     },
     /// A required text is empty.
-    #[error("{what} must not be empty")]
+    #[error("{} must not be empty", what.name())]
     Empty {
         /// The name of the text.
-        what: &'static str,
+        what: RefusalSubject,
     },
     /// A task with an open issue for a person cannot be a success.
     #[error("task '{id}' failed at step {step}; it is no success")]

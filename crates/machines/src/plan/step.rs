@@ -2,19 +2,16 @@
 
 use super::check;
 use super::{
-    Artifact, Command, Effect, FailureKind, HistoryDetails, HistoryEntry, HistoryMetrics, Issue,
-    Memory, NewStep, NewTask, ORCHESTRATOR_DEFAULT, Plan, PlanStep, QUEUE_MAX, Queued,
-    RETRY_BASE_SECONDS, Refusal, Resolution, STEPS_MAX, StepError, StepStatus, TRIES_MAX, Task,
-    TaskResult, TaskStatus,
+    Artifact, Command, DefaultSummary, Effect, FailureKind, HistoryDetails, HistoryEntry,
+    HistoryMetrics, Issue, Memory, NewStep, NewTask, ORCHESTRATOR_DEFAULT, Plan, PlanStep,
+    QUEUE_MAX, Queued, RETRY_BASE_SECONDS, Refusal, Resolution, STEPS_MAX, StepError, StepStatus,
+    TRIES_MAX, Task, TaskResult, TaskStatus,
 };
-use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
 
 /// The state machine of tasks and their steps.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanMachine;
-
-/// The history's summary of a cancelled task.
-const CANCELLED_SUMMARY: &str = "cancelled";
 
 type Outcome = Result<Step<Memory, Effect>, Refusal>;
 
@@ -89,13 +86,13 @@ impl Machine for PlanMachine {
 }
 
 fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
-    filled("task id", &new.id)?;
-    filled("task name", &new.name)?;
+    filled(RefusalSubject::TaskId, &new.id)?;
+    filled(RefusalSubject::TaskName, &new.name)?;
     let current = memory.current.as_ref().map(|task| &task.id);
     let mut known = memory.queue.iter().map(|queued| &queued.id).chain(current);
     if known.any(|id| *id == new.id) {
         return Err(Refusal::DuplicateId {
-            what: "task",
+            what: RefusalSubject::Task,
             id: new.id,
         });
     }
@@ -126,7 +123,7 @@ fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
     }
     if next.queue.len() >= QUEUE_MAX {
         return Err(Refusal::TooMany {
-            what: "waiting tasks",
+            what: RefusalSubject::WaitingTasks,
             max: QUEUE_MAX,
         });
     }
@@ -175,7 +172,7 @@ fn step_complete(
     let mut next = memory.clone();
     let task = reportable(&mut next, id, "complete")?;
     for artifact in artifacts {
-        filled("artifact path", &artifact.path)?;
+        filled(RefusalSubject::ArtifactPath, &artifact.path)?;
         if !task.artifacts.contains(&artifact) {
             task.artifacts.push(artifact);
         }
@@ -198,7 +195,7 @@ fn step_fail(
 ) -> Outcome {
     let mut next = memory.clone();
     let task = reportable(&mut next, id, "fail")?;
-    filled("message", &message)?;
+    filled(RefusalSubject::Message, &message)?;
     touch(task, at);
     let step = find_mut(task, id)?;
     step.status = StepStatus::Failed;
@@ -291,7 +288,8 @@ fn task_cancel(memory: &Memory, at: Timestamp) -> Outcome {
     } else {
         TaskResult::Failure
     };
-    let entry = entry(task, result, CANCELLED_SUMMARY.into(), vec![], None, at);
+    let summary = DefaultSummary::Cancelled.to_string();
+    let entry = entry(task, result, summary, vec![], None, at);
     Ok(over(memory, entry, at))
 }
 
@@ -313,7 +311,8 @@ fn task_finish(
             step: issue.step_id,
         });
     }
-    let summary = summary.unwrap_or_else(|| format!("{completed} of {total} steps completed"));
+    let own = DefaultSummary::Steps { completed, total };
+    let summary = summary.unwrap_or_else(|| own.to_string());
     let entry = entry(task, result, summary, lessons, tokens, at);
     Ok(over(memory, entry, at))
 }
@@ -330,7 +329,7 @@ fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp)
         Actor::Person => {}
     }
     if let Some(reason) = reason {
-        filled("reason", reason)?;
+        filled(RefusalSubject::Reason, reason)?;
     }
     match task.status {
         TaskStatus::Failed => {}
@@ -435,9 +434,9 @@ fn entry(
 }
 
 fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
-    filled("step name", &new.name)?;
+    filled(RefusalSubject::StepName, &new.name)?;
     let full = Refusal::TooMany {
-        what: "steps",
+        what: RefusalSubject::Steps,
         max: STEPS_MAX,
     };
     if plan.steps.len() >= STEPS_MAX {
@@ -563,7 +562,7 @@ fn wrong_state(task: &Task, verb: &'static str) -> Refusal {
     }
 }
 
-fn filled(what: &'static str, text: &str) -> Result<(), Refusal> {
+fn filled(what: RefusalSubject, text: &str) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::Empty { what });
     }

@@ -174,6 +174,16 @@ fn the_default_result_is_told_from_the_steps() {
     assert_eq!(pushed(&none).result, TaskResult::Failure);
     assert_eq!(pushed(&some).result, TaskResult::Partial);
     assert_eq!(pushed(&some).summary, "1 of 4 steps completed");
+    let (completed, total) = (1, 4);
+    let read = DefaultSummary::Steps { completed, total };
+    assert_eq!(DefaultSummary::parse(&pushed(&some).summary), Some(read));
+    for own in [
+        "wrote 1 of 4 steps completed",
+        "1 of 4 pages",
+        "1 of two steps completed",
+    ] {
+        assert_eq!(DefaultSummary::parse(own), None, "{own}");
+    }
     assert_eq!(pushed(&said).result, TaskResult::Success);
     assert_eq!(TaskResult::of_steps(0, 0), TaskResult::Success);
 }
@@ -306,6 +316,8 @@ fn cancel_goes_to_history_and_lets_the_next_task_in() {
         (entry.result, entry.summary.as_str()),
         (TaskResult::Failure, "cancelled")
     );
+    let read = DefaultSummary::parse(&entry.summary);
+    assert_eq!(read, Some(DefaultSummary::Cancelled));
     assert_eq!(task(&next).id, "task-2025-11-18-002");
     assert_eq!(task(&next).status, TaskStatus::Pending);
     let (_, effects) = play(&waiting, [complete(1), Command::TaskCancel]).unwrap();

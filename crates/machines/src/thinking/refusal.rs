@@ -1,7 +1,7 @@
 //! Reasons why a thinking run refuses a command.
 
 use super::{Check, RETRIES_MAX, Stage};
-use crate::kernel::Refuse;
+use crate::kernel::{RefusalSubject, Refuse};
 
 /// The next action on the stage to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,10 +90,10 @@ pub enum Refusal {
         status: &'static str,
     },
     /// A required text is empty.
-    #[error("{what} must not be empty")]
+    #[error("{} must not be empty", what.name())]
     Empty {
         /// The name of the text.
-        what: &'static str,
+        what: RefusalSubject,
     },
     /// An output is outside the task folder.
     #[error("output '{path}' is not a path inside the task folder")]
@@ -110,10 +110,10 @@ pub enum Refusal {
         checks: Vec<Check>,
     },
     /// The core value or metric is unknown.
-    #[error("unknown {what} '{name}'; known are {}", known.join(", "))]
+    #[error("unknown {} '{name}'; known are {}", what.name(), known.join(", "))]
     UnknownName {
         /// The kind, core value or metric.
-        what: &'static str,
+        what: RefusalSubject,
         /// The unknown name.
         name: String,
         /// The known names.

@@ -4,7 +4,7 @@ use super::{
     AppliedLesson, Check, Command, Effect, Execution, Lesson, Metric, RETRIES_MAX, Refusal, Run,
     Seen, Stage, StageError, Status, Way, Weights,
 };
-use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+use crate::kernel::{Actor, Advice, Machine, RefusalSubject, Step, Timestamp, Violation};
 
 /// The state machine of thinking runs.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,9 @@ fn start(
         match by {
             Actor::Agent => return Err(Refusal::NeedsPerson { stage }),
             Actor::Person if reason.trim().is_empty() => {
-                return Err(Refusal::Empty { what: "reason" });
+                return Err(Refusal::Empty {
+                    what: RefusalSubject::Reason,
+                });
             }
             Actor::Person => {}
         }
@@ -182,10 +184,14 @@ fn complete(
 fn fail(run: &Run, stage: Stage, code: String, message: String, at: Timestamp) -> Outcome {
     in_progress(run, stage)?;
     if code.trim().is_empty() {
-        return Err(Refusal::Empty { what: "code" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Code,
+        });
     }
     if message.trim().is_empty() {
-        return Err(Refusal::Empty { what: "message" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Message,
+        });
     }
     let mut next = run.clone();
     let state = next.stage_mut(stage);
@@ -206,7 +212,7 @@ fn evaluate(run: &Run, scores: &[(String, f64)], weights: &Weights) -> Outcome {
     for (name, value) in scores {
         if !weights.0.iter().any(|(known, _)| known == name) {
             return Err(Refusal::UnknownName {
-                what: "core value",
+                what: RefusalSubject::CoreValue,
                 name: name.clone(),
                 known: weights.0.iter().map(|(known, _)| known.clone()).collect(),
             });
@@ -223,7 +229,7 @@ fn measure(run: &Run, metrics: &[(String, f64)]) -> Outcome {
     for (name, value) in metrics {
         let Some(metric) = Metric::from_name(name) else {
             return Err(Refusal::UnknownName {
-                what: "metric",
+                what: RefusalSubject::Metric,
                 name: name.clone(),
                 known: Metric::ALL.map(|metric| metric.name().into()).to_vec(),
             });
@@ -244,7 +250,9 @@ fn record(run: &Run, execution: Execution) -> Outcome {
         stages,
     } = execution;
     if metric.trim().is_empty() {
-        return Err(Refusal::Empty { what: "metric" });
+        return Err(Refusal::Empty {
+            what: RefusalSubject::Metric,
+        });
     }
     // NaN is neither above nor below, so it is refused explicitly.
     if !target.is_finite() || target <= 0.0 {

@@ -201,7 +201,7 @@ impl Real<'_> {
             Told::Leaving => "LEAVING".into(),
             Told::Cleaned { worktrees, bytes } => format!("CLEAN:{worktrees}:bytes={bytes}"),
             Told::NothingValid { id, seconds } => format!("NOTHING_VALID:{id}:{seconds}s"),
-            Told::Short(shortage) => format!("SHORT:{shortage:?}"),
+            Told::Short(shortage) => format!("SHORT:{shortage}"),
             Told::Overlap { id, overlap } => {
                 let paths: Vec<String> = overlap
                     .paths

@@ -115,6 +115,18 @@ pub enum Shortage {
     Inodes { free: u64, wanted: u64 },
 }
 
+impl std::fmt::Display for Shortage {
+    /// Writes the form that the log of a run has.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, free, wanted) = match self {
+            Shortage::Memory { free, wanted } => ("Memory", free, wanted),
+            Shortage::Disk { free, wanted } => ("Disk", free, wanted),
+            Shortage::Inodes { free, wanted } => ("Inodes", free, wanted),
+        };
+        write!(f, "{name} {{ free: {free}, wanted: {wanted} }}")
+    }
+}
+
 /// The outcome of an attempt to finish a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PhaseEnded {

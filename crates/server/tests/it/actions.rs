@@ -376,16 +376,18 @@ fn refusals_are_told_in_the_callers_language() {
         Some(world.token()),
         bowline_words::Lang::Ko,
     );
-    let answer = client
-        .unwrap()
-        .ask("POST", "/api/tasks/task_x/submit", None, &[])
-        .unwrap();
-    let message = answer.json()["error"]["message"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(
-        (answer.status, message.as_str()),
-        (409, "작업에 빠진 것이 있습니다: title, type, description")
-    );
+    let client = client.unwrap();
+    for (task, status, message) in [
+        (
+            "task_x",
+            409,
+            "작업에 빠진 것이 있습니다: title, type, description",
+        ),
+        ("task_y", 404, "작업 'task_y'가 없습니다"),
+    ] {
+        let path = format!("/api/tasks/{task}/submit");
+        let answer = client.ask("POST", &path, None, &[]).unwrap();
+        let told = answer.json()["error"]["message"].clone();
+        assert_eq!((answer.status, told), (status, json!(message)));
+    }
 }

@@ -11,13 +11,14 @@ use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
 use bowline_server::work::ReviewChanges;
-use bowline_server::work::{Answered, Asked, Loop, Refused, Wish, Work};
+use bowline_server::work::{Answered, App, Asked, Loop, Refused, Wish, Work};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
     About, Advance, Change, CheckpointRow, DependencyRow, EventKind, JobRow, Memory, NewEvent,
     Next, Outcome, PermissionRow, QuestionRow, Record, RecordBody, ReviewRow, SaidRow, Store,
 };
 use bowline_words::Lang;
+use bowline_words::message::ServerThing;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -158,7 +159,7 @@ impl Desk {
             .job(task)
             .unwrap()
             .ok_or_else(|| Refused::NoSuch {
-                what: "task",
+                what: ServerThing::Task,
                 id: task.into(),
             })?;
         let open = row.job.open_review().map(|it| it.id.clone());
@@ -168,7 +169,7 @@ impl Desk {
     fn of_record(&self, id: &str) -> Result<String, Refused> {
         let found = self.store.record(id).unwrap();
         let lost = || Refused::NoSuch {
-            what: "record",
+            what: ServerThing::Checkpoint,
             id: id.into(),
         };
         found.map(|record| record.job).ok_or_else(lost)
@@ -254,6 +255,14 @@ fn records(id: &str, job: &Job) -> Vec<Record> {
 }
 
 impl Work for Desk {
+    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<App, Refused> {
+        let id = row.id.clone();
+        Err(Refused::NoSuch {
+            what: ServerThing::App,
+            id,
+        })
+    }
+
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
@@ -263,7 +272,7 @@ impl Work for Desk {
         let at = |checkpoint: &str| -> Result<_, Refused> {
             let record = self.store.record(checkpoint).unwrap();
             let lost = || Refused::NoSuch {
-                what: "checkpoint",
+                what: ServerThing::Checkpoint,
                 id: checkpoint.into(),
             };
             let RecordBody::Checkpoint(row) = record.ok_or_else(lost)?.body else {
@@ -349,7 +358,7 @@ impl Work for Desk {
             Wish::Say { task, text } => {
                 if self.store.job(&task).unwrap().is_none() {
                     return Err(Refused::NoSuch {
-                        what: "task",
+                        what: ServerThing::Task,
                         id: task,
                     });
                 }
@@ -448,7 +457,10 @@ impl Work for Desk {
             }
         };
         let Some(row) = self.store.job(&id).unwrap() else {
-            return Err(Refused::NoSuch { what: "task", id });
+            return Err(Refused::NoSuch {
+                what: ServerThing::Task,
+                id,
+            });
         };
         if asked.version.is_some_and(|version| version != row.version) {
             let version = row.version;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::line::{kind, peek};
 use crate::disk::Disk;
-use crate::error::{Error, Incident};
+use crate::error::{Error, FileOperation, Incident};
 use crate::state_file::StateFile;
 
 /// The result of checking the journals of a file.
@@ -27,10 +27,10 @@ impl JournalCheck {
         let file = match disk.open_read(path) {
             Ok((file, _)) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(check),
-            Err(error) => return Err(Error::io("open", path, error)),
+            Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
         };
         let read = disk.read(&file, u64::MAX);
-        let bytes = read.map_err(|error| Error::io("read", path, error))?;
+        let bytes = read.map_err(|error| Error::io(FileOperation::Read, path, error))?;
         let mut bad = Vec::new();
         let mut offset = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {

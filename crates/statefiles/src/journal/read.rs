@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::line::Line;
 use crate::disk::{Disk, EntryKind, Stat};
-use crate::error::{Error, Incident};
+use crate::error::{Error, FileOperation, Incident, IrregularEntry};
 
 /// The first read from the end; doubled as long as more is needed.
 const CHUNK_BYTES: u64 = 16 * 1024;
@@ -42,20 +42,20 @@ impl Tail {
         let (file, stat) = match disk.open_read(path) {
             Ok(opened) => opened,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(tail),
-            Err(error) => return Err(Error::io("open", path, error)),
+            Err(error) => return Err(Error::io(FileOperation::Open, path, error)),
         };
         match stat.kind {
             EntryKind::Regular => {}
             EntryKind::Folder => {
                 return Err(Error::NotRegular {
                     path: tail.path,
-                    what: "a folder",
+                    what: IrregularEntry::Folder,
                 });
             }
             EntryKind::Link | EntryKind::Special => {
                 return Err(Error::NotRegular {
                     path: tail.path,
-                    what: "a link, pipe or device",
+                    what: IrregularEntry::LinkPipeOrDevice,
                 });
             }
         }
@@ -106,7 +106,7 @@ impl Tail {
         let bytes = usize::try_from(want).unwrap_or(usize::MAX);
         let mut chunk = disk
             .read_at(file, start, bytes)
-            .map_err(|error| Error::io("read", &self.path, error))?;
+            .map_err(|error| Error::io(FileOperation::Read, &self.path, error))?;
         chunk.append(&mut self.buffer);
         self.buffer = chunk;
         self.buffer_at = start;

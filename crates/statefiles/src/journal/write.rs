@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::line::Line;
 use crate::disk::{Disk, Stat, unsupported};
-use crate::error::Error;
+use crate::error::{Error, FileOperation};
 use crate::layout::Paths;
 use crate::swap::remove;
 
@@ -55,7 +55,11 @@ impl Writer {
         let mut bytes = Vec::new();
         for line in lines {
             let encoded = line.encode().map_err(|error| {
-                Error::io("encode a line of", &self.path, std::io::Error::other(error))
+                Error::io(
+                    FileOperation::EncodeLine,
+                    &self.path,
+                    std::io::Error::other(error),
+                )
             })?;
             bytes.extend_from_slice(&encoded);
         }
@@ -64,7 +68,7 @@ impl Writer {
             return Ok(());
         };
         if let Err(error) = disk.write(file, &bytes) {
-            let error = Error::io("append to", &self.path, error);
+            let error = Error::io(FileOperation::AppendTo, &self.path, error);
             self.torn = disk.truncate(file, self.good_bytes).is_err();
             // A torn line is no line, so a single one is certainly not committed; of several, the
             // first may be whole.
@@ -76,12 +80,12 @@ impl Writer {
         if durable {
             let synced = disk
                 .sync_data(file)
-                .map_err(|error| Error::io("flush", &self.path, error))
+                .map_err(|error| Error::io(FileOperation::Flush, &self.path, error))
                 .and_then(|()| match created {
                     false => Ok(()),
                     true => disk
                         .sync_folder(&self.folder)
-                        .map_err(|error| Error::io("flush", &self.folder, error)),
+                        .map_err(|error| Error::io(FileOperation::Flush, &self.folder, error)),
                 });
             if let Err(error) = synced {
                 if disk.truncate(file, self.good_bytes).is_ok() {
@@ -110,17 +114,17 @@ impl Writer {
         if self.file.is_none() {
             let (file, new) = disk
                 .open_append(&self.path)
-                .map_err(|error| Error::io("open", &self.path, error))?;
+                .map_err(|error| Error::io(FileOperation::Open, &self.path, error))?;
             if let (true, Some(like)) = (new, &self.like) {
                 disk.dress(&file, like)
-                    .map_err(|error| Error::io("set the owner of", &self.path, error))?;
+                    .map_err(|error| Error::io(FileOperation::SetOwner, &self.path, error))?;
             }
             self.file = Some(file);
             created = new;
         }
         if let (true, Some(file)) = (self.torn, &self.file) {
             disk.truncate(file, self.good_bytes)
-                .map_err(|error| Error::io("truncate", &self.path, error))?;
+                .map_err(|error| Error::io(FileOperation::Truncate, &self.path, error))?;
             self.torn = false;
         }
         Ok(created)
@@ -136,10 +140,14 @@ impl Writer {
         base: &Line,
     ) -> Result<(), Error> {
         let bytes = base.encode().map_err(|error| {
-            Error::io("encode a line of", &self.path, std::io::Error::other(error))
+            Error::io(
+                FileOperation::EncodeLine,
+                &self.path,
+                std::io::Error::other(error),
+            )
         })?;
         let fresh = &paths.rotating;
-        let rename = |error| Error::io("rotate", &self.path, error);
+        let rename = |error| Error::io(FileOperation::Rotate, &self.path, error);
         remove(disk, fresh)?;
         let written = disk.create_new(fresh).and_then(|file| {
             if let Some(like) = &self.like {
@@ -150,7 +158,7 @@ impl Writer {
         });
         if let Err(error) = written {
             disk.unlink(fresh).ok();
-            return Err(Error::io("write", fresh, error));
+            return Err(Error::io(FileOperation::Write, fresh, error));
         }
         match disk.exchange(fresh, &self.path) {
             // The next opener cleans up a leftover under this name.
@@ -171,6 +179,6 @@ impl Writer {
         self.torn = false;
         // Lines appended from now on are only as durable as the new journal's name.
         disk.sync_folder(&paths.side)
-            .map_err(|error| Error::io("flush", &paths.side, error))
+            .map_err(|error| Error::io(FileOperation::Flush, &paths.side, error))
     }
 }

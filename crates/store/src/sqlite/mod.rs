@@ -377,7 +377,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
         let found = match found {
             rusqlite::types::Value::Integer(number) => number.to_string(),
             rusqlite::types::Value::Text(text) => text,
-            other => format!("{other:?}"),
+            other => other.data_type().to_string(),
         };
         if found != *wanted {
             return Err(StoreError::Unsafe {

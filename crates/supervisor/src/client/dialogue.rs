@@ -141,7 +141,8 @@ impl Dialogue {
             return Err("it does not greet".into());
         };
         if hello.protocol != PROTOCOL || hello.attempt != self.attempt {
-            return Err(format!("{hello:?}"));
+            let (attempt, protocol) = (&hello.attempt, hello.protocol);
+            return Err(format!("it is attempt {attempt}, of protocol {protocol}"));
         }
         self.hello = Some(hello.clone());
         Ok(Event::Greeted { hello, status })

@@ -2,7 +2,7 @@
 
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::Attempt;
-use crate::error::Error;
+use crate::error::{Error, ShimFailure};
 use crate::shim::{END, STARTER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write as _};
@@ -87,7 +87,8 @@ impl Shim {
     }
 
     fn failed(&self, attempt: &Attempt, error: std::io::Error) -> Error {
-        not_started(attempt, format!("{}: {error}", self.program.display()))
+        let program = self.program.clone();
+        not_started(attempt, ShimFailure::Program { program, error })
     }
 }
 
@@ -154,22 +155,23 @@ impl Starter {
     }
 }
 
-fn not_started(attempt: &Attempt, message: String) -> Error {
-    Error::NotStarted {
-        attempt: attempt.id().to_owned(),
-        message,
-    }
+fn not_started(attempt: &Attempt, why: ShimFailure) -> Error {
+    let attempt = attempt.id().to_owned();
+    Error::NotStarted { attempt, why }
 }
 
 /// Converts the report of a shim into a result.
 fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(), Error> {
     match word.as_deref() {
         Some("ready") => Ok(()),
-        Some("") => Err(not_started(attempt, "it ended without a word".into())),
-        Some(word) => Err(not_started(attempt, word.into())),
+        Some("") => Err(not_started(attempt, ShimFailure::Silent)),
+        Some(word) => {
+            let report = word.to_owned();
+            Err(not_started(attempt, ShimFailure::Reported { report }))
+        }
         None => {
-            let message = format!("not ready after {} ms", ready.as_millis());
-            Err(not_started(attempt, message))
+            let ms = ready.as_millis().try_into().unwrap_or(u64::MAX);
+            Err(not_started(attempt, ShimFailure::Slow { ms }))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Dialogue, Event, Sent, Shim};
 use crate::attempt::Attempt;
-use crate::error::{Error, Refused};
+use crate::error::{Error, Refused, ShimFailure};
 use crate::protocol::{
     Answer, BODY_BYTES_MAX, Envelope, FEATURES, Flow, Hello, InputStatus, LINE_BYTES_MAX, Lines,
     No, PROTOCOL, State, Status, Want,
@@ -241,7 +241,13 @@ fn a_program_that_is_silent_in_the_place_of_the_shim_is_ended() {
         .with_ready_time(Duration::from_millis(500))
         .start(&attempt);
     assert!(
-        matches!(&started, Err(Error::NotStarted { message, .. }) if message.contains("500 ms")),
+        matches!(
+            &started,
+            Err(Error::NotStarted {
+                why: ShimFailure::Slow { ms: 500 },
+                ..
+            })
+        ),
         "{started:?}"
     );
     let pid = std::fs::read_to_string(note).unwrap();

@@ -6,6 +6,7 @@ use crate::attempt::{Attempt, new_file};
 use crate::cgroup::Cgroup;
 use crate::sandbox::Sandbox;
 use crate::spec::{CgroupSpec, Limits, Spec};
+use crate::start_error::StartError;
 use nix::sys::signal::SigSet;
 use rustix::process::{
     Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
@@ -37,11 +38,14 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
         let spec = attempt.spec();
         let program = spec.command.first().map_or("", String::as_str);
         let error = Command::new(program).args(&spec.command[1..]).exec();
-        format!("cannot run {program}: {error}")
+        StartError::Program {
+            name: program.to_owned(),
+            error: error.to_string(),
+        }
     });
     if let Some(mut file) = opened.or_else(|| open().ok()) {
         // Nothing more can be done when this fails; the exit code still says that nothing ran.
-        let _ = file.write_all(why.as_bytes());
+        let _ = file.write_all(why.to_string().as_bytes());
     }
     ExitCode::from(CANNOT_RUN)
 }
@@ -63,22 +67,26 @@ pub(super) fn relay(folder: &Path, shim: Option<i32>) -> ExitCode {
     ExitCode::from(CANNOT_RUN)
 }
 
-fn prepare(attempt: &Attempt, shim: Option<i32>, sandbox: Option<&Sandbox>) -> Result<(), String> {
+fn prepare(
+    attempt: &Attempt,
+    shim: Option<i32>,
+    sandbox: Option<&Sandbox>,
+) -> Result<(), StartError> {
     let spec: &Spec = attempt.spec();
     // The shim blocks the signals it reads from a file, and a new program inherits the blocked set.
     SigSet::empty()
         .thread_set_mask()
-        .map_err(|error| format!("cannot unblock signals: {error}"))?;
+        .map_err(|error| StartError::failed("unblock signals", error))?;
     if spec.command.is_empty() {
-        return Err("there is no command".into());
+        return Err(StartError::NoCommand);
     }
     // The agent must not outlive its shim: its output would not be read, and it could not be
     // stopped.
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| format!("cannot tie the agent to its shim: {error}"))?;
+        .map_err(|error| StartError::failed("tie the agent to its shim", error))?;
     // The shim may have died before the line above.
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != shim {
-        return Err("the shim is gone".into());
+        return Err(StartError::ShimGone);
     }
     let score = spec.limits.oom_score.to_string();
     // A lower score than ours needs a privilege; the agent runs without it.
@@ -95,13 +103,14 @@ fn prepare(attempt: &Attempt, shim: Option<i32>, sandbox: Option<&Sandbox>) -> R
             entered,
             spec.cgroup.as_ref().is_some_and(CgroupSpec::optional),
         ) {
-            return Err(format!("cannot enter {}: {error}", path.display()));
+            return Err(StartError::not_entered(&path, error));
         }
     }
-    sandbox.map_or(Ok(()), Sandbox::enter)
+    sandbox.map_or(Ok(()), Sandbox::enter)?;
+    Ok(())
 }
 
-fn limit(limits: &Limits) -> Result<(), String> {
+fn limit(limits: &Limits) -> Result<(), StartError> {
     let wanted = [
         (Resource::Nofile, limits.open_files, "open files"),
         (Resource::Fsize, limits.file_bytes, "file size"),
@@ -115,7 +124,8 @@ fn limit(limits: &Limits) -> Result<(), String> {
                 current: limit,
                 maximum: limit,
             };
-            setrlimit(resource, both).map_err(|error| format!("cannot limit {name}: {error}"))?;
+            setrlimit(resource, both)
+                .map_err(|error| StartError::failed(&format!("limit {name}"), error))?;
         }
     }
     Ok(())

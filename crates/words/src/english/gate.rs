@@ -23,6 +23,13 @@ table! {
         GateFailed => "[PHASE GATE] the gate cannot judge this call: it failed while it was deciding; this is a fault of bowline.";
     }
 
+    finishing_act: FinishingAct => text {
+        Command { text } => "{text}";
+        Push { name } => "git push of {name}";
+        MoveBranch => "moving a branch";
+        MoveReference { name } => "moving {name}";
+    }
+
     unjudged: Unjudged => text {
         Unread { cause } => "the client's message cannot be read: {0}" [cause.say(En)];
         TooLong => "the client's message is too long";
@@ -33,7 +40,7 @@ table! {
     }
 
     unseen: Unseen => text {
-        Unreadable { at, what } => "the command line cannot be read at character {at}: {what}";
+        Unreadable { at, fault } => "the command line cannot be read at character {at}: {fault}";
         ToolInput { tool } => "the command that {tool} is given cannot be read";
         Nameless => "a variable without a name";
         Code { language } => "code for {language} that is put together while it runs";
@@ -52,6 +59,37 @@ table! {
         StartFile => "a start file that is put together while it runs";
         Anything { language, by } => "code for {language} that may run anything, by {by}";
         CronTable => "a table of cron";
+    }
+
+    shell_fault: ShellFault => text {
+        BadLetter => "a letter that no command line has";
+        TooLong => "it is too long";
+        TooDeep => "it is nested too deeply";
+        OpenBracket => "a bracket is not closed";
+        StrayBracket => "a bracket that is not expected here";
+        OpenQuote => "a quote is not closed";
+        OpenBackquote => "a backquote is not closed";
+        OpenBrace => "a brace is not closed";
+        StrayWord => "a word that closes nothing";
+        StrayWordOrBracket => "a word or bracket that closes nothing";
+        BadLoop => "a loop";
+        LoopWithoutVariable => "a loop without a variable";
+        OpenPattern => "a pattern that does not end";
+        FunctionWithoutName => "a function without a plain name";
+        OpenTest => "a test that does not end";
+        OpenCalculation => "a calculation that does not end";
+        AfterCommand => "something after the end of a command";
+        UnclearHereDocument => "a here-document whose end cannot be told";
+        StraySign => "a sign that is not expected here";
+        ParameterWithoutName => "a parameter without a name";
+        WordMissing { word } => "{word}";
+    }
+
+    open_construct: OpenConstruct => text {
+        ManyCalls => "very many calls";
+        EmbeddedCommand => "a command in it";
+        DisguisedName => "a name in disguise";
+        Name { name } => "{name}";
     }
 
     card: Card => text {

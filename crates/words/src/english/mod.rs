@@ -1,5 +1,6 @@
 //! English texts. One line per message; parameters are written in braces.
 
+mod file;
 mod found;
 mod gate;
 mod input;
@@ -15,6 +16,7 @@ mod usage;
 pub(crate) mod web;
 pub(crate) mod web_forms;
 
+pub(crate) use file::*;
 pub(crate) use found::*;
 pub(crate) use gate::*;
 pub(crate) use input::*;
@@ -116,9 +118,6 @@ table! {
         Feature => "feature";
         Reason => "reason";
         CheckpointId => "checkpoint id";
-        Goal => "goal";
-        Name => "name";
-        Title => "title";
         Message => "message";
         Code => "code";
         Metric => "metric";
@@ -131,6 +130,6 @@ table! {
         StepName => "step name";
         ArtifactPath => "artifact path";
         WaitingTasks => "waiting tasks";
-        Other { word } => "{word}";
+        Worktree => "worktree";
     }
 }

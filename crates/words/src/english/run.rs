@@ -60,6 +60,12 @@ table! {
     not_run: NotRun => text {
         Program { name, cause } => "cannot run {name}: {cause}";
         Folder { name, cause } => "cannot enter {name}: {cause}";
+        SettingsFolder { cause } => "its folder for settings cannot be made: {cause}";
+        NoCommand => "there is no command";
+        ShimGone => "the shim is gone";
+        Shim { program, cause } => "{program}: {cause}";
+        ShimSilent => "it ended without a word";
+        ShimSlow { ms } => "not ready after {ms} ms";
         Other { cause } => "{cause}";
     }
 

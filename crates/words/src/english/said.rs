@@ -227,6 +227,8 @@ table! {
         After => "after";
         MayStart => "may start";
         Summary { text } => "{text}";
+        StepsCompleted { completed, total } => "{completed} of {total} steps completed";
+        TaskCancelled => "cancelled";
         Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [s(*tasks)];
         Earlier { count } => "… and {count} earlier";
         ColumnTask => "TASK";

@@ -45,7 +45,7 @@ table! {
         WorkspaceHoldsData { path } => "the workspace {path} holds the server's data folder" / "name another folder: an agent must not reach the server's own files";
         WorkspaceInsideData { path } => "the workspace {path} lies inside the server's data folder" / "name a folder outside of it, or none: the task then gets one of its own";
         ProtectedName { name } => "the environment variable '{name}' is protected" / "ask for the value under another name";
-        BadValue { why } => "the value cannot be used: {why}" / "give another one";
+        BadValue { fault } => "the value cannot be used: {fault}" / "give another one";
         NearMiss { answer, suggestion } => "'{answer}' is not one of the options" / "did you mean '{suggestion}'?";
         Internal => "something failed that should not" / "the server's log says more";
     }
@@ -155,6 +155,38 @@ table! {
 }
 
 table! {
+    server_thing: ServerThing => text {
+        Task => "task";
+        Review => "review";
+        Question => "question";
+        Dependency => "dependency";
+        Permission => "permission";
+        Rule => "rule";
+        Message => "message";
+        Checkpoint => "checkpoint";
+        Verification => "verification";
+        App => "app";
+        Action => "action";
+        Workspace => "workspace";
+        Artifact => "artifact";
+        StateFile => "state file";
+        Feedback => "feedback";
+        Answer => "answer";
+        PhaseList => "list of phases";
+    }
+
+    value_fault: ValueFault => text {
+        Empty => "the value is empty";
+        Nul => "the value contains a NUL character";
+        TooLong { max } => "the value exceeds {max} characters";
+        ApiKeyCharacters => "an API key has only letters, digits, '_' and '-'";
+        ApiKeyTooShort { min } => "an API key has at least {min} characters";
+        NotAnAddress => "a service is an http:// or https:// address";
+        PathClimbs => "a file path must not contain '..'";
+        NotAPermission => "a permission is true, false, yes or no";
+        NotAPackage => "a package is a lower-case name such as left-pad or @scope/left-pad";
+    }
+
     body_fault: BodyFault => text {
         Json { line: _, column: _, said } => "{said}";
         Count { name, count, max } => "{name} has {count} of 1 to {max}";

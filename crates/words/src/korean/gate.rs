@@ -4,64 +4,15 @@ use crate::Lang::Ko;
 use crate::message::Change;
 use crate::particle::*;
 
-/// Translates the reason why a command line cannot be parsed.
-fn odd(what: &str) -> &str {
-    match what {
-        "a letter that no command line has" => "명령줄에 없는 글자",
-        "it is too long" => "너무 김",
-        "it is nested too deeply" => "너무 깊이 겹침",
-        "a bracket is not closed" => "닫히지 않은 괄호",
-        "a bracket that is not expected here" => "여기 있을 수 없는 괄호",
-        "a quote is not closed" => "닫히지 않은 따옴표",
-        "a backquote is not closed" => "닫히지 않은 역따옴표",
-        "a brace is not closed" => "닫히지 않은 중괄호",
-        "a word that closes nothing" | "a word or bracket that closes nothing" => {
-            "아무것도 닫지 않는 말"
-        }
-        "a loop" | "a loop without a variable" => "변수 없는 반복문",
-        "a pattern that does not end" => "끝나지 않는 패턴",
-        "a function without a plain name" => "이름이 분명하지 않은 함수",
-        "a test that does not end" => "끝나지 않는 검사식",
-        "a calculation that does not end" => "끝나지 않는 계산식",
-        "something after the end of a command" => "명령 끝 뒤에 온 것",
-        "a here-document whose end cannot be told" => "끝을 알 수 없는 here-document",
-        "a sign that is not expected here" => "여기 있을 수 없는 기호",
-        "a parameter without a name" => "이름 없는 매개변수",
-        _ => "해석할 수 없음",
-    }
-}
-
-/// Translates the action that would finish work: a command, or a step of git.
-fn deed(what: &str) -> String {
-    match what.strip_prefix("moving ") {
-        Some("a branch") => "브랜치 이동".to_owned(),
-        Some(branch) => format!("{branch} 이동"),
-        None => what.to_owned(),
-    }
-}
-
-/// Translates the construct by which code may run anything: a phrase of ours, or a name of the
-/// language.
-fn means(by: &str) -> &str {
-    match by {
-        "very many calls" => "너무 많은 호출",
-        "a command in it" => "안에 든 명령",
-        "a call without a name" => "이름 없는 호출",
-        "a name in disguise" => "숨긴 이름",
-        "a sign in it" => "안에 든 기호",
-        name => name,
-    }
-}
-
 table! {
     denied: Denied => text {
         Write { phase, path, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path} ({by})";
         WriteByTool { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path} (도구)";
         WriteSomewhere { phase, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 ({by})";
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
-        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [deed(what)];
-        OtherTree { what } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 트리가 아닙니다.\n대상: {what}";
-        OtherFiles { what, changes } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 것과 다릅니다: {0}\n대상: {what}" [Change::first(changes, Ko)];
+        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [what.say(Ko)];
+        OtherTree { what } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 트리가 아닙니다.\n대상: {0}" [what.say(Ko)];
+        OtherFiles { what, changes } => "[PHASE GATE] PR phase에서 차단되었습니다. 확인한 것과 다릅니다: {0}\n대상: {1}" [Change::first(changes, Ko), what.say(Ko)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";
@@ -71,6 +22,13 @@ table! {
         Damaged { path, reason: _ } => "[PHASE GATE] {path}{이} 손상되어 읽을 수 없습니다.";
         CannotJudge { reason } => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {0}." [reason.say(Ko)];
         GateFailed => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: 판단하는 중에 실패했습니다. bowline의 잘못입니다.";
+    }
+
+    finishing_act: FinishingAct => text {
+        Command { text } => "{text}";
+        Push { name } => "{name} 푸시";
+        MoveBranch => "브랜치 이동";
+        MoveReference { name } => "{name} 이동";
     }
 
     unjudged: Unjudged => text {
@@ -83,7 +41,7 @@ table! {
     }
 
     unseen: Unseen => text {
-        Unreadable { at, what } => "명령줄의 {at}번째 글자부터 읽을 수 없음: {0}" [odd(what)];
+        Unreadable { at, fault } => "명령줄의 {at}번째 글자부터 읽을 수 없음: {0}" [fault.say(Ko)];
         ToolInput { tool } => "{tool}에 주어진 명령을 읽을 수 없음";
         Nameless => "이름 없는 변수";
         Code { language } => "실행 중에 만들어지는 {language} 코드";
@@ -100,8 +58,39 @@ table! {
         Prompt => "실행 중에 만들어지는 프롬프트";
         NotFoundHandler => "없는 명령을 대신하는 함수";
         StartFile => "실행 중에 만들어지는 시작 파일";
-        Anything { language, by } => "무엇이든 실행할 수 있는 {language} 코드: {0}" [means(by)];
+        Anything { language, by } => "무엇이든 실행할 수 있는 {language} 코드: {0}" [by.say(Ko)];
         CronTable => "cron 표";
+    }
+
+    shell_fault: ShellFault => text {
+        BadLetter => "명령줄에 없는 글자";
+        TooLong => "너무 김";
+        TooDeep => "너무 깊이 겹침";
+        OpenBracket => "닫히지 않은 괄호";
+        StrayBracket => "여기 있을 수 없는 괄호";
+        OpenQuote => "닫히지 않은 따옴표";
+        OpenBackquote => "닫히지 않은 역따옴표";
+        OpenBrace => "닫히지 않은 중괄호";
+        StrayWord => "아무것도 닫지 않는 말";
+        StrayWordOrBracket => "아무것도 닫지 않는 말";
+        BadLoop => "변수 없는 반복문";
+        LoopWithoutVariable => "변수 없는 반복문";
+        OpenPattern => "끝나지 않는 패턴";
+        FunctionWithoutName => "이름이 분명하지 않은 함수";
+        OpenTest => "끝나지 않는 검사식";
+        OpenCalculation => "끝나지 않는 계산식";
+        AfterCommand => "명령 끝 뒤에 온 것";
+        UnclearHereDocument => "끝을 알 수 없는 here-document";
+        StraySign => "여기 있을 수 없는 기호";
+        ParameterWithoutName => "이름 없는 매개변수";
+        WordMissing { word } => "'{word}'{이} 빠짐";
+    }
+
+    open_construct: OpenConstruct => text {
+        ManyCalls => "너무 많은 호출";
+        EmbeddedCommand => "안에 든 명령";
+        DisguisedName => "숨긴 이름";
+        Name { name } => "{name}";
     }
 
     card: Card => text {

@@ -2,6 +2,7 @@
 //! that follow one: `{은}` 은/는, `{이}` 이/가, `{을}` 을/를, `{과}` 과/와, `{으로}` 으로/로, `{이다}` 이라서/라서, `{이어야}`
 //! 이어야/여야.
 
+mod file;
 mod found;
 mod gate;
 pub mod help;
@@ -20,6 +21,7 @@ mod usage;
 mod web;
 mod web_forms;
 
+pub(crate) use file::*;
 pub(crate) use found::*;
 pub(crate) use gate::*;
 pub(crate) use input::*;
@@ -153,9 +155,6 @@ table! {
         Feature => "기능";
         Reason => "이유";
         CheckpointId => "체크포인트 이름";
-        Goal => "목표";
-        Name => "이름";
-        Title => "제목";
         Message => "내용";
         Code => "오류 코드";
         Metric => "지표";
@@ -168,6 +167,6 @@ table! {
         StepName => "단계 이름";
         ArtifactPath => "산출물 경로";
         WaitingTasks => "대기열의 작업";
-        Other { word } => "{word}";
+        Worktree => "작업 트리";
     }
 }

@@ -46,7 +46,7 @@ table! {
         PhaseNotCurrent { phase, current } => "단계 {phase}{은} 현재 단계가 아닙니다. 현재 단계: {current}" / "먼저 단계 {current}{을} 마치세요";
         PhaseIncomplete { phase, done, total } => "단계 {phase}의 작업 {total}개 가운데 {done}개만 완료되었습니다" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
         BadCommit { commit, letters } => "'{commit}'{은} 커밋의 앞 {letters}글자가 아닙니다" / "소문자 16진수 {letters}글자를 쓰세요";
-        Empty { what: _ } => "빈 내용은 쓸 수 없습니다" / "내용을 적으세요";
+        Empty { what } => "{0}{이} 비어 있습니다" [what.say(Ko)] / "{0}{을} 적으세요" [what.say(Ko)];
     }
 
     plan_no: PlanNo => told {

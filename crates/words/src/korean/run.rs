@@ -60,6 +60,12 @@ table! {
     not_run: NotRun => text {
         Program { name, cause } => "프로그램 '{name}': {0}" [cause.say(Ko)];
         Folder { name, cause } => "폴더 '{name}': {0}" [cause.say(Ko)];
+        SettingsFolder { cause } => "설정 폴더를 만들 수 없습니다: {0}" [cause.say(Ko)];
+        NoCommand => "명령이 없습니다";
+        ShimGone => "심(shim)이 먼저 끝났습니다";
+        Shim { program, cause } => "{program}: {0}" [cause.say(Ko)];
+        ShimSilent => "아무 말 없이 끝났습니다";
+        ShimSlow { ms } => "{ms} ms 안에 준비되지 않았습니다";
         Other { cause } => "{0}" [cause.say(Ko)];
     }
 

@@ -3,15 +3,6 @@
 use crate::Lang::Ko;
 use crate::particle::*;
 
-/// Translates the summary of a finished task if it is a default one; a person's own text stays.
-fn summary(text: &str) -> String {
-    match text.split(' ').collect::<Vec<_>>()[..] {
-        [done, "of", total, "steps", "completed"] => format!("{total}단계 중 {done}단계 완료"),
-        ["cancelled"] => "취소됨".to_owned(),
-        _ => text.to_owned(),
-    }
-}
-
 table! {
     did: Did => text {
         MemoryThere => "✓ 메모리가 이미 있습니다";
@@ -231,7 +222,9 @@ table! {
         Queued => "대기열";
         After => "선행";
         MayStart => "시작 가능";
-        Summary { text } => "{0}" [summary(text)];
+        Summary { text } => "{text}";
+        StepsCompleted { completed, total } => "{total}단계 중 {completed}단계 완료";
+        TaskCancelled => "취소됨";
         Totals { tasks, percent, average } => "{tasks}개 작업 · 성공률 {percent}% · 평균 {average}";
         Earlier { count } => "… 이전 작업 {count}개";
         ColumnTask => "작업";

@@ -3,57 +3,6 @@
 use crate::Lang::Ko;
 use crate::particle::*;
 
-/// 사람이 읽는 이름.
-fn thing(what: &str) -> &str {
-    match what {
-        "task" => "작업",
-        "review" => "리뷰",
-        "question" => "질문",
-        "dependency" => "의존성",
-        "permission" => "권한 요청",
-        "rule" => "규칙",
-        "app" => "실행할 앱",
-        "action" => "버튼",
-        "message" => "메시지",
-        "checkpoint" => "체크포인트",
-        "workspace" => "작업 공간",
-        "artifact" => "산출물",
-        "state file" => "상태 파일",
-        "log" => "로그",
-        "feedback" => "피드백",
-        "reason" => "이유",
-        "answer" => "답",
-        other => other,
-    }
-}
-
-/// 값을 받지 않는 이유.
-fn bad_value(why: &str) -> String {
-    let number: String = why.chars().filter(char::is_ascii_digit).collect();
-    match why {
-        "the value is empty" => "비어 있습니다".into(),
-        "the value contains a NUL character" => "NUL 문자가 있습니다".into(),
-        "a service is an http:// or https:// address" => {
-            "서비스는 http://나 https://로 시작하는 주소입니다".into()
-        }
-        "a file path must not contain '..'" => "파일 경로에 '..'이 있으면 안 됩니다".into(),
-        "a permission is true, false, yes or no" => {
-            "권한은 true, false, yes, no 가운데 하나입니다".into()
-        }
-        _ if why.starts_with("an API key has only") => {
-            "API 키에는 영문자, 숫자, '_', '-'만 쓸 수 있습니다".into()
-        }
-        _ if why.starts_with("an API key has at least") => {
-            format!("API 키는 {number}자 이상이어야 합니다")
-        }
-        _ if why.starts_with("the value exceeds") => format!("{number}자를 넘습니다"),
-        _ if why.starts_with("a package is") => {
-            "패키지는 left-pad나 @scope/left-pad처럼 소문자 이름입니다".into()
-        }
-        other => other.to_owned(),
-    }
-}
-
 table! {
     server_no: ServerNo => told {
         NoToken => "토큰이 필요합니다" / "서버의 토큰 파일 내용을 'Authorization: Bearer 토큰'으로 보내거나 'bowline serve'가 알려 준 링크로 로그인하세요";
@@ -65,7 +14,7 @@ table! {
         NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "에이전트 실행 중에 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
         NoRoute { path } => "{path}에는 아무것도 없습니다" / "GET /api/openapi.json에 목록이 있습니다";
         WrongMethod { method, allowed } => "{method}{은} 여기에 쓸 수 없습니다" / "{allowed}{을} 쓰세요";
-        NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [thing(what)] / "목록에서 id를 확인하세요";
+        NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [what.say(Ko)] / "목록에서 id를 확인하세요";
         NotInQuery { name, value } => "'{value}'{은} {name}에 쓸 수 없는 값입니다" / "쓸 수 있는 값은 GET /api/openapi.json에 있습니다";
         BadBody { fault } => "본문을 읽을 수 없습니다: {0}" [fault.say(Ko)] / "본문의 형식은 GET /api/openapi.json에 있습니다";
         BadTime { text } => "'{text}'{은} 시각이 아닙니다" / "2026-11-16T09:30:00Z처럼 적으세요";
@@ -97,7 +46,7 @@ table! {
         WorkspaceHoldsData { path } => "작업 폴더 {path} 안에 서버의 데이터 폴더가 있습니다" / "다른 폴더를 적으세요. 에이전트가 서버의 파일에 닿으면 안 됩니다";
         WorkspaceInsideData { path } => "작업 폴더 {path}{은} 서버의 데이터 폴더 안에 있습니다" / "그 밖의 폴더를 적거나 비워 두세요. 비우면 작업마다 폴더가 생깁니다";
         ProtectedName { name } => "환경 변수 '{name}'{은} 보호됩니다" / "다른 이름으로 값을 요청하세요";
-        BadValue { why } => "쓸 수 없는 값입니다: {0}" [bad_value(why)] / "다른 값을 주세요";
+        BadValue { fault } => "쓸 수 없는 값입니다: {0}" [fault.say(Ko)] / "다른 값을 주세요";
         NearMiss { answer, suggestion } => "'{answer}'{은} 선택지에 없습니다" / "'{suggestion}'{을} 말씀하시나요?";
         Internal => "서버 안에서 오류가 났습니다" / "서버의 로그를 보세요";
     }
@@ -127,9 +76,9 @@ table! {
         WaitingForTasks { tasks } => "작업이 {tasks}{을} 기다립니다" / "그 작업이 완료되면 저절로 시작합니다";
         WorkspaceBusy { by } => "작업 '{by}'{이} 작업 폴더를 쓰고 있습니다" / "'{by}'{이} 완료, 실패 또는 취소될 때까지 기다리세요";
         Stale => "더 새로운 실행이 있습니다" / "할 일이 없습니다";
-        Unknown { what, id } => "여기에는 {0} '{id}'{이} 없습니다" [thing(what)] / "작업이 요청한 것의 목록을 보세요";
-        Settled { what, id, status: _ } => "{0} '{id}'{은} 이미 처리되었습니다" [thing(what)] / "할 일이 없습니다";
-        Empty { what } => "{0}{이} 비어 있습니다" [thing(what)] / "{0}{을} 적으세요" [thing(what)];
+        Unknown { what, id } => "여기에는 {0} '{id}'{이} 없습니다" [what.say(Ko)] / "작업이 요청한 것의 목록을 보세요";
+        Settled { what, id, status: _ } => "{0} '{id}'{은} 이미 처리되었습니다" [what.say(Ko)] / "할 일이 없습니다";
+        Empty { what } => "{0}{이} 비어 있습니다" [what.say(Ko)] / "{0}{을} 적으세요" [what.say(Ko)];
         NotAnOption { answer, options } => "'{answer}'{은} 선택지에 없습니다" / "{options} 중에서 답하세요";
         QuestionRequired { id } => "질문 '{id}'{은} 꼭 답해야 합니다" / "답하거나 작업을 취소하세요";
         NotDue => "사용 한도가 아직 풀리지 않았습니다" / "기다리거나 직접 재개하세요";
@@ -207,6 +156,38 @@ table! {
 }
 
 table! {
+    server_thing: ServerThing => text {
+        Task => "작업";
+        Review => "리뷰";
+        Question => "질문";
+        Dependency => "의존성";
+        Permission => "권한 요청";
+        Rule => "규칙";
+        Message => "메시지";
+        Checkpoint => "체크포인트";
+        Verification => "검증";
+        App => "실행할 앱";
+        Action => "버튼";
+        Workspace => "작업 공간";
+        Artifact => "산출물";
+        StateFile => "상태 파일";
+        Feedback => "피드백";
+        Answer => "답";
+        PhaseList => "단계 목록";
+    }
+
+    value_fault: ValueFault => text {
+        Empty => "비어 있습니다";
+        Nul => "NUL 문자가 있습니다";
+        TooLong { max } => "{max}자를 넘습니다";
+        ApiKeyCharacters => "API 키에는 영문자, 숫자, '_', '-'만 쓸 수 있습니다";
+        ApiKeyTooShort { min } => "API 키는 {min}자 이상이어야 합니다";
+        NotAnAddress => "서비스는 http://나 https://로 시작하는 주소입니다";
+        PathClimbs => "파일 경로에 '..'이 있으면 안 됩니다";
+        NotAPermission => "권한은 true, false, yes, no 가운데 하나입니다";
+        NotAPackage => "패키지는 left-pad나 @scope/left-pad처럼 소문자 이름입니다";
+    }
+
     body_fault: BodyFault => text {
         Json { line, column, said: _ } => "{line}번째 줄 {column}번째 글자까지의 내용이 형식에 맞지 않습니다";
         Count { name, count, max } => "{name}{은} 1개부터 {max}개까지인데 {count}개입니다";

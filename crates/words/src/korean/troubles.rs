@@ -21,25 +21,6 @@ fn owner(owner: &Owner) -> String {
     text
 }
 
-/// Returns the verb stem for a failed action, used before "수 없습니다" and "권한이 없습니다".
-fn doing(action: &str) -> &'static str {
-    match action {
-        "read" | "look at" | "list" | "open" | "follow the link" | "find the folder" => "읽을",
-        "lock" | "describe the lock of" | "create a lock file in" | "open the lock" => "잠글",
-        "remove" => "지울",
-        "rename" | "put back" | "replace" | "rotate" => "옮길",
-        "create" | "make the folder" => "만들",
-        _ => "쓸",
-    }
-}
-
-fn irregular(what: &str) -> &'static str {
-    match what {
-        "a folder" => "폴더",
-        _ => "링크, 파이프 또는 장치",
-    }
-}
-
 table! {
     trouble: Trouble => told {
         NoFile { kind, path, begin } => "{path}에 {kind} 파일이 없습니다" / "{begin}";
@@ -112,9 +93,9 @@ table! {
 
     file_trouble: FileTrouble => told {
         Locked { path, owner: who, waited_ms } => "{path}{이} 잠겨 있습니다. 잠근 쪽: {0} ({waited_ms} ms 기다림)" [owner(who)] / "작업이 끝날 때까지 기다리세요. 이 파일을 쓰는 프로그램이 아니라면 잠금 파일을 지우세요";
-        Permission { path, action } => "{path}{을} {0} 권한이 없습니다" [doing(action)] / "파일과 폴더의 소유자와 권한을 확인하세요";
+        Permission { path, action } => "{path}{을} {0} 권한이 없습니다" [action.say(Ko)] / "파일과 폴더의 소유자와 권한을 확인하세요";
         DiskFull { path, action: _ } => "{path}{을} 쓸 공간이 없습니다" / "공간을 확보한 뒤 다시 실행하세요";
-        NotRegular { path, what } => "{path}{은} 일반 파일이 아니라 {0}입니다" [irregular(what)] / "옮기거나 다른 경로를 지정하세요";
+        NotRegular { path, what } => "{path}{은} 일반 파일이 아니라 {0}입니다" [what.say(Ko)] / "옮기거나 다른 경로를 지정하세요";
         TooBig { path, bytes, bytes_max } => "{path}{이} 너무 큽니다: {bytes}바이트, 한도는 {bytes_max}바이트" / "문서를 줄이세요";
         NotUtf8 { path, valid_bytes } => "{path}{은} UTF-8 글이 아닙니다(처음 잘못된 바이트: {valid_bytes})" / "위의 내용을 확인하세요";
         LinkLoop { path } => "{path}의 심볼릭 링크가 서로를 가리킵니다" / "링크가 파일을 가리키게 하세요";
@@ -128,13 +109,13 @@ table! {
         Unfinished { path, seq } => "변경 {seq}번은 확정되었으나 {path}에는 아직 반영되지 않았습니다" / "명령을 되풀이하지 마세요. 다음 명령이 마무리합니다";
         Uncertain { path, seq } => "{path}의 변경 {seq}번이 확정되었는지 알 수 없습니다" / "되풀이하기 전에 'bowline history'를 확인하세요";
         EarlierUnfinished { path, seq } => "이전 명령의 변경 {seq}번을 {path}에 마저 쓸 수 없었습니다. 이번 명령은 아무것도 쓰지 않았습니다" / "막은 원인을 없애고 명령을 다시 실행하세요. 이전 변경을 먼저 마칩니다";
-        Io { path, action } => "{path}{을} {0} 수 없습니다" [doing(action)] / "위의 내용을 확인하세요";
-        FileForFolder { path, action } => "{path}{을} {0} 수 없습니다" [doing(action)] / "폴더가 있어야 할 자리에 파일이 있습니다. 옮기세요";
+        Io { path, action } => "{path}{을} {0} 수 없습니다" [action.say(Ko)] / "위의 내용을 확인하세요";
+        FileForFolder { path, action } => "{path}{을} {0} 수 없습니다" [action.say(Ko)] / "폴더가 있어야 할 자리에 파일이 있습니다. 옮기세요";
         Unknown { text: _ } => "상태 파일을 다룰 수 없습니다" / "위의 내용을 확인하세요";
     }
 
     agent_trouble: AgentTrouble => told {
-        Io { action, path } => "{path}{을} {0} 수 없습니다" [doing(action)] / "디스크와 폴더의 소유자를 확인하세요";
+        Io { action, path } => "{path}{을} {0} 수 없습니다" [action.say(Ko)] / "디스크와 폴더의 소유자를 확인하세요";
         Relay { path } => "명령이 샌드박스 밖에서 실행되지 못했습니다 ({path})" / "다시 실행해 보고, 그래도 안 되면 함께 일하는 사람에게 알리세요";
         NoAttempt { path } => "{path}에 에이전트 실행 기록이 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
         BadId { id } => "'{id}'{은} 에이전트 실행 ID로 쓸 수 없습니다" / "영문자, 숫자, '-', '_', '.'만 100자까지 쓰세요";

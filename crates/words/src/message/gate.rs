@@ -9,9 +9,9 @@ messages! {
         WriteByTool { phase: &'static str, path: String },
         WriteSomewhere { phase: &'static str, by: String },
         WriteSomewhereByTool { phase: &'static str },
-        Finish { phase: &'static str, what: String },
-        OtherTree { what: String },
-        OtherFiles { what: String, changes: Vec<Change> },
+        Finish { phase: &'static str, what: FinishingAct },
+        OtherTree { what: FinishingAct },
+        OtherFiles { what: FinishingAct, changes: Vec<Change> },
         Hidden { phase: &'static str, what: Unseen },
         Guard { phase: &'static str, path: String },
         PersonHere { phase: &'static str, what: String },
@@ -21,6 +21,14 @@ messages! {
         Damaged { path: String, reason: String },
         CannotJudge { reason: Unjudged },
         GateFailed,
+    }
+
+    /// Act that commits work, pushes it, or puts it up for merging.
+    FinishingAct, finishing_act => text {
+        Command { text: String },
+        Push { name: String },
+        MoveBranch,
+        MoveReference { name: String },
     }
 
     /// Reason why a call could not be judged.
@@ -35,7 +43,7 @@ messages! {
 
     /// Reason why it is unknown what a command would run.
     Unseen, unseen => text {
-        Unreadable { at: usize, what: &'static str },
+        Unreadable { at: usize, fault: ShellFault },
         ToolInput { tool: String },
         Nameless,
         Code { language: String },
@@ -52,8 +60,42 @@ messages! {
         Prompt,
         NotFoundHandler,
         StartFile,
-        Anything { language: String, by: String },
+        Anything { language: String, by: OpenConstruct },
         CronTable,
+    }
+
+    /// Reason why a command line cannot be parsed.
+    #[derive(Copy)]
+    ShellFault, shell_fault => text {
+        BadLetter,
+        TooLong,
+        TooDeep,
+        OpenBracket,
+        StrayBracket,
+        OpenQuote,
+        OpenBackquote,
+        OpenBrace,
+        StrayWord,
+        StrayWordOrBracket,
+        BadLoop,
+        LoopWithoutVariable,
+        OpenPattern,
+        FunctionWithoutName,
+        OpenTest,
+        OpenCalculation,
+        AfterCommand,
+        UnclearHereDocument,
+        StraySign,
+        ParameterWithoutName,
+        WordMissing { word: &'static str },
+    }
+
+    /// Construct by which code may run anything.
+    OpenConstruct, open_construct => text {
+        ManyCalls,
+        EmbeddedCommand,
+        DisguisedName,
+        Name { name: String },
     }
 
     /// A line of a denial or of the resume card.

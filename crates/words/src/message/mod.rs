@@ -1,5 +1,6 @@
 //! All messages as enums with parameters; their texts are in the language modules.
 
+mod file;
 mod found;
 mod gate;
 mod input;
@@ -14,14 +15,15 @@ mod word;
 
 pub use crate::english::web::Web;
 pub use crate::english::web_forms::WebForms;
+pub use file::{FileAction, IrregularFile};
 pub use found::{Found, Kind, Named, Repair};
-pub use gate::{Card, Denied, Other, Unjudged, Unseen};
+pub use gate::{Card, Denied, FinishingAct, OpenConstruct, Other, ShellFault, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::{InPlan, Unplaced};
 pub use proof::{Change, Doubt, Measure, Shortfall, Signed, Unrelayed};
 pub use run::{BadSetting, NoGroup, NotRun, Reason, Spent};
 pub use said::{AgentState, Announcement, Did, Label, Told};
-pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo};
+pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo, ServerThing, ValueFault};
 pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use word::{Status, Thing};
@@ -160,9 +162,9 @@ messages! {
     /// Reason why a state file could not be locked, read or written.
     FileTrouble, file_trouble => told {
         Locked { path: String, owner: Owner, waited_ms: u64 },
-        Permission { path: String, action: &'static str },
-        DiskFull { path: String, action: &'static str },
-        NotRegular { path: String, what: &'static str },
+        Permission { path: String, action: FileAction },
+        DiskFull { path: String, action: FileAction },
+        NotRegular { path: String, what: IrregularFile },
         TooBig { path: String, bytes: u64, bytes_max: u64 },
         NotUtf8 { path: String, valid_bytes: usize },
         LinkLoop { path: String },
@@ -176,14 +178,14 @@ messages! {
         Unfinished { path: String, seq: u64 },
         Uncertain { path: String, seq: u64 },
         EarlierUnfinished { path: String, seq: u64 },
-        Io { path: String, action: &'static str },
-        FileForFolder { path: String, action: &'static str },
+        Io { path: String, action: FileAction },
+        FileForFolder { path: String, action: FileAction },
         Unknown { text: String },
     }
 
     /// Reason why an action on an agent's process failed.
     AgentTrouble, agent_trouble => told {
-        Io { action: &'static str, path: String },
+        Io { action: FileAction, path: String },
         Relay { path: String },
         NoAttempt { path: String },
         BadId { id: String },
@@ -268,7 +270,7 @@ messages! {
         PhaseNotCurrent { phase: u32, current: u32 },
         PhaseIncomplete { phase: u32, done: usize, total: usize },
         BadCommit { commit: String, letters: usize },
-        Empty { what: &'static str },
+        Empty { what: Thing },
     }
 
     /// Refusals about the current task of the memory.

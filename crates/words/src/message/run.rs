@@ -63,6 +63,12 @@ messages! {
     NotRun, not_run => text {
         Program { name: String, cause: Cause },
         Folder { name: String, cause: Cause },
+        SettingsFolder { cause: Cause },
+        NoCommand,
+        ShimGone,
+        Shim { program: String, cause: Cause },
+        ShimSilent,
+        ShimSlow { ms: u64 },
         Other { cause: Cause },
     }
 

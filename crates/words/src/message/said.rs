@@ -226,6 +226,8 @@ messages! {
         After,
         MayStart,
         Summary { text: String },
+        StepsCompleted { completed: usize, total: usize },
+        TaskCancelled,
         Totals { tasks: usize, percent: String, average: String },
         Earlier { count: usize },
         ColumnTask,

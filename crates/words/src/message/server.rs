@@ -14,7 +14,7 @@ messages! {
         NeedsAgent,
         NoRoute { path: String },
         WrongMethod { method: String, allowed: String },
-        NoSuch { what: &'static str, id: String },
+        NoSuch { what: ServerThing, id: String },
         NotInQuery { name: &'static str, value: String },
         BadBody { fault: BodyFault },
         BadTime { text: String },
@@ -41,7 +41,7 @@ messages! {
         NotOneOf { verb: String, field: &'static str, value: String, known: String },
         LeadsOut { path: String },
         Cycle { path: String },
-        BadValue { why: String },
+        BadValue { fault: ValueFault },
         WorkspaceMissing { path: String },
         WorkspaceNotAFolder { path: String },
         WorkspaceHoldsData { path: String },
@@ -143,9 +143,9 @@ messages! {
         WaitingForTasks { tasks: String },
         WorkspaceBusy { by: String },
         Stale,
-        Unknown { what: &'static str, id: String },
-        Settled { what: &'static str, id: String, status: &'static str },
-        Empty { what: &'static str },
+        Unknown { what: ServerThing, id: String },
+        Settled { what: ServerThing, id: String, status: &'static str },
+        Empty { what: ServerThing },
         NotAnOption { answer: String, options: String },
         QuestionRequired { id: String },
         NotDue,
@@ -157,6 +157,42 @@ messages! {
 }
 
 messages! {
+    /// Object of the server, or text of a request, that a refusal is about.
+    #[derive(Copy)]
+    ServerThing, server_thing => text {
+        Task,
+        Review,
+        Question,
+        Dependency,
+        Permission,
+        Rule,
+        Message,
+        Checkpoint,
+        Verification,
+        App,
+        Action,
+        Workspace,
+        Artifact,
+        StateFile,
+        Feedback,
+        Answer,
+        PhaseList,
+    }
+
+    /// Reason why a value is invalid for a dependency.
+    #[derive(Copy)]
+    ValueFault, value_fault => text {
+        Empty,
+        Nul,
+        TooLong { max: usize },
+        ApiKeyCharacters,
+        ApiKeyTooShort { min: usize },
+        NotAnAddress,
+        PathClimbs,
+        NotAPermission,
+        NotAPackage,
+    }
+
     /// An error in the body of a request. The parser's text is English; the position is reported in
     /// every language.
     BodyFault, body_fault => text {

@@ -23,13 +23,11 @@ messages! {
     }
 
     /// The subject of a message.
+    #[derive(Copy)]
     Thing, thing => text {
         Feature,
         Reason,
         CheckpointId,
-        Goal,
-        Name,
-        Title,
         Message,
         Code,
         Metric,
@@ -42,7 +40,7 @@ messages! {
         StepName,
         ArtifactPath,
         WaitingTasks,
-        Other { word: String },
+        Worktree,
     }
 }
 
@@ -67,33 +65,6 @@ impl Status {
             "passed" => Status::Passed,
             "escalated" => Status::Escalated,
             other => Status::Other { word: other.into() },
-        }
-    }
-}
-
-impl Thing {
-    /// Parses the English name of a subject; an unknown one becomes `Other`.
-    pub fn of(word: &str) -> Thing {
-        match word {
-            "feature" => Thing::Feature,
-            "reason" => Thing::Reason,
-            "checkpoint id" => Thing::CheckpointId,
-            "goal" => Thing::Goal,
-            "name" => Thing::Name,
-            "title" => Thing::Title,
-            "message" => Thing::Message,
-            "code" => Thing::Code,
-            "metric" => Thing::Metric,
-            "core value" => Thing::CoreValue,
-            "step" => Thing::Step,
-            "steps" => Thing::Steps,
-            "task" => Thing::Task,
-            "task id" => Thing::TaskId,
-            "task name" => Thing::TaskName,
-            "step name" => Thing::StepName,
-            "artifact path" => Thing::ArtifactPath,
-            "waiting tasks" => Thing::WaitingTasks,
-            other => Thing::Other { word: other.into() },
         }
     }
 }

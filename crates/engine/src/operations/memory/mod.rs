@@ -8,8 +8,8 @@ mod values;
 pub use bowline_formats::memory::agent_memory::AgentMemory;
 pub use bowline_formats::memory::shared_context::SharedContext;
 pub use bowline_machines::plan::{
-    Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
-    StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
+    Artifact, Context as Request, DefaultSummary, FailureKind, HistoryEntry, Memory, NewStep,
+    NewTask, PlanStep, StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
 pub use given::exact;
 pub use tasks::{Finish, NewlyBegun, StepFailed};

@@ -16,10 +16,10 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Meta, Mode, OrchestrateFile};
 use bowline_formats::tasks_md::set_tick;
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
-use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{
     Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
 };
+use bowline_machines::{Machine as _, RefusalSubject};
 use bowline_statefiles::{ContentHash, write_whole};
 use bowline_words::message::{self as words, Advice, Wrong};
 use serde_json::{Value, json};
@@ -551,7 +551,12 @@ fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
     };
     let line = OneLine::new(reason, DETAIL_CHARS_MAX);
     match line.is_empty() {
-        true => Err(Error::Refused(Refusal::Empty { what: "reason" }.into())),
+        true => Err(Error::Refused(
+            Refusal::Empty {
+                what: RefusalSubject::Reason,
+            }
+            .into(),
+        )),
         false => Ok(Some(line.as_str().to_owned())),
     }
 }

@@ -1,7 +1,10 @@
 //! Checks on what a person hands in.
 
-use bowline_formats::markers::check::{check_answer, check_env_name, check_value};
+use bowline_formats::markers::check::{
+    check_answer, check_env_name, check_value, value_fault_code,
+};
 use bowline_machines::job::DependencyKind;
+use bowline_words::Lang;
 
 #[test]
 fn values_by_type() {
@@ -39,7 +42,7 @@ fn values_by_type() {
         (Package, "@a/b/c", "value_not_a_package"),
         (Package, "Left", "value_not_a_package"),
     ] {
-        let code = check_value(kind, value).map_or_else(|error| error.code(), |()| "");
+        let code = check_value(kind, value).map_or_else(value_fault_code, |()| "");
         let shown: String = value.chars().take(20).collect();
         assert_eq!(code, expected, "{} {shown}", kind.name());
     }
@@ -51,7 +54,9 @@ fn no_refusal_repeats_the_value() {
         let Err(error) = check_value(kind, "Secret..value \0") else {
             panic!("{} accepted it", kind.name());
         };
-        assert!(!error.to_string().contains("Secret"), "{error}");
+        for lang in [Lang::En, Lang::Ko] {
+            assert!(!error.say(lang).contains("Secret"), "{error}");
+        }
     }
 }
 

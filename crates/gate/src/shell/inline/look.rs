@@ -6,7 +6,7 @@ use super::languages::{Language, Module, Use};
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
 use crate::shell::walk::{Input, Walker};
-use bowline_words::message::Unseen;
+use bowline_words::message::{OpenConstruct, Unseen};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Uses judged one by one; more count as hidden.
@@ -80,7 +80,7 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &'static Language, name: &
     looker.find_constants();
     for at in 0..looker.tokens.len() {
         if looker.uses > USES_MAX {
-            looker.anything("very many calls");
+            looker.can_run_anything(OpenConstruct::ManyCalls);
             return;
         }
         looker.token(at);
@@ -100,11 +100,14 @@ impl Looker<'_, '_> {
     }
 
     /// Adds that the code can do more than its text shows.
-    pub(super) fn anything(&mut self, what: &str) {
-        self.walker.hidden(Unseen::Anything {
-            language: self.name.to_string(),
-            by: what.to_owned(),
-        });
+    pub(super) fn can_run_anything(&mut self, by: OpenConstruct) {
+        let language = self.name.to_string();
+        self.walker.hidden(Unseen::Anything { language, by });
+    }
+
+    /// Adds that the code uses a name through which it can do more than its text shows.
+    pub(super) fn anything(&mut self, name: &str) {
+        self.can_run_anything(OpenConstruct::Name { name: name.into() });
     }
 
     pub(super) fn write(&mut self, target: Option<String>) {
@@ -150,7 +153,7 @@ impl Looker<'_, '_> {
         match self.tokens[at].clone() {
             // A name may be written with escapes.
             Token::Sign('\\') if self.language.kind == Kind::Script => {
-                self.anything("a name in disguise");
+                self.can_run_anything(OpenConstruct::DisguisedName);
             }
             Token::Sign(_) | Token::Text(_) => {}
             Token::Word(word) => self.name(at, &word),
@@ -160,7 +163,7 @@ impl Looker<'_, '_> {
     fn name(&mut self, at: usize, word: &str) {
         let kind = self.language.kind;
         if kind == Kind::Python && word.chars().any(is_odd) {
-            self.anything("a name in disguise");
+            self.can_run_anything(OpenConstruct::DisguisedName);
         }
         let dotted = at > 0 && self.is_sign(at - 1, '.');
         let known =

@@ -7,7 +7,7 @@
 
 use crate::shell::parse::UNKNOWN;
 use crate::shell::walk::Walker;
-use bowline_words::message::Unseen;
+use bowline_words::message::{OpenConstruct, Unseen};
 
 /// Words that start a program, or reach for things that need not be in the text.
 const RUNS: &str = "system system2 exec execute spawn popen popen2 popen2e popen3 capture2 capture2e capture3 open2 open3 \
@@ -78,8 +78,8 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
         }
         if runs {
             let by = match piece {
-                Word(word) => word.clone(),
-                Text(_) | Sign(_) => "a command in it".to_owned(),
+                Word(name) => OpenConstruct::Name { name: name.clone() },
+                Text(_) | Sign(_) => OpenConstruct::EmbeddedCommand,
             };
             let language = language.to_owned();
             walker.hidden(Unseen::Anything { language, by });

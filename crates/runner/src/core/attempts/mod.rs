@@ -198,7 +198,18 @@ impl Drop for Way {
 impl std::fmt::Debug for Order {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Messages and environments may hold secrets.
-        f.write_str("Order")
+        f.write_str(match self {
+            Order::Begin(..) => "Begin",
+            Order::Hide(_) => "Hide",
+            Order::Attach(_) => "Attach",
+            Order::Want(_) => "Want",
+            Order::Interrupt => "Interrupt",
+            Order::Say { .. } => "Say",
+            Order::Processed { .. } => "Processed",
+            Order::Ready(_) => "Ready",
+            Order::Swept(_) => "Swept",
+            Order::Leave => "Leave",
+        })
     }
 }
 

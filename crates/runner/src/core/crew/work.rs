@@ -165,6 +165,16 @@ pub enum Ended {
     Left,
 }
 
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Done => f.write_str("done"),
+            Ended::Stopped(error) => write!(f, "stopped: {error}"),
+            Ended::Left => f.write_str("left"),
+        }
+    }
+}
+
 /// Summary of a run that ended.
 #[derive(Debug)]
 pub struct Report {

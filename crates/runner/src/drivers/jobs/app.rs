@@ -5,6 +5,7 @@ use super::rebuild::end;
 use super::{Jobs, Refused};
 use bowline_store::JobRow;
 use bowline_supervisor::{Attempt, Condition, Handle, Spec, Stream};
+use bowline_words::message::ServerThing;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +66,7 @@ impl Jobs {
         let command = spec.map(|spec| spec.app.clone()).unwrap_or_default();
         match command.is_empty() {
             true => Err(Refused::NoSuch {
-                what: "app",
+                what: ServerThing::App,
                 id: row.id.clone(),
             }),
             false => Ok(command),

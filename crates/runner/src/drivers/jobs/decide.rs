@@ -4,7 +4,7 @@ use super::desk::{Desk, resolve_workspace};
 use super::flight::{After, Answer};
 use super::named_workspace::check_workspace;
 use super::permits::PERSON;
-use super::wish::{Asked, Edit, Refused, Wish};
+use super::wish::{Asked, Edit, Refused, Wish, record_thing};
 use super::{Outage, Reply, folders, prompt};
 use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is_protected};
 use bowline_machines::Machine as _;
@@ -14,8 +14,9 @@ use bowline_machines::job::{
 };
 use bowline_store::{
     About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
-    Request, SaidRow, Store as _, unguessable,
+    RecordKind, Request, SaidRow, Store as _, unguessable,
 };
+use bowline_words::message::ServerThing;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Desk {
             Wish::Restore { task, checkpoint } => {
                 let (job, at) = self.checkpoint(&checkpoint)?;
                 if job != task {
-                    return Err(no_such("checkpoint", &checkpoint));
+                    return Err(no_such(ServerThing::Checkpoint, &checkpoint));
                 }
                 let mut row = self.at(&task, version)?;
                 resolve_workspace(&mut row);
@@ -173,7 +174,10 @@ impl Desk {
                 return Ok(Decided::of(self.step(&row, command)?));
             }
             Wish::Say { task, text } => return self.say(&task, text, version),
-            Wish::Unsay(said) => (self.of("message", &said)?, Command::Unsay { id: said }),
+            Wish::Unsay(said) => (
+                self.of(RecordKind::Said, &said)?,
+                Command::Unsay { id: said },
+            ),
             Wish::RequestChanges {
                 review,
                 feedback,
@@ -221,10 +225,13 @@ impl Desk {
             Wish::Interrupt(task) => (task, Command::Interrupt),
             Wish::Delete(task) => return self.delete(&task, version),
             Wish::Approve { review, comment } => (
-                self.of("review", &review)?,
+                self.of(RecordKind::Review, &review)?,
                 Command::Approve { review, comment },
             ),
-            Wish::Skip(question) => (self.of("question", &question)?, Command::Skip { question }),
+            Wish::Skip(question) => (
+                self.of(RecordKind::Question, &question)?,
+                Command::Skip { question },
+            ),
             Wish::Reject { dependency, reason } => {
                 return self.reject(dependency, reason, version);
             }
@@ -271,19 +278,10 @@ impl Desk {
     }
 
     /// Returns the job that a record belongs to.
-    pub(super) fn of(&self, what: &'static str, id: &str) -> Result<String, Refused> {
-        let record = self.record(id).ok_or_else(|| no_such(what, id))?;
-        let fits = match &record.body {
-            RecordBody::Review(_) => what == "review",
-            RecordBody::Question(_) => what == "question",
-            RecordBody::Dependency(_) => what == "dependency",
-            RecordBody::Permission(_) => what == "permission",
-            RecordBody::Checkpoint(_) => what == "checkpoint",
-            RecordBody::Verification(_) => what == "verification",
-            RecordBody::Said(_) => what == "message",
-            RecordBody::Rule(_) => what == "rule",
-        };
-        fits.then_some(record.job).ok_or_else(|| no_such(what, id))
+    pub(super) fn of(&self, kind: RecordKind, id: &str) -> Result<String, Refused> {
+        let record = self.record(id).filter(|it| it.body.kind() == kind);
+        let record = record.ok_or_else(|| no_such(record_thing(kind), id))?;
+        Ok(record.job)
     }
 
     fn kind(&self, name: Option<&String>) -> Result<Option<Kind>, Refused> {
@@ -450,9 +448,11 @@ impl Desk {
 
     /// Returns a checkpoint with its job.
     fn checkpoint(&self, id: &str) -> Result<(String, Checkpoint), Refused> {
-        let record = self.record(id).ok_or_else(|| no_such("checkpoint", id))?;
+        let record = self
+            .record(id)
+            .ok_or_else(|| no_such(ServerThing::Checkpoint, id))?;
         let RecordBody::Checkpoint(row) = record.body else {
-            return Err(no_such("checkpoint", id));
+            return Err(no_such(ServerThing::Checkpoint, id));
         };
         let step = row
             .step
@@ -517,7 +517,7 @@ impl Desk {
         comments: Vec<bowline_store::FileComment>,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("review", &review)?, version)?;
+        let row = self.at(&self.of(RecordKind::Review, &review)?, version)?;
         let mut whole = feedback.to_owned();
         for said in &comments {
             let line = said.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -543,7 +543,7 @@ impl Desk {
         text: &str,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("question", &question)?, version)?;
+        let row = self.at(&self.of(RecordKind::Question, &question)?, version)?;
         let known = row.job.questions.iter().find(|it| it.id == question);
         if let Some(known) = known.filter(|it| it.is_open())
             && let Err(AnswerError::NotAnOption {
@@ -595,13 +595,11 @@ impl Desk {
         value: &str,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("dependency", &dependency)?, version)?;
+        let row = self.at(&self.of(RecordKind::Dependency, &dependency)?, version)?;
         let needed = row.job.dependencies.iter().find(|it| it.id == dependency);
         let name = needed.map(|it| it.name.clone()).unwrap_or_default();
         if let Some(needed) = needed.filter(|it| it.is_open()) {
-            check_value(needed.kind, value).map_err(|error| Refused::BadValue {
-                why: error.to_string(),
-            })?;
+            check_value(needed.kind, value).map_err(|fault| Refused::BadValue { fault })?;
         }
         let id = dependency.clone();
         let mut change = self.step(&row, Command::Provide { dependency })?;
@@ -623,7 +621,7 @@ impl Desk {
         reason: String,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("dependency", &dependency)?, version)?;
+        let row = self.at(&self.of(RecordKind::Dependency, &dependency)?, version)?;
         let (id, why) = (dependency.clone(), Some(reason.clone()));
         let mut change = self.step(&row, Command::Reject { dependency, reason })?;
         for record in change.records.iter_mut().filter(|it| it.id == id) {
@@ -679,7 +677,7 @@ impl Desk {
     }
 }
 
-pub(super) fn no_such(what: &'static str, id: &str) -> Refused {
+pub(super) fn no_such(what: ServerThing, id: &str) -> Refused {
     Refused::NoSuch {
         what,
         id: id.into(),

@@ -21,6 +21,7 @@ use bowline_store::{
     About, Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store,
     StoreError, TimerChange, TimerRow,
 };
+use bowline_words::message::ServerThing;
 use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -47,7 +48,13 @@ pub(super) enum Input {
 
 impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Input")
+        match self {
+            Input::Asked(asked, _) => write!(f, "Asked({:?})", asked.wish),
+            Input::News(news) => write!(f, "News({})", news.id),
+            Input::Finished(it) => write!(f, "Finished({} {})", it.effect, it.job),
+            Input::Damaged(outage) => write!(f, "Damaged({})", outage.reason),
+            Input::Stop(_) => f.write_str("Stop"),
+        }
     }
 }
 
@@ -366,7 +373,7 @@ impl Desk {
             true => None,
             false => self.store.job(id)?,
         };
-        kept.ok_or_else(|| no_such("task", id))
+        kept.ok_or_else(|| no_such(ServerThing::Task, id))
     }
 
     /// Returns a record as it will be once everything is committed.

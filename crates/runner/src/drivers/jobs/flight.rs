@@ -14,6 +14,7 @@ use super::wish::{Answered, Refused};
 use bowline_formats::agents::Resume;
 use bowline_machines::job::{Job, Life};
 use bowline_store::{Advance, Advancing, Change, JobRow, Outcome, Store as _};
+use bowline_words::message::ServerThing;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -120,7 +121,7 @@ impl Desk {
             };
             let mut each = outcomes.iter().zip(&flight.subjects);
             if let Some((other, _)) = each.find(|it| !expected(*it)) {
-                let reason = format!("the store went another way: {other:?}");
+                let reason = format!("the store went another way: {other}");
                 self.broken = Some(Outage::fault(reason));
             }
             if let Some(flight) = self.flights.pop_front() {
@@ -210,7 +211,7 @@ impl Desk {
                     let job = subject.unwrap_or_default();
                     self.failures.dropped_steps.fetch_add(1, Ordering::Relaxed);
                     self.forget(&job);
-                    after.refuse(|| no_such("task", &job));
+                    after.refuse(|| no_such(ServerThing::Task, &job));
                     continue;
                 }
             };

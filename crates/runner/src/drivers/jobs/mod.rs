@@ -72,7 +72,7 @@ pub use outage::{Failures, Health, Outage};
 pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
 pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
-pub use wish::{Answered, Asked, Edit, Refused, Wish};
+pub use wish::{Answered, Asked, Edit, Refused, Wish, record_thing};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::actor::Descent;

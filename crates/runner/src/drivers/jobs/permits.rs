@@ -5,7 +5,8 @@ use super::desk::Desk;
 use super::wish::Refused;
 use bowline_formats::permission_rule::{PermissionRule, deciding};
 use bowline_machines::job::{Command, Job, Marker};
-use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RuleRow};
+use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow};
+use bowline_words::message::ServerThing;
 
 /// Name of the answerer in a record if it was a person.
 pub(super) const PERSON: &str = "person";
@@ -30,7 +31,7 @@ impl Desk {
         by: &str,
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("permission", permission)?, version)?;
+        let row = self.at(&self.of(RecordKind::Permission, permission)?, version)?;
         let status = if denied.is_some() {
             "denied"
         } else {
@@ -60,12 +61,12 @@ impl Desk {
     ) -> Result<Decided, Refused> {
         let mut seen = std::collections::BTreeSet::new();
         for id in ids {
-            let row = self.row(&self.of("permission", id)?)?;
+            let row = self.row(&self.of(RecordKind::Permission, id)?)?;
             let open = row.job.permissions.iter().any(|it| it.id == *id);
             if !open || !seen.insert(id) {
                 // The state machine builds the refusal, and has changed nothing.
                 self.permission(id, denied.cloned(), PERSON, None)?;
-                return Err(no_such("permission", id));
+                return Err(no_such(ServerThing::Permission, id));
             }
         }
         let mut last = Decided {
@@ -110,8 +111,10 @@ impl Desk {
     }
 
     pub(super) fn remove_rule(&mut self, id: &str) -> Result<Decided, Refused> {
-        self.of("rule", id)?;
-        let mut record = self.record(id).ok_or_else(|| no_such("rule", id))?;
+        self.of(RecordKind::Rule, id)?;
+        let mut record = self
+            .record(id)
+            .ok_or_else(|| no_such(ServerThing::Rule, id))?;
         let at = self.now().0;
         if let RecordBody::Rule(row) = &mut record.body {
             row.removed_at.get_or_insert(at);

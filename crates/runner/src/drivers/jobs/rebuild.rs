@@ -146,7 +146,7 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
                 advance.changes.push(change);
                 match store.advance(vec![advance])?.remove(0) {
                     Outcome::Applied { .. } => how,
-                    other => How::Lost(format!("{other:?}")),
+                    other => How::Lost(other.to_string()),
                 }
             }
         };

@@ -4,7 +4,8 @@ use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
 use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::job::{Fork, Marker, Refusal};
-use bowline_store::{About, Budget, FileComment, JobRow, Priority, Settle, StoreError};
+use bowline_store::{About, Budget, FileComment, JobRow, Priority, RecordKind, Settle, StoreError};
+use bowline_words::message::{ServerThing, ValueFault};
 
 /// A request with the conditions under which it is carried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,9 +228,42 @@ impl Wish {
 }
 
 impl std::fmt::Debug for Wish {
-    /// Prints no secret value.
+    /// Prints the verb and the ids, and no text: it may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Wish")
+        f.write_str(self.verb())?;
+        match self {
+            Wish::Create { .. } | Wish::AddRule(_) => Ok(()),
+            Wish::Edit { task: id, .. }
+            | Wish::Submit(id)
+            | Wish::Cancel(id)
+            | Wish::Pause(id)
+            | Wish::Resume(id)
+            | Wish::Retry(id)
+            | Wish::Archive(id)
+            | Wish::Delete(id)
+            | Wish::Checkpoint(id)
+            | Wish::Fork { checkpoint: id, .. }
+            | Wish::Say { task: id, .. }
+            | Wish::Unsay(id)
+            | Wish::Interrupt(id)
+            | Wish::Approve { review: id, .. }
+            | Wish::RequestChanges { review: id, .. }
+            | Wish::ApproveTask { task: id, .. }
+            | Wish::RequestTaskChanges { task: id, .. }
+            | Wish::Answer { question: id, .. }
+            | Wish::Skip(id)
+            | Wish::Provide { dependency: id, .. }
+            | Wish::Reject { dependency: id, .. }
+            | Wish::Permit(id)
+            | Wish::Deny { permission: id, .. }
+            | Wish::RemoveRule(id) => write!(f, " {id}"),
+            Wish::Restore { task, checkpoint } => write!(f, " {task} {checkpoint}"),
+            Wish::Decide { permissions, .. } => write!(f, " {}", permissions.join(" ")),
+            Wish::Said { task, attempt, .. } | Wish::Tokens { task, attempt, .. } => {
+                write!(f, " {task} attempt {attempt}")
+            }
+            Wish::Settle(settled) => write!(f, " effect {}", settled.effect),
+        }
     }
 }
 
@@ -256,57 +290,65 @@ pub struct Answered {
     pub made: Option<String>,
 }
 
-/// Reason why a request failed.
-#[derive(Debug)]
+/// Reason why a request failed. Its text is for logs.
+#[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The state machine refused the command.
+    #[error(transparent)]
     Rule(Refusal),
     /// The object does not exist.
+    #[error("there is no {what} '{id}'")]
     NoSuch {
         /// Kind of the object: task, review, …
-        what: &'static str,
+        what: ServerThing,
         /// Id as it was given.
         id: String,
     },
     /// The job changed since the version that was named.
+    #[error("the task was changed; its version is {version}")]
     Changed {
         /// Present version.
         version: u64,
     },
     /// The idempotency key was used for a different request.
+    #[error("the request id was used for another request")]
     RequestReused,
     /// The type of work does not exist.
+    #[error("there is no type '{name}'")]
     UnknownType {
         /// Name as it was given.
         name: String,
     },
     /// The agent does not exist.
+    #[error("there is no agent '{name}'")]
     UnknownAgent {
         /// Name as it was given.
         name: String,
     },
     /// The tasks would wait for each other.
+    #[error("the tasks would wait for each other: {}", tasks.join(" -> "))]
     Cycle {
         /// Ids in the order of the dependencies.
         tasks: Vec<String>,
     },
     /// The dependency does not take this value.
-    BadValue {
-        /// Explanation in English.
-        why: String,
-    },
+    #[error("the value cannot be used: {fault}")]
+    BadValue { fault: ValueFault },
     /// The folder cannot be a workspace.
+    #[error("the workspace {path} {fault}")]
     BadWorkspace {
         /// Path as it was given.
         path: String,
         fault: WorkspaceFault,
     },
     /// The dependency is named like a variable that changes what programs do.
+    #[error("the environment variable '{name}' is protected")]
     ProtectedName {
         /// Name of the variable.
         name: String,
     },
     /// The answer is nearly an option.
+    #[error("the answer is nearly '{suggestion}'")]
     NearMiss {
         /// Answer as it was given.
         answer: String,
@@ -314,13 +356,31 @@ pub enum Refused {
         suggestion: String,
     },
     /// The server stops.
+    #[error("the server stops")]
     Draining,
     /// Nothing can be decided at the moment. It is not known whether a step in flight is durable.
+    #[error("{}", _0.reason)]
     Unavailable(Outage),
     /// The store failed.
+    #[error(transparent)]
     Store(StoreError),
     /// Another error, explained in English.
+    #[error("{_0}")]
     Failed(String),
+}
+
+/// Returns what refusals call a record of this kind.
+pub fn record_thing(kind: RecordKind) -> ServerThing {
+    match kind {
+        RecordKind::Review => ServerThing::Review,
+        RecordKind::Question => ServerThing::Question,
+        RecordKind::Dependency => ServerThing::Dependency,
+        RecordKind::Permission => ServerThing::Permission,
+        RecordKind::Checkpoint => ServerThing::Checkpoint,
+        RecordKind::Verification => ServerThing::Verification,
+        RecordKind::Said => ServerThing::Message,
+        RecordKind::Rule => ServerThing::Rule,
+    }
 }
 
 impl From<Refusal> for Refused {
@@ -332,5 +392,39 @@ impl From<Refusal> for Refused {
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         Refused::Store(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_text_names_the_request_and_no_value() {
+        let wish = Wish::Provide {
+            dependency: "dep_1".into(),
+            value: "s3cret".into(),
+        };
+        assert_eq!(format!("{wish:?}"), "provide dep_1");
+        let asked = Asked {
+            request: None,
+            version: Some(3),
+            wish,
+        };
+        assert!(!format!("{asked:?}").contains("s3cret"), "{asked:?}");
+        let (what, id) = (ServerThing::StateFile, "a".to_owned());
+        let refused = Refused::NoSuch { what, id };
+        assert_eq!(refused.to_string(), "there is no state file 'a'");
+    }
+
+    #[test]
+    fn a_record_has_the_name_of_its_kind() {
+        for kind in RecordKind::ALL {
+            let name = match kind {
+                RecordKind::Said => "message",
+                _ => kind.name(),
+            };
+            assert_eq!(record_thing(kind).to_string(), name);
+        }
     }
 }

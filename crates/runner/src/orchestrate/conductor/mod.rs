@@ -17,6 +17,7 @@ use crate::core::ladder::{Verdict, climb};
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
 use bowline_engine::supervisor::Want;
+use bowline_words::Lang;
 use bowline_words::message::Reason;
 use outcomes::tripped;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,17 @@ pub enum Ended {
     Stuck { why: Why },
     /// A person asked the run to leave; agents may continue.
     Left,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::AllDone => f.write_str("all done"),
+            Ended::Stalled => f.write_str("stalled"),
+            Ended::Stuck { why } => write!(f, "stuck: {}", why.line(Lang::En)),
+            Ended::Left => f.write_str("left"),
+        }
+    }
 }
 
 /// A task that is being worked on: preparing, running or landing.
