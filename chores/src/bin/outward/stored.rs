@@ -4,7 +4,7 @@
 //! [`every`] makes the compiler ask for a sample of each variant, and a struct without `..` asks
 //! for each field, so that no stored name is missing.
 
-use bowline_formats::job::{Carry, Wire};
+use bowline_formats::job::Carry;
 use bowline_formats::markers::write::Message as MarkersMessage;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
@@ -36,21 +36,25 @@ macro_rules! every {
 pub(crate) fn lines() -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     for job in jobs() {
-        collect("stored", "job", &job.to_value(), &mut lines);
+        collect("stored", "job", &stored(&job), &mut lines);
     }
     for effect in effects() {
-        collect("stored", "effect", &effect.to_value(), &mut lines);
+        collect("stored", "effect", &stored(&effect), &mut lines);
     }
     for timer in timers() {
-        collect("stored", "timer", &timer.to_value(), &mut lines);
+        collect("stored", "timer", &stored(&timer), &mut lines);
     }
     for command in commands() {
         let step = RecordedStep { at: AT, command };
-        // A command that cannot be written would be missing in the page, which the comparison tells.
-        let step = serde_json::to_value(step).unwrap_or_default();
-        collect("stored", "orchestrate-step", &step, &mut lines);
+        collect("stored", "orchestrate-step", &stored(&step), &mut lines);
     }
     lines
+}
+
+/// Returns the stored form of a value. One that cannot be written would be missing in the page,
+/// which the comparison tells.
+fn stored(it: &impl serde::Serialize) -> Value {
+    serde_json::to_value(it).unwrap_or_default()
 }
 
 /// Adds the paths of all keys in a value, and its texts other than samples and times.
