@@ -66,6 +66,7 @@ mod orchestrate_verbs;
 mod person;
 mod places;
 mod plain_sight;
+mod recorded;
 mod repair;
 mod sandbox_escapes;
 mod sandboxed;

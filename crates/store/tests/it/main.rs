@@ -7,6 +7,7 @@
 mod conformance;
 mod differential;
 mod file;
+mod recorded;
 mod sealed;
 
 use bowline_machines::Machine as _;
