@@ -87,7 +87,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvidenceVerb {
-    /// Verify the run and write its evidence to a file, for 'bowline verify --evidence FILE'
+    /// Verify the run and write its evidence to a file, for 'bowline verify --evidence FILE --key FILE'
     Export {
         /// File to write, outside the work tree; '-' is standard output
         file: PathBuf,

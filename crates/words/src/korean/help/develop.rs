@@ -58,7 +58,7 @@ lines! {
     "develop adopt" => "다른 프로그램이 시작한 개발 워크플로우를 넘겨받습니다. 게이트를 닫습니다";
     "develop seal" => "게이트의 명령과 보호하는 파일을 지금 그대로 봉인합니다";
     "develop evidence" => "개발 워크플로우의 증거를 서명된 파일 하나로 내보냅니다";
-    "develop evidence export" => "개발 워크플로우를 확인하고 증거를 'bowline verify --evidence FILE'로 확인할 파일에 씁니다";
+    "develop evidence export" => "개발 워크플로우를 확인하고 증거를 'bowline verify --evidence FILE --key FILE'로 확인할 파일에 씁니다";
     "develop evidence export <file>" => "쓸 파일, 작업 트리 밖에 둡니다. '-'는 표준 출력입니다";
     "develop evidence export --key" => "증거에 서명할 키 (기본값: BOWLINE_EVIDENCE_KEY_FILE의 파일)";
     "develop status" => "개발 워크플로우의 현재 상태를 보여 줍니다";
