@@ -6,7 +6,8 @@ use crate::measure::{Contender, Samples, in_turns, time};
 use crate::options::Options;
 use crate::raw::{self, Recording, Row};
 use crate::report::{Bound, Report};
-use bowline_runner::drivers::jobs::{Asked, Config, Edit, Jobs, Wish};
+use bowline_machines::job;
+use bowline_runner::drivers::jobs::{Config, Edit, JobRequest, Jobs, SubmittedRequest};
 use bowline_store::{About, Advance, Change, JobRow, Key, Memory, Sqlite, Store};
 use bowline_supervisor::Shim;
 use std::path::Path;
@@ -41,19 +42,19 @@ fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
     Jobs::start(config, store, key).map_err(|refused| format!("{refused:?}").into())
 }
 
-fn asked(wish: Wish) -> Asked {
-    Asked {
-        request: None,
+fn asked(request: JobRequest) -> SubmittedRequest {
+    SubmittedRequest {
+        key: None,
         version: None,
-        wish,
+        request,
     }
 }
 
 /// The next step of a task, after so many.
-fn step(done: usize, task: &str, number: usize) -> Wish {
+fn step(done: usize, task: &str, number: usize) -> JobRequest {
     let task = task.to_owned();
     match done {
-        0 => Wish::Create {
+        0 => JobRequest::Create {
             title: format!("Tea {number}"),
             description: "A shop for tea".into(),
             depends_on: vec![],
@@ -64,8 +65,8 @@ fn step(done: usize, task: &str, number: usize) -> Wish {
             }),
             submit: false,
         },
-        LAST => Wish::Submit(task),
-        round => Wish::Edit {
+        LAST => JobRequest::Command(task, job::Command::Submit),
+        round => JobRequest::Edit {
             task,
             edit: Box::new(Edit {
                 description: Some(format!("A shop for tea, {round}")),

@@ -11,7 +11,6 @@ pub mod foreign;
 pub mod glob;
 pub mod hook;
 pub mod import;
-pub mod job;
 pub mod json;
 pub mod markers;
 pub mod memory;

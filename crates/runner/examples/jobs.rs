@@ -14,7 +14,10 @@
 )]
 
 use bowline_formats::agents::Protocol;
-use bowline_runner::drivers::jobs::{AgentSpec, Asked, Config, Jobs, Phase, TypeSpec, Wish};
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::{
+    AgentSpec, Config, JobRequest, Jobs, Phase, SubmittedRequest, TypeSpec,
+};
 use bowline_store::{About, JobQuery, Key, RecordBody, RecordQuery, Sqlite};
 use bowline_supervisor::{Shim, shim};
 use std::collections::BTreeMap;
@@ -108,8 +111,8 @@ fn begin(folder: &Path) -> Jobs {
     }
 }
 
-fn create(number: usize) -> Wish {
-    Wish::Create {
+fn create(number: usize) -> JobRequest {
+    JobRequest::Create {
         title: format!("Tea {number}"),
         description: "A shop for tea".into(),
         depends_on: vec![],
@@ -122,12 +125,13 @@ fn create(number: usize) -> Wish {
     }
 }
 
-/// Asked under an id of its own, so that after a kill it may be asked again. What is refused was decided before.
-fn ask(jobs: &Jobs, request: String, wish: Wish) {
-    let asked = Asked {
-        request: Some(request),
+/// Submits a request under a key of its own, so that after a kill it may be submitted again. What
+/// is refused was decided before.
+fn ask(jobs: &Jobs, key: String, request: JobRequest) {
+    let asked = SubmittedRequest {
+        key: Some(key),
         version: None,
-        wish,
+        request,
     };
     if let Err(refused) = jobs.ask(asked) {
         println!("refused: {refused:?}");
@@ -140,18 +144,22 @@ fn answer(jobs: &Jobs) {
         ..RecordQuery::default()
     };
     for record in jobs.store().records(&open).expect("the store can be read") {
-        let wish = match record.body {
-            RecordBody::Question(_) => Wish::Answer {
+        let command = match record.body {
+            RecordBody::Question(_) => Command::Answer {
                 question: record.id.clone(),
                 text: "green".into(),
             },
-            RecordBody::Review(_) => Wish::Approve {
+            RecordBody::Review(_) => Command::Approve {
                 review: record.id.clone(),
                 comment: None,
             },
             _ => continue,
         };
-        ask(jobs, format!("settle-{}", record.id), wish);
+        ask(
+            jobs,
+            format!("settle-{}", record.id),
+            JobRequest::RecordCommand(command),
+        );
     }
 }
 

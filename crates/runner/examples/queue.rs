@@ -9,7 +9,8 @@
     reason = "an example prints, and ends where it cannot go on"
 )]
 
-use bowline_runner::drivers::jobs::{Asked, Config, Jobs, Wish};
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::{Config, JobRequest, Jobs, SubmittedRequest};
 use bowline_store::{About, Key, Memory};
 use bowline_supervisor::Shim;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ fn main() {
             type_name: Some("custom".into()),
             ..About::default()
         };
-        let wish = Wish::Create {
+        let request = JobRequest::Create {
             title: format!("Tea {number}"),
             description: "A shop for tea".into(),
             depends_on: vec![],
@@ -40,10 +41,10 @@ fn main() {
             about: Box::new(about),
             submit: false,
         };
-        let asked = Asked {
-            request: None,
+        let asked = SubmittedRequest {
+            key: None,
             version: None,
-            wish,
+            request,
         };
         let made = jobs.ask(asked).expect("a task is made");
         made.row.expect("it is there").id
@@ -68,10 +69,10 @@ fn main() {
 }
 
 fn submit(jobs: &Jobs, task: String) {
-    let asked = Asked {
-        request: None,
+    let asked = SubmittedRequest {
+        key: None,
         version: None,
-        wish: Wish::Submit(task),
+        request: JobRequest::Command(task, Command::Submit),
     };
     jobs.ask(asked).expect("a draft is submitted");
 }

@@ -7,10 +7,10 @@ use crate::scope::TaskScope;
 use crate::serve::Shared;
 use crate::tasks::{TEXT_MAX, TITLE_MAX, Waiting, ask, decided, of_task, within};
 use crate::view;
-use crate::work::{Wish, Work, record_thing};
+use crate::work::{JobRequest, Work, record_thing};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{Fork, Life, PausedBy};
+use bowline_engine::machines::job::{Command, Fork, Life, PausedBy};
 use bowline_formats::rest::{
     AnswerRequest, Approval, ChangeRequest, ForkRequest, InboxItem, InboxKind, Nothing, Page,
     ProvideRequest, RejectRequest,
@@ -89,22 +89,27 @@ pub(crate) fn review(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &view::review(&record))
 }
 
+/// Submits a person's command about the record that it names.
+fn decide(shared: &Arc<Shared>, call: &Call, command: Command) -> Reply {
+    decided(shared, call, JobRequest::RecordCommand(command))
+}
+
 pub(crate) fn approve(shared: &Arc<Shared>, call: &Call) -> Reply {
     let review = named(shared, call, RecordKind::Review)?.id;
     let asked: Approval = call.body()?;
     let comment = asked.comment;
-    decided(shared, call, Wish::Approve { review, comment })
+    decide(shared, call, Command::Approve { review, comment })
 }
 
 pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
     let review = named(shared, call, RecordKind::Review)?.id;
     let (feedback, comments) = change_request(call)?;
-    let wish = Wish::RequestChanges {
+    let request = JobRequest::RequestChanges {
         review,
         feedback,
         comments,
     };
-    decided(shared, call, wish)
+    decided(shared, call, request)
 }
 
 /// Parses feedback and comments on files from the body.
@@ -121,65 +126,65 @@ fn change_request(call: &Call) -> Result<(String, Vec<FileComment>), Problem> {
 pub(crate) fn approve_task(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: Approval = call.body()?;
     let (task, comment) = (call.param("id").to_owned(), asked.comment);
-    decided(shared, call, Wish::ApproveTask { task, comment })
+    decided(shared, call, JobRequest::ApproveTask { task, comment })
 }
 
 pub(crate) fn request_task_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (feedback, comments) = change_request(call)?;
-    let wish = Wish::RequestTaskChanges {
+    let request = JobRequest::RequestTaskChanges {
         task: call.param("id").to_owned(),
         feedback,
         comments,
     };
-    decided(shared, call, wish)
+    decided(shared, call, request)
 }
 
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
     let question = named(shared, call, RecordKind::Question)?.id;
     let asked: AnswerRequest = call.body()?;
     let text = asked.answer;
-    decided(shared, call, Wish::Answer { question, text })
+    decide(shared, call, Command::Answer { question, text })
 }
 
 pub(crate) fn skip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let question = named(shared, call, RecordKind::Question)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Skip(question))
+    decide(shared, call, Command::Skip { question })
 }
 
 pub(crate) fn provide(shared: &Arc<Shared>, call: &Call) -> Reply {
     let dependency = named(shared, call, RecordKind::Dependency)?.id;
     let asked: ProvideRequest = call.body()?;
     let value = asked.value;
-    decided(shared, call, Wish::Provide { dependency, value })
+    decided(shared, call, JobRequest::Provide { dependency, value })
 }
 
 pub(crate) fn reject(shared: &Arc<Shared>, call: &Call) -> Reply {
     let dependency = named(shared, call, RecordKind::Dependency)?.id;
     let asked: RejectRequest = call.body()?;
     let reason = asked.reason;
-    decided(shared, call, Wish::Reject { dependency, reason })
+    decide(shared, call, Command::Reject { dependency, reason })
 }
 
 pub(crate) fn permit(shared: &Arc<Shared>, call: &Call) -> Reply {
     let permission = named(shared, call, RecordKind::Permission)?.id;
     let _: Nothing = call.body()?;
-    decided(shared, call, Wish::Permit(permission))
+    decide(shared, call, Command::Permit { permission })
 }
 
 pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
     let permission = named(shared, call, RecordKind::Permission)?.id;
     let asked: RejectRequest = call.body()?;
     let reason = asked.reason;
-    decided(shared, call, Wish::Deny { permission, reason })
+    decide(shared, call, Command::Deny { permission, reason })
 }
 
 pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let said = record(work, call.param("id"), RecordKind::Said)?.id;
     let _: Nothing = call.body()?;
-    let wish = Wish::Unsay(said.clone());
-    ask(work, call, wish)?;
+    let request = JobRequest::RecordCommand(Command::Unsay { id: said.clone() });
+    ask(work, call, request)?;
     let record = record(work, &said, RecordKind::Said)?;
     json(call, &view::saying(&record))
 }
@@ -207,7 +212,7 @@ pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let length_max = TEXT_MAX.saturating_sub(row.job.description.chars().count());
     within(&fork.instructions, length_max, "instructions")?;
     let checkpoint = record.id;
-    decided(shared, call, Wish::Fork { checkpoint, fork })
+    decided(shared, call, JobRequest::Fork { checkpoint, fork })
 }
 
 /// Builds the title of a fork without one: the task's title, cut to fit, and the phase it starts

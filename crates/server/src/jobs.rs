@@ -6,7 +6,7 @@ use crate::keep;
 use crate::notices::Deliverer;
 use crate::serve::Publisher;
 use crate::talk;
-use crate::work::{Answered, Asked, Failed, Loop, Refused, Work};
+use crate::work::{Answered, Failed, Loop, Refused, SubmittedRequest, Work};
 use bowline_engine::Context;
 use bowline_engine::actor::Descent;
 use bowline_engine::agents::shim;
@@ -365,7 +365,7 @@ impl Work for Working {
         self.jobs.config().clock.now()
     }
 
-    fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
+    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
         self.jobs.ask(asked)
     }
 

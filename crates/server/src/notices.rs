@@ -2,7 +2,7 @@
 //! once. Addresses are secrets and appear in no argument, log, response or note.
 
 use crate::diff::ReviewChanges;
-use crate::work::{Asked, Wish, Work};
+use crate::work::{JobRequest, SubmittedRequest, Work};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::Notify;
@@ -79,10 +79,10 @@ impl Deliverer {
                     effect: effect.id,
                     end,
                 };
-                let asked = Asked {
-                    request: None,
+                let asked = SubmittedRequest {
+                    key: None,
                     version: None,
-                    wish: Wish::Settle(settle),
+                    request: JobRequest::Settle(settle),
                 };
                 if let Err(error) = work.ask(asked) {
                     // It stays in the outbox, and is tried again.

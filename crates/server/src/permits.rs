@@ -6,8 +6,9 @@ use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::tasks::{ask, within};
 use crate::view;
-use crate::work::{Wish, Work};
+use crate::work::{JobRequest, Work};
 use bowline_engine::formats::permission_rule::PermissionRule;
+use bowline_engine::machines::job::Command;
 use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
 };
@@ -47,11 +48,11 @@ fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<St
         record(work, id, RecordKind::Permission)?;
     }
     let permissions = ids.clone();
-    let wish = Wish::Decide {
+    let request = JobRequest::Decide {
         permissions,
         denied,
     };
-    ask(work, call, wish)?;
+    ask(work, call, request)?;
     let mut items = Vec::with_capacity(ids.len());
     for id in &ids {
         let now = record(work, id, RecordKind::Permission)?;
@@ -70,19 +71,19 @@ pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
         return Err(Problem::no_such(ServerThing::Action, "…"));
     };
     let id = id.to_owned();
-    let wish = match verb {
-        "approve" => Wish::Approve {
+    let command = match verb {
+        "approve" => Command::Approve {
             review: id,
             comment: None,
         },
-        "permit" => Wish::Permit(id),
-        "deny" => Wish::Deny {
+        "permit" => Command::Permit { permission: id },
+        "deny" => Command::Deny {
             permission: id,
             reason: String::new(),
         },
         _ => return Err(Problem::no_such(ServerThing::Action, "…")),
     };
-    ask(work, call, wish)?;
+    ask(work, call, JobRequest::RecordCommand(command))?;
     empty(call)
 }
 
@@ -128,7 +129,7 @@ fn asked(call: &Call) -> Result<PermissionRule, Problem> {
 pub(crate) fn add_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rule = Box::new(asked(call)?);
-    let made = ask(work, call, Wish::AddRule(rule))?.made;
+    let made = ask(work, call, JobRequest::AddRule(rule))?.made;
     let made = record(work, &made.unwrap_or_default(), RecordKind::Rule)?;
     json(call, &view::rule(&made))
 }
@@ -136,7 +137,7 @@ pub(crate) fn add_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn remove_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rule = record(work, call.param("id"), RecordKind::Rule)?.id;
-    ask(work, call, Wish::RemoveRule(rule))?;
+    ask(work, call, JobRequest::RemoveRule(rule))?;
     empty(call)
 }
 

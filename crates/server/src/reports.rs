@@ -5,9 +5,11 @@ use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::tasks::ask as decide;
-use crate::work::Wish;
+use crate::work::JobRequest;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{Dependency, DependencyKind, Marker, Question, StepAt};
+use bowline_engine::machines::job::{
+    Command, Dependency, DependencyKind, Marker, Question, StepAt,
+};
 use bowline_formats::rest::{
     AskReport, ErrorReport, NeedReport, Nothing, PhaseCompleteReport, Recovery, Reported,
     StepReport, TokensReport,
@@ -31,9 +33,13 @@ fn attempt(call: &Call) -> Result<(String, u32), Problem> {
 }
 
 /// Submits a report of an attempt to the dispatcher.
-fn reported(shared: &Shared, call: &Call, wish: impl FnOnce(String, u32) -> Wish) -> Reply {
+fn reported(
+    shared: &Shared,
+    call: &Call,
+    request: impl FnOnce(String, u32) -> JobRequest,
+) -> Reply {
     let (task, attempt) = attempt(call)?;
-    let answered = decide(shared.work()?, call, wish(task.clone(), attempt))?;
+    let answered = decide(shared.work()?, call, request(task.clone(), attempt))?;
     let reported = Reported {
         task_id: task,
         id: answered.made,
@@ -43,11 +49,8 @@ fn reported(shared: &Shared, call: &Call, wish: impl FnOnce(String, u32) -> Wish
 }
 
 fn said(shared: &Shared, call: &Call, marker: Marker) -> Reply {
-    let marker = Box::new(marker);
-    reported(shared, call, |task, attempt| Wish::Said {
-        task,
-        attempt,
-        marker,
+    reported(shared, call, |task, attempt| {
+        JobRequest::Command(task, Command::Said { attempt, marker })
     })
 }
 
@@ -123,7 +126,7 @@ pub(crate) fn step(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn tokens(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: TokensReport = call.body()?;
-    reported(shared, call, |task, attempt| Wish::Tokens {
+    reported(shared, call, |task, attempt| JobRequest::Tokens {
         task,
         attempt,
         used: report.used,

@@ -4,7 +4,7 @@ use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::work::Wish;
+use crate::work::JobRequest;
 use crate::{
     asks, files, idempotency, mcp, page, permits, reports, scope, session, tasks, verbs,
     workspaces, world,
@@ -15,6 +15,7 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::routing::{MethodFilter, any, on};
+use bowline_engine::machines::job::Command;
 use bowline_formats::rest::routes::{Access, Method, ROUTES, Route};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
@@ -49,24 +50,24 @@ fn handler(id: &str) -> Option<Handler> {
         "getTask" => tasks::get,
         "editTask" => tasks::edit,
         "deleteTask" => tasks::delete,
-        "submitTask" => |shared, call| tasks::moved(shared, call, Wish::Submit),
-        "cancelTask" => |shared, call| tasks::moved(shared, call, Wish::Cancel),
-        "pauseTask" => |shared, call| tasks::moved(shared, call, Wish::Pause),
-        "resumeTask" => |shared, call| tasks::moved(shared, call, Wish::Resume),
-        "retryTask" => |shared, call| tasks::moved(shared, call, Wish::Retry),
-        "archiveTask" => |shared, call| tasks::moved(shared, call, Wish::Archive),
+        "submitTask" => |shared, call| tasks::command(shared, call, Command::Submit),
+        "cancelTask" => |shared, call| tasks::command(shared, call, Command::Cancel),
+        "pauseTask" => |shared, call| tasks::command(shared, call, Command::Pause),
+        "resumeTask" => |shared, call| tasks::command(shared, call, Command::Resume),
+        "retryTask" => |shared, call| tasks::moved(shared, call, JobRequest::Retry),
+        "archiveTask" => |shared, call| tasks::command(shared, call, Command::Archive),
         "approveTask" => asks::approve_task,
         "requestTaskChanges" => asks::request_task_changes,
         "restoreTask" => tasks::restore,
         "sayToAgent" => tasks::say,
-        "interruptAgent" => |shared, call| tasks::moved(shared, call, Wish::Interrupt),
+        "interruptAgent" => |shared, call| tasks::command(shared, call, Command::Interrupt),
         "listSayings" => asks::sayings,
         "getAgent" => tasks::agent,
         "listSpend" => tasks::spend,
         "listPhases" => tasks::phases,
         "listTransitions" => tasks::transitions,
         "listCheckpoints" => asks::checkpoints,
-        "createCheckpoint" => |shared, call| tasks::moved(shared, call, Wish::Checkpoint),
+        "createCheckpoint" => |shared, call| tasks::command(shared, call, Command::SaveCheckpoint),
         "listReviews" => asks::reviews,
         "listQuestions" => asks::questions,
         "listDependencies" => asks::dependencies,

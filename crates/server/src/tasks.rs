@@ -5,11 +5,11 @@ use crate::problem::Problem;
 use crate::scope::TaskScope;
 use crate::serve::Shared;
 use crate::view;
-use crate::work::{Answered, Asked, Edit, Refused, Wish, Work, WorkspaceFault};
+use crate::work::{Answered, Edit, JobRequest, Refused, SubmittedRequest, Work, WorkspaceFault};
 use axum::http::HeaderName;
 use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::TaskStatus;
+use bowline_engine::machines::job::{Command, TaskStatus};
 use bowline_formats::rest::{
     self, Delivery, EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
     WaitReason,
@@ -185,11 +185,11 @@ pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
 }
 
 /// Submits a request to the dispatcher and waits for the result.
-pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, Problem> {
-    let asked = Asked {
-        request: call.request_id()?,
+pub(crate) fn ask(work: &dyn Work, call: &Call, request: JobRequest) -> Result<Answered, Problem> {
+    let asked = SubmittedRequest {
+        key: call.request_id()?,
         version: call.version()?,
-        wish,
+        request,
     };
     work.ask(asked).map_err(|refused| told_no(work, refused))
 }
@@ -237,9 +237,9 @@ fn told_no(work: &dyn Work, refused: Refused) -> Problem {
 }
 
 /// Submits a request and responds with the task it is about.
-pub(crate) fn decided(shared: &Arc<Shared>, call: &Call, wish: Wish) -> Reply {
+pub(crate) fn decided(shared: &Arc<Shared>, call: &Call, request: JobRequest) -> Reply {
     let work = shared.work()?;
-    let answered = ask(work, call, wish)?;
+    let answered = ask(work, call, request)?;
     match answered.row {
         Some(row) => told(call, work, &row),
         None => empty(call),
@@ -260,7 +260,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
         budget: budget(new.budget),
         ..About::default()
     };
-    let wish = Wish::Create {
+    let request = JobRequest::Create {
         title: new.title,
         description: new.description,
         depends_on: new.depends_on,
@@ -268,7 +268,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
         about: Box::new(about),
         submit: new.submit,
     };
-    decided(shared, call, wish)
+    decided(shared, call, request)
 }
 
 pub(crate) fn get(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -307,7 +307,7 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
     decided(
         shared,
         call,
-        Wish::Edit {
+        JobRequest::Edit {
             task,
             edit: Box::new(edit),
         },
@@ -315,34 +315,43 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn delete(shared: &Arc<Shared>, call: &Call) -> Reply {
-    moved(shared, call, Wish::Delete)?;
+    moved(shared, call, JobRequest::Delete)?;
     empty(call)
 }
 
 /// Handles a verb of a task that takes no arguments.
-pub(crate) fn moved(shared: &Arc<Shared>, call: &Call, wish: fn(String) -> Wish) -> Reply {
+pub(crate) fn moved(
+    shared: &Arc<Shared>,
+    call: &Call,
+    request: impl FnOnce(String) -> JobRequest,
+) -> Reply {
     let _: Nothing = call.body()?;
-    decided(shared, call, wish(call.param("id").to_owned()))
+    decided(shared, call, request(call.param("id").to_owned()))
+}
+
+/// Handles a verb of a task that is a command without arguments.
+pub(crate) fn command(shared: &Arc<Shared>, call: &Call, command: Command) -> Reply {
+    moved(shared, call, |task| JobRequest::Command(task, command))
 }
 
 pub(crate) fn restore(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: RestoreRequest = call.body()?;
-    let wish = Wish::Restore {
+    let request = JobRequest::Restore {
         task: call.param("id").to_owned(),
         checkpoint: asked.checkpoint_id,
     };
-    decided(shared, call, wish)
+    decided(shared, call, request)
 }
 
 pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: SayRequest = call.body()?;
     within(&asked.text, TEXT_MAX, "text")?;
     let work = shared.work()?;
-    let wish = Wish::Say {
+    let request = JobRequest::Say {
         task: call.param("id").to_owned(),
         text: asked.text,
     };
-    let made = ask(work, call, wish)?.made.unwrap_or_default();
+    let made = ask(work, call, request)?.made.unwrap_or_default();
     let record = work.store().record(&made)?;
     match record.as_ref().and_then(view::saying) {
         Some(saying) => json(call, &saying),

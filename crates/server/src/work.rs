@@ -5,8 +5,8 @@ use bowline_engine::actor::Descent;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::drivers::jobs::{
-    Answered, App, Asked, Edit, Health as Loop, Refused, UnknownAgent, Wish, WorkspaceFault,
-    record_thing,
+    Answered, App, Edit, Health as Loop, JobRequest, Refused, SubmittedRequest, UnknownAgent,
+    WorkspaceFault, record_thing,
 };
 use bowline_store::{JobRow, ReviewRow, Store};
 use bowline_words::message::ServeTrouble;
@@ -33,7 +33,7 @@ pub trait Work: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
     /// Submits a request; returns after the decision is durable.
-    fn ask(&self, asked: Asked) -> Result<Answered, Refused>;
+    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused>;
 
     /// Returns task and attempt of an agent's token, while that attempt is the current one.
     fn agent_token(&self, text: &str) -> Option<(String, u32)>;

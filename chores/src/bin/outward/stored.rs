@@ -4,14 +4,13 @@
 //! [`every`] makes the compiler ask for a sample of each variant, and a struct without `..` asks
 //! for each field, so that no stored name is missing.
 
-use bowline_formats::job::Carry;
 use bowline_formats::markers::write::Message as MarkersMessage;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
-    Checkpoint, Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job,
-    Kind, Level, Life, Limits, Marker, Message, PausedBy, Permission, PhaseSpec, Process, Question,
-    QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
-    Value as Given,
+    Checkpoint, Dependency, DependencyKind, DependencyStatus, Effect, Entity, Event, Failure,
+    FailureCode, Job, JobTransition, Kind, Level, Life, Limits, Marker, Message, PausedBy,
+    Permission, PhaseSpec, Process, Question, QuestionStatus, Reached, Review, ReviewStatus,
+    SnapshotReason, SpawnFrom, StepAt, TimerKind, Trigger, Value as Given,
 };
 use bowline_machines::orchestrate::{Command, PhaseEnd};
 use bowline_machines::{Actor, Timestamp};
@@ -267,7 +266,7 @@ fn messages() -> Vec<Message> {
     messages.into_iter().chain(provided).collect()
 }
 
-fn effects() -> Vec<Carry> {
+fn effects() -> Vec<Effect> {
     let origins = every! { SpawnFrom { Start, Latest, Checkpoint(text()) } };
     let events = every! { Event {
         TaskStarted,
@@ -281,7 +280,26 @@ fn effects() -> Vec<Carry> {
         BreakerTripped { reason: text() },
         AgentError { message: text() },
     }};
-    let effects = every! { Carry {
+    let line = JobTransition {
+        entity: Entity::Task,
+        from: SAMPLE,
+        to: SAMPLE,
+        trigger: Trigger::Submit,
+        metadata: Vec::new(),
+    };
+    let checkpoint = Checkpoint {
+        id: text(),
+        phase: 1,
+        step: None,
+    };
+    // Those without a stored form add no names.
+    let effects = every! { Effect {
+        Log(line),
+        Enqueue,
+        RemoveFromQueue,
+        Timer { at: AT, kind: TimerKind::Scheduled },
+        CreateRetry { id: text() },
+        CreateFork { id: text(), checkpoint: checkpoint },
         Spawn { attempt: 1, from: SpawnFrom::Start },
         Signal { attempt: 1, want: Level::Running },
         Tell { attempt: 1, number: 1, say: messages() },
@@ -293,14 +311,14 @@ fn effects() -> Vec<Carry> {
         SaveErrorLog,
         Remove,
     }};
-    let spawn = |from| Carry::Spawn { attempt: 1, from };
-    let signal = |want| Carry::Signal { attempt: 1, want };
+    let spawn = |from| Effect::Spawn { attempt: 1, from };
+    let signal = |want| Effect::Signal { attempt: 1, want };
     effects
         .into_iter()
         .chain(origins.map(spawn))
         .chain(Level::ALL.map(signal))
-        .chain(SnapshotReason::ALL.map(Carry::Snapshot))
-        .chain(events.map(Carry::Notify))
+        .chain(SnapshotReason::ALL.map(Effect::Snapshot))
+        .chain(events.map(Effect::Notify))
         .collect()
 }
 

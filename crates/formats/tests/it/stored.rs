@@ -6,13 +6,12 @@
 //! something else; what is not listed is refused. `BOWLINE_BLESS=1` writes both anew: a line may be
 //! added then, but none that an older program may have stored may change.
 
-use bowline_formats::job::Carry;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
-    Checkpoint, Command, Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode,
-    Job, JobMachine, Kind, Level, Life, Limits, Marker, Message, PausedBy, Permission, PhaseSpec,
-    Process, Question, QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom,
-    StepAt, TimerKind, Value as Given,
+    Checkpoint, Command, Dependency, DependencyKind, DependencyStatus, Effect, Event, Failure,
+    FailureCode, Job, JobMachine, Kind, Level, Life, Limits, Marker, Message, PausedBy, Permission,
+    PhaseSpec, Process, Question, QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason,
+    SpawnFrom, StepAt, TimerKind, Value as Given,
 };
 use bowline_machines::orchestrate::{Command as RunCommand, PhaseEnd};
 use bowline_machines::table::{AT, Catalogue as _};
@@ -379,7 +378,7 @@ fn walked_jobs() -> Vec<Job> {
     kept
 }
 
-fn carries() -> Vec<Carry> {
+fn effects() -> Vec<Effect> {
     let from = [
         SpawnFrom::Start,
         SpawnFrom::Latest,
@@ -400,32 +399,32 @@ fn carries() -> Vec<Carry> {
         Event::AgentError { message: s("slow") },
     ];
     let mut all = vec![
-        Carry::Tell {
+        Effect::Tell {
             attempt: 0,
             number: 0,
             say: vec![],
         },
-        Carry::Tell {
+        Effect::Tell {
             attempt: 1,
             number: 1,
             say: messages(),
         },
-        Carry::Interrupt {
+        Effect::Interrupt {
             attempt: 1,
             number: 2,
         },
-        Carry::Verify {
+        Effect::Verify {
             verification: 1,
             phase: 2,
         },
-        Carry::ZipArtifacts,
-        Carry::SaveErrorLog,
-        Carry::Remove,
+        Effect::ZipArtifacts,
+        Effect::SaveErrorLog,
+        Effect::Remove,
     ];
-    all.extend(from.map(|from| Carry::Spawn { attempt: 1, from }));
-    all.extend(Level::ALL.map(|want| Carry::Signal { attempt: 1, want }));
-    all.extend(SnapshotReason::ALL.map(Carry::Snapshot));
-    all.extend(events.map(Carry::Notify));
+    all.extend(from.map(|from| Effect::Spawn { attempt: 1, from }));
+    all.extend(Level::ALL.map(|want| Effect::Signal { attempt: 1, want }));
+    all.extend(SnapshotReason::ALL.map(Effect::Snapshot));
+    all.extend(events.map(Effect::Notify));
     all
 }
 
@@ -510,7 +509,7 @@ fn all_stored() -> Vec<Stored> {
     jobs.extend(JobMachine::states().into_iter().map(|(_, job)| job));
     jobs.extend(walked_jobs());
     let mut all: Vec<Stored> = jobs.iter().map(|it| stored("job", it)).collect();
-    all.extend(carries().iter().map(|it| stored("effect", it)));
+    all.extend(effects().iter().map(|it| stored("effect", it)));
     all.extend(timers().iter().map(|it| stored("timer", it)));
     let steps = run_commands().into_iter();
     let steps = steps.map(|command| RecordedStep { at: AT, command });

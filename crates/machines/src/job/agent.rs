@@ -132,15 +132,12 @@ impl Turn {
         // The deliverables that the agent reports are not facts: files are counted after the
         // verification.
         let facts = vec![("phase", Fact::Number(phase.into()))];
-        let verifying = Life::Verifying {
-            deliverables: deliverables.clone(),
-        };
+        let verifying = Life::Verifying { deliverables };
         self.enter(verifying, Trigger::PhaseComplete, facts);
         self.snapshot(SnapshotReason::PhaseComplete);
         self.push(Effect::Verify {
             verification,
             phase,
-            deliverables,
         });
     }
 

@@ -213,24 +213,24 @@ impl Catalogue for JobMachine {
                 let (entity, trigger) = (moved.entity.name(), moved.trigger.name());
                 format!("{entity} {} → {} ({trigger})", moved.from, moved.to)
             }
-            Effect::Enqueue => "enqueue".into(),
-            Effect::RemoveFromQueue => "remove from queue".into(),
-            Effect::Spawn { attempt, say, .. } => {
-                let say: Vec<&str> = say.iter().map(Message::name).collect();
-                format!("spawn {attempt} [{}]", say.join(" "))
-            }
+            Effect::Spawn { attempt, .. } => format!("spawn {attempt}"),
             Effect::Signal { attempt, want } => format!("want {attempt} {}", want.name()),
-            Effect::Tell { message, .. } => format!("tell {}", message.name()),
-            Effect::Interrupt { attempt, number } => format!("interrupt {attempt} {number}"),
+            Effect::Tell { say, .. } => {
+                let say: Vec<&str> = say.iter().map(Message::name).collect();
+                format!("tell [{}]", say.join(" "))
+            }
+            Effect::Interrupt { attempt, .. } => format!("interrupt {attempt}"),
             Effect::Snapshot(reason) => format!("snapshot {}", reason.name()),
             Effect::Verify { verification, .. } => format!("verify {verification}"),
             Effect::Notify(event) => format!("notify {}", event.name()),
             Effect::Timer { kind, .. } => format!("timer {}", kind.name()),
-            Effect::ZipArtifacts => "zip artifacts".into(),
-            Effect::SaveErrorLog => "save error log".into(),
-            Effect::CreateRetry { .. } => "create the retry".into(),
-            Effect::CreateFork { .. } => "create the fork".into(),
-            Effect::Remove => "remove".into(),
+            Effect::Enqueue
+            | Effect::RemoveFromQueue
+            | Effect::ZipArtifacts
+            | Effect::SaveErrorLog
+            | Effect::CreateRetry { .. }
+            | Effect::CreateFork { .. }
+            | Effect::Remove => effect.name().replace('_', " "),
         }
     }
 }

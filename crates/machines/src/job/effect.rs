@@ -2,87 +2,121 @@
 
 use crate::kernel::Timestamp;
 
-/// An effect to execute once the next state is durable. The effects of a transition keep their
-/// order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// A line of the transition log, to be written in the same commit as the state. It is listed
-    /// here and not derived from before and after, because one transition may pass through a state
-    /// that neither shows.
-    Log(JobTransition),
-    /// Puts the job into the queue.
-    Enqueue,
-    /// Removes it from the queue.
-    RemoveFromQueue,
-    /// Starts a process.
-    Spawn {
-        /// Number of the new attempt.
-        attempt: u32,
-        /// The point at which it begins.
-        from: SpawnFrom,
-        /// The first messages for it.
-        say: Vec<Message>,
-    },
-    /// Brings the process to a level. The latest level wanted of an attempt counts.
-    Signal {
-        /// Number of the attempt.
-        attempt: u32,
-        /// The wanted level.
-        want: Level,
-    },
-    /// Sends a message to the process.
-    Tell {
-        /// Number of the attempt.
-        attempt: u32,
-        /// The message to send.
-        message: Message,
-    },
-    /// Interrupts the turn of the process.
-    Interrupt {
-        /// Number of the attempt.
-        attempt: u32,
-        /// Sequence number among the interrupts of the job.
-        number: u32,
-    },
-    /// Saves a checkpoint.
-    Snapshot(SnapshotReason),
-    /// Verifies the phase and reports the outcome with this verification number.
-    Verify {
-        /// Number of the verification.
-        verification: u32,
-        /// Number of the phase, from 1.
-        phase: u32,
-        /// The files that the agent reports as made.
-        deliverables: Vec<String>,
-    },
-    /// Notifies people of an event.
-    Notify(Event),
-    /// Starts a timer.
-    Timer {
-        /// Time at which the timer fires.
-        at: Timestamp,
-        /// The command that it leads to.
-        kind: TimerKind,
-    },
-    /// Packs the deliverables into an archive.
-    ZipArtifacts,
-    /// Keeps the whole error log as an artefact.
-    SaveErrorLog,
-    /// Creates the task that replaces this one.
-    CreateRetry {
-        /// Id for the new task.
-        id: String,
-    },
-    /// Creates the task that begins at a checkpoint of this one.
-    CreateFork {
-        /// Id for the new task.
-        id: String,
-        /// The checkpoint to begin at.
-        checkpoint: super::Checkpoint,
-    },
-    /// Removes the job and all that belongs to it.
-    Remove,
+named! {
+    /// An effect to execute once the next state is durable. The effects of a transition keep their
+    /// order. Its serialized form is what the store keeps until an effect is done; the effects
+    /// without one become other parts of the commit.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    pub enum Effect {
+        /// A line of the transition log, to be written in the same commit as the state. It is
+        /// listed here and not derived from before and after, because one transition may pass
+        /// through a state that neither shows.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        Log(JobTransition) = "log",
+        /// Puts the job into the queue.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        Enqueue = "enqueue",
+        /// Removes it from the queue.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        RemoveFromQueue = "remove from queue",
+        /// Starts a process. Its first messages follow as an effect of their own.
+        #[cfg_attr(feature = "serde", serde(rename = "spawn"))]
+        Spawn {
+            /// Number of the new attempt.
+            #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
+            attempt: u32,
+            /// The point at which it begins.
+            #[cfg_attr(feature = "serde", serde(rename = "from"))]
+            from: SpawnFrom,
+        } = "spawn",
+        /// Brings the process to a level. The latest level wanted of an attempt counts.
+        #[cfg_attr(feature = "serde", serde(rename = "signal"))]
+        Signal {
+            /// Number of the attempt.
+            #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
+            attempt: u32,
+            /// The wanted level.
+            #[cfg_attr(feature = "serde", serde(rename = "want"))]
+            want: Level,
+        } = "signal",
+        /// Sends messages to the process, as one input.
+        #[cfg_attr(feature = "serde", serde(rename = "tell"))]
+        Tell {
+            /// Number of the attempt.
+            #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
+            attempt: u32,
+            /// Number among the inputs of the attempt, from 1. The dispatcher replaces
+            /// [`UNNUMBERED`]: only it knows which inputs the agent's client counts.
+            #[cfg_attr(feature = "serde", serde(rename = "number", default))]
+            number: u64,
+            /// The messages to send; none for a process that begins without any.
+            #[cfg_attr(feature = "serde", serde(rename = "say", default))]
+            say: Vec<Message>,
+        } = "tell",
+        /// Interrupts the turn of the process.
+        #[cfg_attr(feature = "serde", serde(rename = "interrupt"))]
+        Interrupt {
+            /// Number of the attempt.
+            #[cfg_attr(feature = "serde", serde(rename = "attempt", default))]
+            attempt: u32,
+            /// Number among the inputs of the attempt; it stays [`UNNUMBERED`] where an interrupt
+            /// is no input.
+            #[cfg_attr(feature = "serde", serde(rename = "number", default))]
+            number: u64,
+        } = "interrupt",
+        /// Saves a checkpoint.
+        #[cfg_attr(feature = "serde", serde(rename = "snapshot"))]
+        Snapshot(SnapshotReason) = "snapshot",
+        /// Verifies the phase and reports the outcome with this verification number.
+        #[cfg_attr(feature = "serde", serde(rename = "verify"))]
+        Verify {
+            /// Number of the verification.
+            #[cfg_attr(feature = "serde", serde(rename = "verification", default))]
+            verification: u32,
+            /// Number of the phase, from 1.
+            #[cfg_attr(feature = "serde", serde(rename = "phase", default))]
+            phase: u32,
+        } = "verify",
+        /// Notifies people of an event.
+        #[cfg_attr(feature = "serde", serde(rename = "notify"))]
+        Notify(Event) = "notify",
+        /// Starts a timer.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        Timer {
+            /// Time at which the timer fires.
+            at: Timestamp,
+            /// The command that it leads to.
+            kind: TimerKind,
+        } = "timer",
+        /// Packs the deliverables into an archive.
+        #[cfg_attr(feature = "serde", serde(rename = "zip_artifacts"))]
+        ZipArtifacts = "zip_artifacts",
+        /// Keeps the whole error log as an artefact.
+        #[cfg_attr(feature = "serde", serde(rename = "save_error_log"))]
+        SaveErrorLog = "save_error_log",
+        /// Creates the task that replaces this one.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        CreateRetry {
+            /// Id for the new task.
+            id: String,
+        } = "create the retry",
+        /// Creates the task that begins at a checkpoint of this one.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        CreateFork {
+            /// Id for the new task.
+            id: String,
+            /// The checkpoint to begin at.
+            checkpoint: super::Checkpoint,
+        } = "create the fork",
+        /// Removes the job and all that belongs to it.
+        #[cfg_attr(feature = "serde", serde(rename = "remove"))]
+        Remove = "remove",
+    }
 }
+
+/// The number of an input that the dispatcher has not numbered.
+pub const UNNUMBERED: u64 = 0;
 
 /// One line of the transition log.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::step::Outcome;
 use super::turn::{Facts, Turn};
 use super::{
     Checkpoint, Effect, Event, Fact, JobRefusalSubject, Life, Message, PausedBy, Permission,
-    Process, Question, Refusal, SnapshotReason, SpawnFrom, TimerKind, Trigger,
+    Process, Question, Refusal, SnapshotReason, SpawnFrom, TimerKind, Trigger, UNNUMBERED,
 };
 use crate::kernel::Timestamp;
 
@@ -161,7 +161,8 @@ impl Turn {
     pub(super) fn interrupt(mut self) -> Outcome {
         self.running()?;
         self.job.interrupts += 1;
-        let (attempt, number) = (self.job.attempt, self.job.interrupts);
+        let attempt = self.job.attempt;
+        let number = UNNUMBERED;
         self.push(Effect::Interrupt { attempt, number });
         self.done()
     }

@@ -34,7 +34,7 @@ pub use asks::{
 pub use command::{Checkpoint, Command, Edit, Marker};
 pub use effect::{
     Effect, Entity, Event, Fact, JobTransition, Level, Message, SnapshotReason, SpawnFrom,
-    TimerKind, Trigger, Value,
+    TimerKind, Trigger, UNNUMBERED, Value,
 };
 pub use kind::{Kind, Limits, PhaseSpec};
 pub use refusal::{JobRefusalSubject, Refusal};

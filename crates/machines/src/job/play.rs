@@ -63,10 +63,8 @@ impl Play {
     pub(super) fn told(&self) -> Vec<Message> {
         let mut told = vec![];
         for effect in &self.effects {
-            match effect {
-                Effect::Tell { message, .. } => told.push(message.clone()),
-                Effect::Spawn { say, .. } => told.extend(say.iter().cloned()),
-                _ => {}
+            if let Effect::Tell { say, .. } = effect {
+                told.extend(say.iter().cloned());
             }
         }
         told
@@ -90,7 +88,7 @@ impl Play {
 
     pub(super) fn spawned(&self) -> Option<(u32, SpawnFrom)> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::Spawn { attempt, from, .. } => Some((*attempt, from.clone())),
+            Effect::Spawn { attempt, from } => Some((*attempt, from.clone())),
             _ => None,
         })
     }

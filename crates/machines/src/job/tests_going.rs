@@ -259,9 +259,9 @@ fn an_interrupt_is_for_an_agent_that_runs() {
     play.go(Command::Interrupt);
     let told = Effect::Interrupt {
         attempt: 1,
-        number: 1,
+        number: UNNUMBERED,
     };
-    assert_eq!(play.effects, [told]);
+    assert_eq!((&play.effects[..], play.job.interrupts), (&[told][..], 1));
     play.go(Command::Pause);
     assert_eq!(play.code(Command::Interrupt), "not_allowed");
 }

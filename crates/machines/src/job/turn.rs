@@ -7,7 +7,7 @@ use super::step::Outcome;
 use super::{
     DependencyStatus, Effect, Entity, Event, Fact, Failure, FailureCode, Job, JobTransition, Level,
     Life, Message, Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom,
-    StepAt, TimerKind, Trigger,
+    StepAt, TimerKind, Trigger, UNNUMBERED,
 };
 use crate::kernel::{Step, Timestamp};
 
@@ -231,14 +231,15 @@ impl Turn {
                         self.job.attempt += 1;
                         self.job.process = Process::Live;
                         let (attempt, from) = (self.job.attempt, self.from.clone());
-                        self.push(Effect::Spawn { attempt, from, say });
+                        self.push(Effect::Spawn { attempt, from });
+                        self.tell(say);
                     }
                     Process::Live => {
                         let attempt = self.job.attempt;
                         // Sent before the agent wakes, so that the first thing it reads is the
                         // answer.
-                        for message in say {
-                            self.push(Effect::Tell { attempt, message });
+                        if !say.is_empty() {
+                            self.tell(say);
                         }
                         if self.wanted != Some(Level::Running) {
                             let want = Level::Running;
@@ -252,6 +253,14 @@ impl Turn {
             next: self.job,
             effects: self.effects,
         })
+    }
+
+    fn tell(&mut self, say: Vec<Message>) {
+        self.push(Effect::Tell {
+            attempt: self.job.attempt,
+            number: UNNUMBERED,
+            say,
+        });
     }
 
     /// Starts the timers that a running agent needs.

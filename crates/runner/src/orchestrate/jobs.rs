@@ -22,32 +22,8 @@ const CLEAN_TRIES_MAX: u32 = 6;
 /// Wait between two of these tries.
 const CLEAN_PAUSE: Duration = Duration::from_millis(500);
 
-/// An item of git work, with everything git needs to know.
-pub(super) enum Work {
-    Room {
-        task: TaskPlace,
-        merge: bool,
-        on: Option<Id>,
-        fresh: bool,
-    },
-    Clean {
-        name: String,
-    },
-    Forecast {
-        id: Id,
-        others: Vec<Id>,
-    },
-    Land {
-        task: TaskPlace,
-        reserved: Vec<Overlap>,
-    },
-    Finish {
-        phase: PhasePlace,
-        title: String,
-        /// Ids of the phase's completed tasks.
-        done: Vec<String>,
-    },
-}
+/// A call of git with everything it needs to know, which its worker makes.
+type Work = Box<dyn FnOnce(&Repo, &mut Forecasts) -> Option<Event> + Send>;
 
 /// Sends items to the workers, which end when this is dropped.
 pub(super) struct Jobs {
@@ -82,46 +58,14 @@ impl Jobs {
         }
     }
 
-    pub(super) fn ask(&self, work: Work) {
-        let to = match &work {
-            Work::Room { .. } | Work::Clean { .. } => &self.rooms,
-            Work::Land { .. } | Work::Finish { .. } => &self.landings,
-            Work::Forecast { .. } => &self.forecasts,
-        };
-        // The workers live as long as this does.
-        let _ = to.send(work);
-    }
-}
-
-fn thread(
-    name: &str,
-    repo: Repo,
-    heard: Sender<Heard>,
-) -> std::io::Result<(Sender<Work>, JoinHandle<()>)> {
-    let (send, work) = channel();
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            let mut seen = Forecasts::default();
-            while let Ok(work) = work.recv() {
-                if let Some(event) = carry_out(&repo, &mut seen, work)
-                    && heard.send(Heard::Event(event)).is_err()
-                {
-                    return;
-                }
-            }
-        })?;
-    Ok((send, thread))
-}
-
-fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
-    match work {
-        Work::Room {
-            task,
-            merge,
-            on,
-            fresh,
-        } => {
+    pub(super) fn prepare_worktree(
+        &self,
+        task: TaskPlace,
+        merge: bool,
+        on: Option<Id>,
+        fresh: bool,
+    ) {
+        send(&self.rooms, move |repo, _| {
             let prepared = repo.room(&task, merge, on.as_deref(), fresh);
             let prepared = prepared.unwrap_or_else(|error| Prepared::Failed {
                 why: repo.why(&error),
@@ -130,8 +74,12 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
                 id: Id::from(task.id.as_str()),
                 prepared,
             })
-        }
-        Work::Clean { name } => {
+        });
+    }
+
+    /// Cleans up after the task with this name of a worktree.
+    pub(super) fn clean_up(&self, name: String) {
+        send(&self.rooms, move |repo, _| {
             // The next run finds what cannot be cleaned up now.
             for _ in 0..CLEAN_TRIES_MAX {
                 if repo.clean(&name).is_ok() {
@@ -141,15 +89,20 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
                 std::thread::sleep(CLEAN_PAUSE);
             }
             None
-        }
+        });
+    }
+
+    pub(super) fn forecast(&self, id: Id, others: Vec<Id>) {
         // An agent may be writing at this moment; a later forecast will succeed.
-        Work::Forecast { id, others } => repo
-            .forecast(seen, &id, &others)
-            .ok()
-            .map(|overlaps| Event::Forecast { id, overlaps }),
-        Work::Land { task, reserved } => {
-            let outcome = repo.land(&task, &reserved);
-            let outcome = match outcome {
+        send(&self.forecasts, move |repo, seen| {
+            let overlaps = repo.forecast(seen, &id, &others).ok()?;
+            Some(Event::Forecast { id, overlaps })
+        });
+    }
+
+    pub(super) fn land_task(&self, task: TaskPlace, reserved: Vec<Overlap>) {
+        send(&self.landings, move |repo, _| {
+            let outcome = match repo.land(&task, &reserved) {
                 Ok(Landed::Blocked { why }) => Landed::Blocked {
                     why: with_way_out(why),
                 },
@@ -162,8 +115,12 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
                 id: Id::from(task.id.as_str()),
                 outcome,
             })
-        }
-        Work::Finish { phase, title, done } => {
+        });
+    }
+
+    /// Lands a phase; `done` are the ids of its completed tasks.
+    pub(super) fn finish_phase(&self, phase: PhasePlace, title: String, done: Vec<String>) {
+        send(&self.landings, move |repo, _| {
             let outcome = finish(repo, &phase, &title, &done);
             let blocked = |error| PhaseEnded::Blocked {
                 why: with_way_out(repo.why(&error)),
@@ -172,8 +129,37 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
                 phase: phase.number,
                 outcome: outcome.unwrap_or_else(blocked),
             })
-        }
+        });
     }
+}
+
+fn send(
+    worker: &Sender<Work>,
+    work: impl FnOnce(&Repo, &mut Forecasts) -> Option<Event> + Send + 'static,
+) {
+    // The workers live as long as their senders do.
+    let _ = worker.send(Box::new(work));
+}
+
+fn thread(
+    name: &str,
+    repo: Repo,
+    heard: Sender<Heard>,
+) -> std::io::Result<(Sender<Work>, JoinHandle<()>)> {
+    let (send, work) = channel::<Work>();
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            let mut seen = Forecasts::default();
+            while let Ok(work) = work.recv() {
+                if let Some(event) = work(&repo, &mut seen)
+                    && heard.send(Heard::Event(event)).is_err()
+                {
+                    return;
+                }
+            }
+        })?;
+    Ok((send, thread))
 }
 
 /// Lands a phase whose tasks are all on its branch.

@@ -1,6 +1,6 @@
 //! Executes the conductor's orders after the decision behind them is durable.
 
-use super::jobs::{Work, without_git};
+use super::jobs::without_git;
 use super::note::Note;
 use super::ports::{Event, Job, Life, Told, Trouble};
 use super::real::{Order, Real};
@@ -28,7 +28,7 @@ impl Real<'_> {
         self.announce_news();
         for order in std::mem::take(&mut self.orders) {
             match order {
-                Order::Ask(job) => self.ask_for(&job),
+                Order::Ask(job) => self.ask_for(job),
                 Order::Begin(id, note) => {
                     if let Err(why) = self.begin_attempt(&id, &note) {
                         self.not_begun(&id, note.attempt, Some(why));
@@ -96,52 +96,37 @@ impl Real<'_> {
         self.tick_after = TICK.max(begun.elapsed() * TICK_SHARE);
     }
 
-    fn ask_for(&mut self, job: &Job) {
+    fn ask_for(&mut self, job: Job) {
         let Some(jobs) = &self.jobs else {
             let root = self.ledger.owned.orchestration().root().to_owned();
             let variables = self.context.variables.for_commands();
             return without_git(
-                job.clone(),
+                job,
                 root,
                 &self.settings.orchestrate,
                 variables,
                 &self.heard,
             );
         };
-        jobs.ask(match job {
+        match job {
             Job::Room {
                 id,
                 merge,
                 on,
                 fresh,
-            } => Work::Room {
-                task: self.task_place(id),
-                merge: *merge,
-                on: on.clone(),
-                fresh: *fresh,
-            },
-            Job::Land { id, reserved } => Work::Land {
-                task: self.task_place(id),
-                reserved: reserved.clone(),
-            },
-            Job::Clean { id } => Work::Clean {
-                name: Repo::name(id),
-            },
-            Job::Forecast { id, others } => Work::Forecast {
-                id: id.clone(),
-                others: others.clone(),
-            },
+            } => jobs.prepare_worktree(self.task_place(&id), merge, on, fresh),
+            Job::Land { id, reserved } => jobs.land_task(self.task_place(&id), reserved),
+            Job::Clean { id } => jobs.clean_up(Repo::name(&id)),
+            Job::Forecast { id, others } => jobs.forecast(id, others),
             Job::FinishPhase { phase } => {
                 let file = self.ledger.owned.plan().map(|plan| &plan.file);
                 let heading =
-                    file.and_then(|file| file.phases.iter().find(|it| it.number == *phase));
-                Work::Finish {
-                    phase: self.phase_place(*phase),
-                    title: heading.map(|it| it.title.clone()).unwrap_or_default(),
-                    done: done_in(self.ledger.run(), Some(*phase)),
-                }
+                    file.and_then(|file| file.phases.iter().find(|it| it.number == phase));
+                let title = heading.map(|it| it.title.clone()).unwrap_or_default();
+                let done = done_in(self.ledger.run(), Some(phase));
+                jobs.finish_phase(self.phase_place(phase), title, done);
             }
-        });
+        }
     }
 
     fn attach_attempt(&mut self, id: &Id, note: &Note) {

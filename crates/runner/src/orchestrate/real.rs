@@ -78,7 +78,7 @@ pub(super) struct Real<'s> {
     pub(super) roomy: Option<Instant>,
 }
 
-/// An order of the conductor, executed once the decision behind it is durable.
+/// A call of [`Ports`], deferred until the decision behind it is durable.
 pub(super) enum Order {
     Ask(Job),
     Begin(Id, Note),

@@ -3,7 +3,7 @@
 use super::announcer::Announcer;
 use super::conductor::{Conductor, Ended, Rules};
 use super::door::{self, Answer, Door, Refused, Request};
-use super::jobs::{Jobs, Work};
+use super::jobs::Jobs;
 use super::ledger::Ledger;
 use super::note::Used;
 use super::orders::{TICK, done_in};
@@ -524,7 +524,7 @@ impl Real<'_> {
         });
         for Kept { name, .. } in gone {
             if let Some(jobs) = &self.jobs {
-                jobs.ask(Work::Clean { name });
+                jobs.clean_up(name);
             }
         }
     }

@@ -1,16 +1,16 @@
 //! What tasks may not be given, and what their agents may not have: workspaces, tokens, names of variables.
 
 use crate::world::{BOUND, World};
-use bowline_machines::job::{Dependency, Marker};
-use bowline_runner::drivers::jobs::{Refused, Wish, WorkspaceFault};
+use bowline_machines::job::{Command, Dependency, Marker};
+use bowline_runner::drivers::jobs::{JobRequest, Refused, WorkspaceFault};
 use bowline_store::{About, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::Path;
 
 const QUICK: &str = "wait_for '[/PHASE_START]'\necho '=== CUSTOM TASK COMPLETE ==='\n";
 
-fn create(workspace: &Path, submit: bool) -> Wish {
-    Wish::Create {
+fn create(workspace: &Path, submit: bool) -> JobRequest {
+    JobRequest::Create {
         title: "Tea".into(),
         description: "A shop for tea".into(),
         depends_on: vec![],
@@ -63,7 +63,9 @@ fn a_workspace_that_has_gone_is_not_made_again_at_the_start() {
     let id = made.row.unwrap().id;
     let path = folder.path().to_owned();
     drop(folder);
-    world.ask(Wish::Submit(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Submit))
+        .unwrap();
     world.until(&id, ("failed", "failed"));
     let failure = world.row(&id).job.failure().unwrap().message.clone();
     assert!(failure.contains("does not exist"), "{failure}");
@@ -92,7 +94,9 @@ fn the_token_of_an_attempt_ends_with_it() {
     let world = world.again();
     let known = || world.jobs().agent_token(&token).is_some();
     assert!(wait_until(BOUND, known), "it outlives a restart of ours");
-    world.ask(Wish::Cancel(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Cancel))
+        .unwrap();
     assert_eq!(world.jobs().agent_token(&token), None, "at once");
     let world = world.again();
     world.until(&id, ("failed", "failed"));
@@ -137,11 +141,9 @@ fn an_exact_request_for_such_a_name_is_refused() {
     world.until(&id, ("in_progress", "running"));
     let ask = |name: &str| {
         let needed = Dependency::requested("", name, true);
-        world.ask(Wish::Said {
-            task: id.clone(),
-            attempt: 1,
-            marker: Box::new(Marker::DependencyRequest(needed)),
-        })
+        let marker = Marker::DependencyRequest(needed);
+        let report = Command::Said { attempt: 1, marker };
+        world.ask(JobRequest::Command(id.clone(), report))
     };
     for name in PROTECTED {
         let refused = ask(name);

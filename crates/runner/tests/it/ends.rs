@@ -2,8 +2,8 @@
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::Protocol;
-use bowline_machines::job::Life;
-use bowline_runner::drivers::jobs::{AgentSpec, Config, Phase, TypeSpec, Verifier, Wish};
+use bowline_machines::job::{Command, Life};
+use bowline_runner::drivers::jobs::{AgentSpec, Config, JobRequest, Phase, TypeSpec, Verifier};
 use bowline_store::{About, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
         workspace: Some(named.path().display().to_string()),
         ..About::default()
     };
-    let made = world.ask(Wish::Create {
+    let made = world.ask(JobRequest::Create {
         title: "Tea".into(),
         description: "A shop for tea".into(),
         depends_on: vec![],
@@ -166,13 +166,17 @@ fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
             "no app in {}",
             folder.display()
         );
-        world.ask(Wish::Checkpoint(id.clone())).unwrap();
+        world
+            .ask(JobRequest::Command(id.clone(), Command::SaveCheckpoint))
+            .unwrap();
         world.saved(&id);
         let pids = noted(&folder);
         assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
         // Neither its agent nor its app wants to end, and nobody waits for them before it is deleted.
-        world.ask(Wish::Cancel(id.clone())).unwrap();
-        world.ask(Wish::Delete(id.clone())).unwrap();
+        world
+            .ask(JobRequest::Command(id.clone(), Command::Cancel))
+            .unwrap();
+        world.ask(JobRequest::Delete(id.clone())).unwrap();
         assert_eq!(world.jobs().store().job(&id).unwrap(), None);
         for pid in pids {
             assert!(

@@ -3,8 +3,8 @@
 use crate::world::{BOUND, World};
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::Protocol;
-use bowline_machines::job::{Life, PausedBy};
-use bowline_runner::drivers::jobs::Wish;
+use bowline_machines::job::{Command, Life, PausedBy};
+use bowline_runner::drivers::jobs::JobRequest;
 use bowline_store::{About, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
@@ -40,7 +40,9 @@ fn a_silent_agent_is_saved_and_started_anew_once_and_then_a_person_decides() {
         (1, 1),
         "{agent:?}"
     );
-    world.ask(Wish::Resume(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Resume))
+        .unwrap();
     assert_eq!(world.pair(&id), ("in_progress", "running"));
 }
 
@@ -49,13 +51,15 @@ fn a_task_begins_at_its_time_also_when_the_loop_was_away() {
     let mut world = World::new("wait_for '[/PHASE_START]'; sleep 600", 1);
     let earlier = world.create("tea");
     world.until(&earlier, ("in_progress", "running"));
-    world.ask(Wish::Cancel(earlier.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(earlier.clone(), Command::Cancel))
+        .unwrap();
     let at = world.row(&earlier).about.updated_at + 2;
     let about = About {
         type_name: Some("tea".into()),
         ..About::default()
     };
-    let made = world.ask(Wish::Create {
+    let made = world.ask(JobRequest::Create {
         title: "Tea shop".into(),
         description: "A shop for tea".into(),
         depends_on: vec![],
@@ -78,7 +82,9 @@ fn an_interrupt_reaches_the_agent_which_goes_on() {
     let id = world.create("tea");
     let folder = world.folder.path().join("workspaces").join(&id);
     assert!(wait_until(BOUND, || folder.join("up").exists()));
-    world.ask(Wish::Interrupt(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Interrupt))
+        .unwrap();
     assert!(wait_until(BOUND, || folder.join("seen").exists()));
     assert_eq!(world.pair(&id), ("in_progress", "running"));
     assert_eq!(world.row(&id).job.attempt, 1);
@@ -103,7 +109,9 @@ fn what_wakes_by_itself_waits_for_a_place() {
     let past = wait_until(BOUND, || Clock::System.now().0 > until + 1);
     assert!(past);
     assert_eq!(world.pair(&limited), ("in_progress", "paused"));
-    world.ask(Wish::Cancel(other)).unwrap();
+    world
+        .ask(JobRequest::Command(other, Command::Cancel))
+        .unwrap();
     world.until(&limited, ("in_progress", "running"));
     assert_eq!(world.row(&limited).job.attempt, 1);
 }

@@ -2,7 +2,8 @@
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::Protocol;
-use bowline_runner::drivers::jobs::{Asked, Edit, Refused, Wish};
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::{Edit, JobRequest, Refused, SubmittedRequest};
 use bowline_store::{About, EventQuery, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
@@ -36,23 +37,23 @@ fn a_task_goes_through_everything_to_the_end() {
     let id = world.create("tea");
     let question = world.open(&id, RecordKind::Question).id;
     world.until(&id, ("in_progress", "waiting_question"));
-    let near = world.ask(Wish::Answer {
+    let near = world.decide(Command::Answer {
         question: question.clone(),
         text: "gren".into(),
     });
     assert!(matches!(near, Err(Refused::NearMiss { .. })), "{near:?}");
-    let answered = world.ask(Wish::Answer {
+    let answered = world.decide(Command::Answer {
         question,
         text: "Green".into(),
     });
     answered.unwrap();
     let dependency = world.open(&id, RecordKind::Dependency).id;
-    let bad = world.ask(Wish::Provide {
+    let bad = world.ask(JobRequest::Provide {
         dependency: dependency.clone(),
         value: "no".into(),
     });
     assert!(matches!(bad, Err(Refused::BadValue { .. })), "{bad:?}");
-    let provided = world.ask(Wish::Provide {
+    let provided = world.ask(JobRequest::Provide {
         dependency,
         value: "sk-very-green-tea".into(),
     });
@@ -64,7 +65,7 @@ fn a_task_goes_through_everything_to_the_end() {
     };
     assert_eq!(shown.deliverables, ["docs/planning/01_idea.md"]);
     assert!(shown.code_ref.is_some());
-    let changes = world.ask(Wish::RequestChanges {
+    let changes = world.ask(JobRequest::RequestChanges {
         review: review.id.clone(),
         feedback: "more about tea".into(),
         comments: vec![],
@@ -74,16 +75,16 @@ fn a_task_goes_through_everything_to_the_end() {
     assert_ne!(again.id, review.id);
     let approve = |review: String| {
         let comment = None;
-        world.ask(Wish::Approve { review, comment })
+        world.decide(Command::Approve { review, comment })
     };
     approve(again.id.clone()).unwrap();
     assert!(matches!(approve(again.id), Err(Refused::Rule(_))), "once");
     world.open(&id, RecordKind::Review);
     let approve_task = || {
-        world.jobs().ask(Asked {
-            request: Some("approve the last phase".into()),
+        world.jobs().ask(SubmittedRequest {
+            key: Some("approve the last phase".into()),
             version: None,
-            wish: Wish::ApproveTask {
+            request: JobRequest::ApproveTask {
                 task: id.clone(),
                 comment: None,
             },
@@ -161,11 +162,13 @@ fn agents_go_on_while_the_loop_is_away_and_nothing_counts_twice() {
     world = world.again();
     world.until(&id, ("in_progress", "waiting_question"));
     let text = "green".to_owned();
-    world.ask(Wish::Answer { question, text }).unwrap();
+    world.decide(Command::Answer { question, text }).unwrap();
     world = world.again();
     let dependency = world.open(&id, RecordKind::Dependency).id;
     let value = "sk-very-green-tea".to_owned();
-    world.ask(Wish::Provide { dependency, value }).unwrap();
+    world
+        .ask(JobRequest::Provide { dependency, value })
+        .unwrap();
     world = world.again();
     let review = world.open(&id, RecordKind::Review).id;
     world = world.again();
@@ -173,7 +176,7 @@ fn agents_go_on_while_the_loop_is_away_and_nothing_counts_twice() {
     let feedback = "more".to_owned();
     let comments = vec![];
     world
-        .ask(Wish::RequestChanges {
+        .ask(JobRequest::RequestChanges {
             review,
             feedback,
             comments,
@@ -183,7 +186,7 @@ fn agents_go_on_while_the_loop_is_away_and_nothing_counts_twice() {
         let review = world.open(&id, RecordKind::Review).id;
         world = world.again();
         let comment = None;
-        world.ask(Wish::Approve { review, comment }).unwrap();
+        world.decide(Command::Approve { review, comment }).unwrap();
     }
     world.until(&id, ("completed", "completed"));
     assert_eq!(world.row(&id).job.attempt, 1, "it was never started anew");
@@ -194,10 +197,10 @@ fn agents_go_on_while_the_loop_is_away_and_nothing_counts_twice() {
 #[test]
 fn a_request_is_carried_out_once() {
     let world = World::new("sleep 60", 1);
-    let asked = |title: &str| Asked {
-        request: Some("r-1".into()),
+    let asked = |title: &str| SubmittedRequest {
+        key: Some("r-1".into()),
         version: None,
-        wish: Wish::Create {
+        request: JobRequest::Create {
             title: title.into(),
             description: "A shop for tea".into(),
             depends_on: vec![],
@@ -224,7 +227,7 @@ fn an_agent_that_ends_early_is_replaced_once_and_then_the_task_fails() {
     let row = world.row(&id);
     assert_eq!(row.job.attempt, 2);
     assert_eq!(row.job.failure().unwrap().code.name(), "agent_exited");
-    let retried = world.ask(Wish::Retry(id.clone())).unwrap();
+    let retried = world.ask(JobRequest::Retry(id.clone())).unwrap();
     let new = retried.row.unwrap();
     assert_eq!(new.job.retry_of.as_deref(), Some(id.as_str()));
 }
@@ -237,11 +240,13 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
     );
     let id = world.create("tea");
     world.until(&id, ("in_progress", "running"));
-    world.ask(Wish::Pause(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Pause))
+        .unwrap();
     assert_eq!(world.pair(&id), ("in_progress", "paused"));
     let text = "hello".to_owned();
     let said = world
-        .ask(Wish::Say {
+        .ask(JobRequest::Say {
             task: id.clone(),
             text,
         })
@@ -252,18 +257,22 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
         other => panic!("{other:?}"),
     };
     assert_eq!(status(), "queued");
-    let refused = world.ask(Wish::Interrupt(id.clone()));
+    let refused = world.ask(JobRequest::Command(id.clone(), Command::Interrupt));
     assert!(matches!(refused, Err(Refused::Rule(_))), "{refused:?}");
-    world.ask(Wish::Resume(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Resume))
+        .unwrap();
     assert!(wait_until(BOUND, || status() == "delivered"));
     // The phase has no deliverables on the disk: it is sent back to the agent.
     let reworked = wait_until(BOUND, || world.row(&id).job.reworks == 1);
     assert!(reworked, "{:?}", world.row(&id).job);
-    world.ask(Wish::Cancel(id.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(id.clone(), Command::Cancel))
+        .unwrap();
     assert_eq!(world.pair(&id), ("failed", "failed"));
     let gone = wait_until(BOUND, || !world.jobs().alive(&world.row(&id)));
     assert!(gone, "the process is still there");
-    world.ask(Wish::Delete(id.clone())).unwrap();
+    world.ask(JobRequest::Delete(id.clone())).unwrap();
     assert_eq!(world.jobs().store().job(&id).unwrap(), None);
 }
 
@@ -274,20 +283,22 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let second = world.create("tea");
     world.until(&first, ("in_progress", "running"));
     assert_eq!(world.pair(&second), ("pending", "idle"));
-    world.ask(Wish::Cancel(first.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(first.clone(), Command::Cancel))
+        .unwrap();
     world.until(&second, ("in_progress", "running"));
     let edit = |task: &str, depends_on: &str| {
         let edit = Edit {
             depends_on: Some(vec![depends_on.into()]),
             ..Default::default()
         };
-        world.ask(Wish::Edit {
+        world.ask(JobRequest::Edit {
             task: task.into(),
             edit: Box::new(edit),
         })
     };
     let draft = |depends_on: Vec<String>| {
-        world.ask(Wish::Create {
+        world.ask(JobRequest::Create {
             title: String::new(),
             description: String::new(),
             depends_on,
@@ -300,7 +311,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let b = draft(vec![a.clone()]).unwrap().row.unwrap().id;
     let cycle = edit(&a, &b);
     assert!(matches!(cycle, Err(Refused::Cycle { .. })), "{cycle:?}");
-    let blocked = world.ask(Wish::Delete(a));
+    let blocked = world.ask(JobRequest::Delete(a));
     assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
 }
 
@@ -308,7 +319,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
 #[test]
 fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
     let world = World::new("exit 0\n", 1);
-    let made = world.ask(Wish::Create {
+    let made = world.ask(JobRequest::Create {
         title: "Tea".into(),
         description: String::new(),
         depends_on: vec![],
@@ -321,13 +332,13 @@ fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
         title: Some("Green tea".into()),
         ..Edit::default()
     };
-    let edited = world.ask(Wish::Edit {
+    let edited = world.ask(JobRequest::Edit {
         task: task.clone(),
         edit: Box::new(edit),
     });
     let row = edited.unwrap().row.unwrap();
     assert_eq!((row.version, row.about.moves), (2, 0));
-    world.ask(Wish::Delete(task.clone())).unwrap();
+    world.ask(JobRequest::Delete(task.clone())).unwrap();
     let told = world.jobs().store().events(&EventQuery::default()).unwrap();
     let told = told.iter().filter(|event| event.job == task);
     let told: Vec<&str> = told.filter_map(|it| it.body["changed"].as_str()).collect();
@@ -364,7 +375,9 @@ fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
     let id = world.create("tea");
     let dependency = world.open(&id, RecordKind::Dependency).id;
     let value = SECRET.to_owned();
-    world.ask(Wish::Provide { dependency, value }).unwrap();
+    world
+        .ask(JobRequest::Provide { dependency, value })
+        .unwrap();
     world.until(&id, ("failed", "failed"));
     let effects = || world.jobs().store().effects().unwrap();
     assert!(
@@ -445,7 +458,7 @@ fn the_files_of_a_verified_phase_and_their_number_come_from_the_disk() {
         });
         assert_eq!(counts.next_back(), Some(files.len() as u64));
         let (review, comment) = (review.id, None);
-        world.ask(Wish::Approve { review, comment }).unwrap();
+        world.decide(Command::Approve { review, comment }).unwrap();
     }
     world.until(&id, ("completed", "completed"));
 }

@@ -2,7 +2,7 @@
 
 use crate::world::{BOUND, World};
 use bowline_machines::job::TaskStatus;
-use bowline_runner::drivers::jobs::{Answered, Asked, Health, Refused, Wish};
+use bowline_runner::drivers::jobs::{Answered, Health, JobRequest, Refused, SubmittedRequest};
 use bowline_store::{
     About, Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow,
     Outcome, Pruned, Record, RecordQuery, Resource, Retention, SpendQuery, SpendRow, Sqlite, Store,
@@ -121,8 +121,8 @@ impl Store for FaultyStore {
 
 const QUICK: &str = "wait_for '[/PHASE_START]'\necho '=== CUSTOM TASK COMPLETE ==='\n";
 
-fn create() -> Wish {
-    Wish::Create {
+fn create() -> JobRequest {
+    JobRequest::Create {
         title: "Tea".into(),
         description: "A shop for tea".into(),
         depends_on: vec![],
@@ -136,13 +136,13 @@ fn create() -> Wish {
 }
 
 /// Asks under a request id until it is answered otherwise than by "not now".
-fn insist(world: &World, request: &str, wish: &Wish) -> Result<Answered, Refused> {
+fn insist(world: &World, key: &str, request: &JobRequest) -> Result<Answered, Refused> {
     let mut last = None;
     let answered = wait_until(RECOVERY, || {
-        let answer = world.jobs().ask(Asked {
-            request: Some(request.into()),
+        let answer = world.jobs().ask(SubmittedRequest {
+            key: Some(key.into()),
             version: None,
-            wish: wish.clone(),
+            request: request.clone(),
         });
         let settled = !matches!(
             answer,
@@ -151,7 +151,7 @@ fn insist(world: &World, request: &str, wish: &Wish) -> Result<Answered, Refused
         last = Some(answer);
         settled
     });
-    assert!(answered, "{request}: {last:?} {:?}", world.jobs().health());
+    assert!(answered, "{key}: {last:?} {:?}", world.jobs().health());
     last.unwrap()
 }
 
@@ -171,7 +171,7 @@ fn every_call_in_turn(fault: Fault) {
             status(),
             world.jobs().health()
         );
-        insist(&world, "delete", &Wish::Delete(id)).unwrap();
+        insist(&world, "delete", &JobRequest::Delete(id)).unwrap();
         if world.jobs().failures().restarts.load(Ordering::Relaxed) == 0 {
             // The walk has fewer calls than that.
             break;

@@ -3,7 +3,8 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::Protocol;
 use bowline_formats::permission_rule::PermissionRule;
-use bowline_runner::drivers::jobs::{Refused, Wish};
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::{JobRequest, Refused};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
 use bowline_test_support::wait_until;
 
@@ -49,7 +50,7 @@ fn rows(world: &World, id: &str) -> Vec<PermissionRow> {
     all.into_iter().map(of).collect()
 }
 
-fn rule(command: &str, denies: bool) -> Wish {
+fn rule(command: &str, denies: bool) -> JobRequest {
     let rule = PermissionRule {
         tool: "Bash".into(),
         input: [("command".to_owned(), command.to_owned())].into(),
@@ -61,7 +62,7 @@ fn rule(command: &str, denies: bool) -> Wish {
         },
         task: None,
     };
-    Wish::AddRule(Box::new(rule))
+    JobRequest::AddRule(Box::new(rule))
 }
 
 #[test]
@@ -77,7 +78,11 @@ fn a_person_answers_for_the_exact_input_and_a_restart_in_between_changes_nothing
     assert_eq!(row.input, r#"{"command":"cargo test"}"#);
     let world = world.again();
     let permission = asked.id;
-    let permit = || world.ask(Wish::Permit(permission.clone()));
+    let permit = || {
+        world.decide(Command::Permit {
+            permission: permission.clone(),
+        })
+    };
     permit().unwrap();
     world.until(&id, ("completed", "completed"));
     assert!(matches!(permit(), Err(Refused::Rule(_))), "once");
@@ -103,9 +108,9 @@ fn it_dies_with_its_attempt() {
     let world = world(script);
     let id = world.create("custom");
     let permission = world.open(&id, RecordKind::Permission).id;
-    let cancelled = world.ask(Wish::Cancel(id.clone()));
+    let cancelled = world.ask(JobRequest::Command(id.clone(), Command::Cancel));
     assert!(cancelled.is_ok(), "{cancelled:?}");
-    let late = world.ask(Wish::Permit(permission));
+    let late = world.decide(Command::Permit { permission });
     assert!(matches!(late, Err(Refused::Rule(_))), "{late:?}");
     let row = rows(&world, &id).remove(0);
     assert_eq!(row.status, "withdrawn");
@@ -138,7 +143,7 @@ wait_for never
     assert!(wait_until(BOUND, || all().len() == 3));
     let ids = all();
     let decide = |permissions: Vec<String>| {
-        world.ask(Wish::Decide {
+        world.ask(JobRequest::Decide {
             permissions,
             denied: Some("later".into()),
         })
@@ -180,7 +185,7 @@ wait_for never
     let world = world.again();
     let permission = second.id;
     let reason = "no".to_owned();
-    world.ask(Wish::Deny { permission, reason }).unwrap();
+    world.decide(Command::Deny { permission, reason }).unwrap();
     world.until(&id, ("completed", "completed"));
     // All of one second: told apart by what was asked.
     let settled = |command: &str| {
@@ -197,7 +202,7 @@ wait_for never
     assert!(by.starts_with("rule_") && by != made, "{by}");
     let heard = answers(&world, &id, 3);
     assert_eq!(heard[2]["response"]["response"]["message"], "not here");
-    world.ask(Wish::RemoveRule(made.clone())).unwrap();
+    world.ask(JobRequest::RemoveRule(made.clone())).unwrap();
     let rules = RecordQuery {
         job: Some(NO_JOB.into()),
         kind: Some(RecordKind::Rule),

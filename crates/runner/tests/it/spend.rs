@@ -2,7 +2,8 @@
 
 use crate::world::{BOUND, World};
 use bowline_formats::agents::Protocol;
-use bowline_runner::drivers::jobs::Wish;
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::JobRequest;
 use bowline_store::{RecordKind, SpendQuery};
 use bowline_test_support::wait_until;
 
@@ -43,14 +44,16 @@ fn tokens_and_money_are_counted_once_over_turns_attempts_and_restarts() {
     let world = world.again();
     assert_eq!(cost(&world), (120, 0.5), "what was read is not read again");
     let text = "green".to_owned();
-    world.ask(Wish::Answer { question, text }).unwrap();
+    world.decide(Command::Answer { question, text }).unwrap();
     assert!(wait_until(BOUND, || cost(&world) == (155, 0.75)));
     // Its process is lost; the next one begins to count at nothing.
     let task = id.clone();
-    world.ask(Wish::Pause(task.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(task.clone(), Command::Pause))
+        .unwrap();
     let checkpoint = world.saved(&id);
-    let wish = Wish::Restore { task, checkpoint };
-    world.ask(wish).unwrap();
+    let request = JobRequest::Restore { task, checkpoint };
+    world.ask(request).unwrap();
     world.until(&id, ("completed", "completed"));
     assert!(
         wait_until(BOUND, || cost(&world) == (157, 1.0)),

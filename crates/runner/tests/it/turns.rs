@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use bowline_formats::agents::Protocol;
-use bowline_runner::drivers::jobs::Wish;
+use bowline_machines::job::Command;
 use bowline_store::RecordKind;
 
 const CLIENT: &str = r#"
@@ -57,7 +57,7 @@ wait_for 'never'
     });
     assert!(gone, "{:#?}", world.row(&id).job);
     let text = "green".to_owned();
-    world.ask(Wish::Answer { question, text }).unwrap();
+    world.decide(Command::Answer { question, text }).unwrap();
     world.until(&id, ("completed", "completed"));
     assert_eq!(world.row(&id).job.attempt, 2);
 }
@@ -79,6 +79,6 @@ wait_for 'never'
     );
     let question = world.open(&id, RecordKind::Question).id;
     let text = "green".to_owned();
-    world.ask(Wish::Answer { question, text }).unwrap();
+    world.decide(Command::Answer { question, text }).unwrap();
     world.until(&id, ("completed", "completed"));
 }

@@ -2,7 +2,8 @@
 
 use crate::world::{BOUND, World};
 use bowline_engine::process::run_in;
-use bowline_runner::drivers::jobs::{Refused, Wish};
+use bowline_machines::job::Command;
+use bowline_runner::drivers::jobs::{JobRequest, Refused};
 use bowline_store::{About, Priority, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ fn create(world: &World, title: &str, folder: &Path, tune: impl FnOnce(&mut Abou
         ..About::default()
     };
     tune(&mut about);
-    let made = world.ask(Wish::Create {
+    let made = world.ask(JobRequest::Create {
         title: title.into(),
         description: format!("Work on {title}"),
         depends_on: vec![],
@@ -63,7 +64,7 @@ fn finish(world: &World, id: &str) {
     for _ in 0..2 {
         let review = world.open(id, RecordKind::Review).id;
         let comment = None;
-        world.ask(Wish::Approve { review, comment }).unwrap();
+        world.decide(Command::Approve { review, comment }).unwrap();
     }
     world.until(id, ("completed", "completed"));
 }
@@ -102,7 +103,7 @@ fn tasks_on_one_folder_come_one_after_the_other_and_leave_nothing_of_ours_there(
         assert!(!folder.path().join(ours).exists(), "{ours}");
     }
     for id in [&first, &second] {
-        world.ask(Wish::Delete(id.clone())).unwrap();
+        world.ask(JobRequest::Delete(id.clone())).unwrap();
         let left = world.folder.path().join("tasks").join(id);
         assert!(!left.exists(), "{left:?}");
     }
@@ -156,14 +157,14 @@ fn parents_children_and_links_are_the_same_folder_and_siblings_are_not() {
     assert_eq!(world.pair(&sibling), ("pending", "idle"));
     let id = parent.clone();
     world
-        .ask(Wish::RequestTaskChanges {
+        .ask(JobRequest::RequestTaskChanges {
             task: id.clone(),
             feedback: "x".into(),
             comments: vec![],
         })
         .unwrap();
     world.until(&id, ("in_progress", "running"));
-    world.ask(Wish::Cancel(id)).unwrap();
+    world.ask(JobRequest::Command(id, Command::Cancel)).unwrap();
     world.open(&by_link, RecordKind::Review);
     world.open(&sibling, RecordKind::Review);
 }
@@ -174,13 +175,17 @@ fn a_failed_task_is_not_set_back_into_a_folder_that_another_holds() {
     let world = World::new("wait_for NEVER", 2);
     let first = create(&world, "first", folder.path(), |_| {});
     world.until(&first, ("in_progress", "running"));
-    world.ask(Wish::Checkpoint(first.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(first.clone(), Command::SaveCheckpoint))
+        .unwrap();
     let checkpoint = world.saved(&first);
-    world.ask(Wish::Cancel(first.clone())).unwrap();
+    world
+        .ask(JobRequest::Command(first.clone(), Command::Cancel))
+        .unwrap();
     let second = create(&world, "second", folder.path(), |_| {});
     world.until(&second, ("in_progress", "running"));
     let restore = || {
-        world.ask(Wish::Restore {
+        world.ask(JobRequest::Restore {
             task: first.clone(),
             checkpoint: checkpoint.clone(),
         })
@@ -189,7 +194,9 @@ fn a_failed_task_is_not_set_back_into_a_folder_that_another_holds() {
     let busy =
         |it: &Refused| format!("{it:?}").contains(&format!("WorkspaceBusy {{ by: {second:?}"));
     assert!(refused.as_ref().is_err_and(busy), "{refused:?}");
-    world.ask(Wish::Cancel(second)).unwrap();
+    world
+        .ask(JobRequest::Command(second, Command::Cancel))
+        .unwrap();
     restore().unwrap();
     world.until(&first, ("in_progress", "running"));
 }

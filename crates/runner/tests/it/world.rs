@@ -1,9 +1,9 @@
 //! The loop that decides about jobs, with real shims, and a shell script in the place of an agent.
 
 use bowline_formats::agents::Protocol;
-use bowline_machines::job::{Action, allowed_actions};
+use bowline_machines::job::{Action, Command, allowed_actions};
 use bowline_runner::drivers::jobs::{
-    AgentSpec, Answered, Asked, Config, Jobs, Phase, Refused, TypeSpec, Wish,
+    AgentSpec, Answered, Config, JobRequest, Jobs, Phase, Refused, SubmittedRequest, TypeSpec,
 };
 use bowline_store::{
     About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
@@ -169,12 +169,17 @@ impl World {
         self.jobs.as_ref().unwrap()
     }
 
-    pub(crate) fn ask(&self, wish: Wish) -> Result<Answered, Refused> {
-        self.jobs().ask(Asked {
-            request: None,
+    pub(crate) fn ask(&self, request: JobRequest) -> Result<Answered, Refused> {
+        self.jobs().ask(SubmittedRequest {
+            key: None,
             version: None,
-            wish,
+            request,
         })
+    }
+
+    /// Requests a command about the record that it names.
+    pub(crate) fn decide(&self, command: Command) -> Result<Answered, Refused> {
+        self.ask(JobRequest::RecordCommand(command))
     }
 
     pub(crate) fn create(&self, type_name: &str) -> String {
@@ -182,7 +187,7 @@ impl World {
             type_name: Some(type_name.into()),
             ..About::default()
         };
-        let made = self.ask(Wish::Create {
+        let made = self.ask(JobRequest::Create {
             title: "Tea shop".into(),
             description: "A shop for tea".into(),
             depends_on: vec![],
@@ -277,7 +282,7 @@ impl Drop for World {
         }
         for row in self.jobs().store().open_jobs().unwrap_or_default() {
             if allowed_actions(&row.job).contains(&Action::Cancel) {
-                let _ = self.ask(Wish::Cancel(row.id));
+                let _ = self.ask(JobRequest::Command(row.id, Command::Cancel));
             }
         }
         self.jobs().stop();

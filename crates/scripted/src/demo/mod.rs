@@ -4,10 +4,11 @@ mod garden;
 
 use bowline_engine::Context;
 use bowline_engine::formats::settings::{Agent, Settings};
+use bowline_engine::machines::job::Command;
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::Client;
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
-use bowline_server::work::{Asked, Wish};
+use bowline_server::work::{JobRequest, SubmittedRequest};
 use bowline_server::{ADDRESS_FILE, Options, Stopper};
 use bowline_words::Lang;
 use bowline_words::message::{Cause, Desk, ServeTrouble};
@@ -67,7 +68,7 @@ fn shop() -> String {
         format!(
             "{phase}\n\n[[step]]\nloop = {{ on = [\"REVIEW_REJECTED\", \"REWORK\"], until = \"{until}\", step = [\n\
              {{ say = \"I do what the review asks for.\" }},\n{{ sleep_ms = 500 }},\n\
-             {{ write = {{ path = \"{path}\", append = true, text = \"\"\"\n## Asked for in review\n\n```\n{{input}}\n```\n\"\"\" }} }},\n\
+             {{ write = {{ path = \"{path}\", append = true, text = \"\"\"\n## SubmittedRequest for in review\n\n```\n{{input}}\n```\n\"\"\" }} }},\n\
              {{ {phase} }},\n] }}"
         )
     };
@@ -229,12 +230,12 @@ fn gardened(output: &impl DemoOutput, work: JoinHandle<Result<(), String>>) -> R
 
 /// Cancels every task of the demo and waits until its agents have ended.
 fn end_all(jobs: &Jobs) {
-    let ask = |wish: Wish| {
+    let ask = |request: JobRequest| {
         // A task that cannot be cancelled has no agent.
-        let _ = jobs.ask(Asked {
-            request: None,
+        let _ = jobs.ask(SubmittedRequest {
+            key: None,
             version: None,
-            wish,
+            request,
         });
     };
     let all = jobs.store().jobs(&JobQuery::default()).unwrap_or_default();
@@ -244,13 +245,13 @@ fn end_all(jobs: &Jobs) {
             if let Some(review) = row.job.open_review() {
                 let (review, feedback) = (review.id.clone(), "the demo ends".to_owned());
                 let comments = Vec::new();
-                ask(Wish::RequestChanges {
+                ask(JobRequest::RequestChanges {
                     review,
                     feedback,
                     comments,
                 });
             }
-            ask(Wish::Cancel(row.id.clone()));
+            ask(JobRequest::Command(row.id.clone(), Command::Cancel));
         }
         // An agent may have asked for another review between the two requests.
         if !all.iter().any(|row| jobs.alive(row)) || began.elapsed() > NEXT_TIME {

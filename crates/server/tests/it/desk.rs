@@ -11,7 +11,7 @@ use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_server::client::{Answer, Client};
 use bowline_server::work::ReviewChanges;
-use bowline_server::work::{Answered, App, Asked, Loop, Refused, Wish, Work};
+use bowline_server::work::{Answered, App, JobRequest, Loop, Refused, SubmittedRequest, Work};
 use bowline_server::{Options, Publisher, Server, Stopper};
 use bowline_store::{
     About, Advance, Change, CheckpointRow, DependencyRow, EventKind, JobRow, Memory, NewEvent,
@@ -267,7 +267,7 @@ impl Work for Desk {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
 
-    fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
+    fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
         let only = |id: String, command: Command| (id, command);
         let at = |checkpoint: &str| -> Result<_, Refused> {
             let record = self.store.record(checkpoint).unwrap();
@@ -284,8 +284,8 @@ impl Work for Desk {
                 step: None,
             })
         };
-        let (id, command) = match asked.wish {
-            Wish::Create {
+        let (id, command) = match asked.request {
+            JobRequest::Create {
                 title,
                 description,
                 depends_on,
@@ -314,7 +314,7 @@ impl Work for Desk {
                 };
                 return Ok(Answered { row, made: None });
             }
-            Wish::Edit { task, edit } => {
+            JobRequest::Edit { task, edit } => {
                 let edit = bowline_engine::machines::job::Edit {
                     title: edit.title,
                     description: edit.description,
@@ -322,23 +322,31 @@ impl Work for Desk {
                 };
                 only(task, Command::Edit(edit))
             }
-            Wish::Submit(task) => only(task, Command::Submit),
-            Wish::Cancel(task) => only(task, Command::Cancel),
-            Wish::Pause(task) => only(task, Command::Pause),
-            Wish::Resume(task) => only(task, Command::Resume),
-            Wish::Retry(task) => only(
+            JobRequest::Command(task, command) => only(task, command),
+            JobRequest::RecordCommand(command) => {
+                let record = match &command {
+                    Command::Approve { review: id, .. }
+                    | Command::Answer { question: id, .. }
+                    | Command::Skip { question: id }
+                    | Command::Reject { dependency: id, .. }
+                    | Command::Permit { permission: id }
+                    | Command::Deny { permission: id, .. }
+                    | Command::Unsay { id } => id,
+                    other => panic!("{other:?}"),
+                };
+                only(self.of_record(record)?, command)
+            }
+            JobRequest::Retry(task) => only(
                 task,
                 Command::Retry {
                     new: self.id("task"),
                 },
             ),
-            Wish::Archive(task) => only(task, Command::Archive),
-            Wish::Delete(task) => {
+            JobRequest::Delete(task) => {
                 let dependents = self.store.dependents(&task).unwrap();
                 only(task, Command::Delete { dependents })
             }
-            Wish::Checkpoint(task) => only(task, Command::SaveCheckpoint),
-            Wish::Restore { task, checkpoint } => {
+            JobRequest::Restore { task, checkpoint } => {
                 let checkpoint = at(&checkpoint)?;
                 let held_by = None;
                 only(
@@ -349,13 +357,13 @@ impl Work for Desk {
                     },
                 )
             }
-            Wish::Fork { checkpoint, .. } => {
+            JobRequest::Fork { checkpoint, .. } => {
                 let task = self.of_record(&checkpoint)?;
                 let new = self.id("task");
                 let checkpoint = at(&checkpoint)?;
                 only(task, Command::Fork { new, checkpoint })
             }
-            Wish::Say { task, text } => {
+            JobRequest::Say { task, text } => {
                 if self.store.job(&task).unwrap().is_none() {
                     return Err(Refused::NoSuch {
                         what: ServerThing::Task,
@@ -388,71 +396,37 @@ impl Work for Desk {
                     made: Some(id),
                 });
             }
-            Wish::Unsay(said) => {
-                let task = self.of_record(&said)?;
-                only(task, Command::Unsay { id: said })
-            }
-            Wish::Settle(_) => return Err(Refused::Failed("the desk has no outbox".into())),
-            Wish::Interrupt(task) => only(task, Command::Interrupt),
-            Wish::Approve { review, comment } => only(
-                self.of_record(&review)?,
-                Command::Approve { review, comment },
-            ),
-            Wish::RequestChanges {
+            JobRequest::Settle(_) => return Err(Refused::Failed("the desk has no outbox".into())),
+            JobRequest::RequestChanges {
                 review, feedback, ..
             } => only(
                 self.of_record(&review)?,
                 Command::RequestChanges { review, feedback },
             ),
-            Wish::ApproveTask { task, comment } => {
+            JobRequest::ApproveTask { task, comment } => {
                 let review = self.open_review(&task)?;
                 only(task, Command::Approve { review, comment })
             }
-            Wish::RequestTaskChanges { task, feedback, .. } => {
+            JobRequest::RequestTaskChanges { task, feedback, .. } => {
                 let review = self.open_review(&task)?;
                 only(task, Command::RequestChanges { review, feedback })
             }
-            Wish::Answer { question, text } => only(
-                self.of_record(&question)?,
-                Command::Answer { question, text },
-            ),
-            Wish::Skip(question) => only(self.of_record(&question)?, Command::Skip { question }),
-            Wish::Provide { dependency, value } => {
+            JobRequest::Provide { dependency, value } => {
                 self.values.lock().unwrap().push(value);
                 only(
                     self.of_record(&dependency)?,
                     Command::Provide { dependency },
                 )
             }
-            Wish::Reject { dependency, reason } => only(
-                self.of_record(&dependency)?,
-                Command::Reject { dependency, reason },
-            ),
-            Wish::Permit(permission) => {
-                only(self.of_record(&permission)?, Command::Permit { permission })
-            }
-            Wish::Deny { permission, reason } => only(
-                self.of_record(&permission)?,
-                Command::Deny { permission, reason },
-            ),
-            Wish::Said {
-                task,
-                attempt,
-                marker,
-            } => only(
-                task,
-                Command::Said {
-                    attempt,
-                    marker: *marker,
-                },
-            ),
-            Wish::Tokens {
+            JobRequest::Tokens {
                 task,
                 attempt,
                 used,
                 ..
             } => only(task, Command::Tokens { attempt, used }),
-            Wish::Decide { .. } | Wish::AddRule { .. } | Wish::RemoveRule { .. } => {
+            JobRequest::Decide { .. }
+            | JobRequest::AddRule { .. }
+            | JobRequest::RemoveRule { .. } => {
                 return Err(Refused::Failed("only the loop has rules".into()));
             }
         };

@@ -2,8 +2,7 @@
 //!
 //! The recording is that of the command line's tests; its README says which build made it.
 
-use bowline_formats::job::Carry;
-use bowline_machines::job::{Job, TimerKind};
+use bowline_machines::job::{Effect, Job, TimerKind};
 use bowline_store::{EventQuery, JobQuery, Key, RecordQuery, SpendQuery, Sqlite, Store as _};
 use rusqlite::Connection;
 use serde::Deserialize as _;
@@ -249,9 +248,9 @@ fn every_effect_and_timer_that_waits_is_read_and_written_as_it_was() {
     }
     let every = effects.iter().map(|row| (&row[2], &row[3]));
     for (kind, body) in every.chain(done.iter().map(|row| (&row[0], &row[1]))) {
-        let carry = Carry::deserialize(body).unwrap();
-        let written = serde_json::to_value(&carry).unwrap();
-        assert_eq!((carry.name(), &written), (text(kind), body));
+        let effect = Effect::deserialize(body).unwrap();
+        let written = serde_json::to_value(&effect).unwrap();
+        assert_eq!((effect.name(), &written), (text(kind), body));
         settled.insert(text(kind).to_owned());
     }
     assert_eq!(kinds, list(&["notify", "tell", "verify"]));

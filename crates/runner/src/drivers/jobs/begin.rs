@@ -11,10 +11,9 @@ use crate::core::clients::fill;
 use crate::core::hearing::FirstMessage;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
-use bowline_formats::job::Carry;
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
-use bowline_machines::job::{Command, Life, Message, Process};
+use bowline_machines::job::{Command, Effect, Life, Message, Process};
 use bowline_store::{
     Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, StoreError, unguessable,
 };
@@ -35,7 +34,7 @@ impl Desk {
         for row in rows.iter().filter(|row| row.job.process == Process::Live) {
             let attempt = row.job.attempt;
             let id = attempt_id(&row.id, attempt);
-            let spawns = |it: &bowline_store::EffectRow| matches!(Carry::deserialize(&it.body), Ok(Carry::Spawn { attempt: of, .. }) if of == attempt);
+            let spawns = |it: &bowline_store::EffectRow| matches!(Effect::deserialize(&it.body), Ok(Effect::Spawn { attempt: of, .. }) if of == attempt);
             let intended = self
                 .effects
                 .get(&row.id)
@@ -213,8 +212,8 @@ impl Desk {
     fn own_first_words(&self, row: &JobRow) -> Vec<Message> {
         let waiting = self.effects.get(&row.id).into_iter().flatten();
         waiting
-            .filter_map(|effect| match Carry::deserialize(&effect.body) {
-                Ok(Carry::Tell {
+            .filter_map(|effect| match Effect::deserialize(&effect.body) {
+                Ok(Effect::Tell {
                     attempt,
                     number: 1,
                     say,

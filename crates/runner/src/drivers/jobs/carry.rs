@@ -20,9 +20,8 @@ use super::phase_files::PhaseChanges;
 use super::workshop::{Came, Finished, Task};
 use super::{Reply, attempt_id, verifier_id};
 use bowline_formats::checkpoint::Provided;
-use bowline_formats::job::Carry;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Command, Level, Life, Process, SpawnFrom};
+use bowline_machines::job::{Command, Effect, Level, Life, Process, SpawnFrom, UNNUMBERED};
 use bowline_store::{
     About, Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind,
     RecordQuery, Resource, Settle, Store as _, StoreError, VerificationRow,
@@ -62,8 +61,8 @@ impl Desk {
                     self.effects.remove(&job);
                     break;
                 };
-                let carried = match Carry::deserialize(&effect.body) {
-                    Ok(carry) => self.carry(&effect, carry),
+                let carried = match Effect::deserialize(&effect.body) {
+                    Ok(wanted) => self.carry(&effect, wanted),
                     // Stored by a newer program: it waits for that one.
                     Err(_) => Carried::Waits,
                 };
@@ -95,15 +94,15 @@ impl Desk {
         self.stage(advance, After::Nothing);
     }
 
-    fn carry(&mut self, effect: &EffectRow, carry: Carry) -> Carried {
+    fn carry(&mut self, effect: &EffectRow, wanted: Effect) -> Carried {
         let job = effect.job.clone();
         let Ok(row) = self.row(&job) else {
             // The job is gone; a failed store is noted, and nothing is settled.
             return Carried::Done;
         };
-        match carry {
-            Carry::Spawn { attempt, from } => self.carry_spawn(effect.id, &row, attempt, from),
-            Carry::Signal { attempt, want } => {
+        match wanted {
+            Effect::Spawn { attempt, from } => self.carry_spawn(effect.id, &row, attempt, from),
+            Effect::Signal { attempt, want } => {
                 let id = attempt_id(&job, attempt);
                 if !self.attached(&row, attempt) {
                     return Carried::Done;
@@ -116,7 +115,7 @@ impl Desk {
                 self.hand_over(&id, vec![without_words(effect.id, 0)]);
                 Carried::Kept
             }
-            Carry::Tell {
+            Effect::Tell {
                 attempt,
                 number,
                 say,
@@ -129,24 +128,24 @@ impl Desk {
                 };
                 self.deliver(&row, attempt, message)
             }
-            Carry::Interrupt { attempt, number } => {
+            Effect::Interrupt { attempt, number } => {
                 let id = attempt_id(&job, attempt);
                 if !self.live.contains_key(&id) {
                     return Carried::Done;
                 }
                 self.interrupt(&row, &id, number);
-                if number == 0 {
+                if number == UNNUMBERED {
                     return Carried::Done;
                 }
                 // Sent again until it is read: later messages have the numbers that follow.
                 self.hand_over(&id, vec![without_words(effect.id, number)]);
                 Carried::Kept
             }
-            Carry::Snapshot(reason) => {
+            Effect::Snapshot(reason) => {
                 self.snapshot(effect.id, row, reason.name());
                 Carried::Busy
             }
-            Carry::Verify {
+            Effect::Verify {
                 verification,
                 phase,
             } => {
@@ -173,9 +172,9 @@ impl Desk {
                 });
                 Carried::Busy
             }
-            Carry::Notify(_) if self.config.notifies => Carried::Kept,
-            Carry::Notify(_) => Carried::Done,
-            Carry::ZipArtifacts => {
+            Effect::Notify(_) if self.config.notifies => Carried::Kept,
+            Effect::Notify(_) => Carried::Done,
+            Effect::ZipArtifacts => {
                 let Ok(secrets) = self.values(&job) else {
                     return Carried::Waits;
                 };
@@ -188,7 +187,7 @@ impl Desk {
                 });
                 Carried::Busy
             }
-            Carry::SaveErrorLog => {
+            Effect::SaveErrorLog => {
                 let Ok(secrets) = self.values(&job) else {
                     return Carried::Waits;
                 };
@@ -204,7 +203,14 @@ impl Desk {
                 });
                 Carried::Busy
             }
-            Carry::Remove => Carried::Done,
+            // All but the first have no stored form.
+            Effect::Remove
+            | Effect::Log(_)
+            | Effect::Enqueue
+            | Effect::RemoveFromQueue
+            | Effect::Timer { .. }
+            | Effect::CreateRetry { .. }
+            | Effect::CreateFork { .. } => Carried::Done,
         }
     }
 
@@ -300,8 +306,8 @@ impl Desk {
     /// saved.
     fn is_folder_being_left(&self, row: &JobRow) -> bool {
         let saves = |effect: &EffectRow| {
-            let carry = Carry::deserialize(&effect.body);
-            matches!(carry, Ok(Carry::Snapshot(_) | Carry::ZipArtifacts))
+            let wanted = Effect::deserialize(&effect.body);
+            matches!(wanted, Ok(Effect::Snapshot(_) | Effect::ZipArtifacts))
         };
         let saving = self.effects.iter();
         let saving = saving.filter(|(_, of)| of.iter().any(saves));
@@ -451,16 +457,16 @@ impl Desk {
             Came::Failed(note) => {
                 // An attempt needs its folder; everything else goes on without.
                 let first = self.effects.get(&job).and_then(|it| it.front());
-                let carry = first.and_then(|it| Carry::deserialize(&it.body).ok());
+                let wanted = first.and_then(|it| Effect::deserialize(&it.body).ok());
                 // Effects that a task cannot go on without are tried without end.
-                let tries = match carry {
-                    Some(Carry::Spawn { .. } | Carry::Verify { .. }) => u32::MAX,
+                let tries = match wanted {
+                    Some(Effect::Spawn { .. } | Effect::Verify { .. }) => u32::MAX,
                     Some(_) | None => HELD_TRIES_MAX,
                 };
                 if self.hold(&job, &note, tries) {
                     return;
                 }
-                if let Some(Carry::Spawn { attempt, .. }) = carry {
+                if let Some(Effect::Spawn { attempt, .. }) = wanted {
                     let message = note.clone();
                     let command = Command::SpawnFailed { attempt, message };
                     advance.changes.extend(self.step(&row, command).ok());

@@ -4,7 +4,7 @@ use super::desk::{Desk, resolve_workspace};
 use super::flight::{After, Answer};
 use super::named_workspace::check_workspace;
 use super::permits::PERSON;
-use super::wish::{Asked, Edit, Refused, Wish, record_thing};
+use super::request::{Edit, JobRequest, Refused, SubmittedRequest, record_of, record_thing};
 use super::{Outage, Reply, folders, prompt};
 use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is_protected};
 use bowline_machines::Machine as _;
@@ -53,29 +53,34 @@ impl Decided {
 
 impl Desk {
     /// Decides a request; the reply follows the commit.
-    pub(super) fn asked(&mut self, asked: Asked, reply: Reply) {
-        if let Some(id) = &asked.request {
+    pub(super) fn asked(&mut self, submitted: SubmittedRequest, reply: Reply) {
+        let SubmittedRequest {
+            key,
+            version,
+            request,
+        } = submitted;
+        if let Some(id) = &key {
             if self.is_staged(id) {
                 self.commit();
             }
-            if let Some(answered) = self.answered_before(id, &asked.wish) {
+            if let Some(answered) = self.answered_before(id, &request) {
                 reply(answered);
                 return;
             }
         }
-        if let Wish::Settle(settled) = asked.wish {
+        if let JobRequest::Settle(settled) = request {
             let mut advance = Advance::at(self.now());
             advance.settled.push(settled);
             self.stage(advance, After::Reply(reply, Answer::default()));
             return;
         }
-        let verb = asked.wish.verb();
-        let request = asked.request.map(|id| (id, asked.wish.fingerprint()));
-        let deleted = match &asked.wish {
-            Wish::Delete(task) => self.row(task).ok().map(Box::new),
+        let verb = request.verb();
+        let keyed = key.map(|id| (id, request.fingerprint()));
+        let deleted = match &request {
+            JobRequest::Delete(task) => self.row(task).ok().map(Box::new),
             _ => None,
         };
-        match self.decide(asked.wish, asked.version) {
+        match self.decide(request, version) {
             Err(refused) => reply(Err(refused)),
             Ok(decided) => {
                 // Without the note a crash after the commit would leave the files behind.
@@ -93,7 +98,7 @@ impl Desk {
                     change.events.push(changed(verb));
                 }
                 let (job, made) = (decided.job, decided.made);
-                advance.request = request.map(|(id, print)| Request {
+                advance.request = keyed.map(|(id, print)| Request {
                     id,
                     print,
                     answer: json!({ "job": job, "made": made }),
@@ -111,13 +116,17 @@ impl Desk {
     }
 
     /// Returns the response to a request that was carried out before.
-    fn answered_before(&self, id: &str, wish: &Wish) -> Option<Result<super::Answered, Refused>> {
+    fn answered_before(
+        &self,
+        id: &str,
+        request: &JobRequest,
+    ) -> Option<Result<super::Answered, Refused>> {
         let known = self.store.request(id).ok().flatten()?;
         // Submitted again as it is: the store compares the fingerprints.
         let again = Advance {
             request: Some(Request {
                 id: id.into(),
-                print: wish.fingerprint(),
+                print: request.fingerprint(),
                 answer: Value::Null,
             }),
             ..Advance::at(self.now())
@@ -136,9 +145,18 @@ impl Desk {
         Some(Ok(super::Answered { row, made }))
     }
 
-    fn decide(&mut self, wish: Wish, version: Option<u64>) -> Result<Decided, Refused> {
-        let (task, command) = match wish {
-            Wish::Create {
+    fn decide(&mut self, request: JobRequest, version: Option<u64>) -> Result<Decided, Refused> {
+        let (task, command) = match request {
+            // An agent reports on its attempt, whatever the version of the job.
+            JobRequest::Command(task, Command::Said { attempt, marker }) => {
+                return self.said_exactly(&self.row(&task)?, attempt, marker);
+            }
+            JobRequest::Command(task, command) => (task, command),
+            JobRequest::RecordCommand(command) => {
+                let (kind, id) = record_of(&command).ok_or_else(|| no_request(&command))?;
+                (self.of(kind, id)?, command)
+            }
+            JobRequest::Create {
                 title,
                 description,
                 depends_on,
@@ -155,10 +173,11 @@ impl Desk {
                 };
                 return self.create(edit, *about, submit);
             }
-            Wish::Edit { task, edit } => return self.edit(&task, *edit, version),
-            Wish::Retry(task) => return self.retry(&task, version),
-            Wish::Fork { checkpoint, fork } => return self.fork(&checkpoint, fork),
-            Wish::Restore { task, checkpoint } => {
+            JobRequest::Edit { task, edit } => return self.edit(&task, *edit, version),
+            JobRequest::Retry(task) => return self.retry(&task, version),
+            JobRequest::Delete(task) => return self.delete(&task, version),
+            JobRequest::Fork { checkpoint, fork } => return self.fork(&checkpoint, fork),
+            JobRequest::Restore { task, checkpoint } => {
                 let (job, at) = self.checkpoint(&checkpoint)?;
                 if job != task {
                     return Err(no_such(ServerThing::Checkpoint, &checkpoint));
@@ -173,17 +192,13 @@ impl Desk {
                 };
                 return Ok(Decided::of(self.step(&row, command)?));
             }
-            Wish::Say { task, text } => return self.say(&task, text, version),
-            Wish::Unsay(said) => (
-                self.of(RecordKind::Said, &said)?,
-                Command::Unsay { id: said },
-            ),
-            Wish::RequestChanges {
+            JobRequest::Say { task, text } => return self.say(&task, text, version),
+            JobRequest::RequestChanges {
                 review,
                 feedback,
                 comments,
             } => return self.request_changes(review, &feedback, comments, version),
-            Wish::RequestTaskChanges {
+            JobRequest::RequestTaskChanges {
                 task,
                 feedback,
                 comments,
@@ -191,51 +206,20 @@ impl Desk {
                 let review = self.open_review(&task, "request changes")?;
                 return self.request_changes(review, &feedback, comments, version);
             }
-            Wish::ApproveTask { task, comment } => {
+            JobRequest::ApproveTask { task, comment } => {
                 let review = self.open_review(&task, "approve")?;
                 (task, Command::Approve { review, comment })
             }
-            Wish::Answer { question, text } => return self.answer(question, &text, version),
-            Wish::Provide { dependency, value } => {
+            JobRequest::Provide { dependency, value } => {
                 return self.provide(dependency, &value, version);
             }
-            Wish::Permit(permission) => {
-                return self.permission(&permission, None, PERSON, version);
-            }
-            Wish::Deny { permission, reason } => {
-                return self.permission(&permission, Some(reason), PERSON, version);
-            }
-            Wish::Decide {
+            JobRequest::Decide {
                 permissions,
                 denied,
             } => return self.permissions(&permissions, denied.as_ref()),
-            Wish::AddRule(rule) => return self.add_rule(*rule),
-            Wish::RemoveRule(rule) => return self.remove_rule(&rule),
-            Wish::Said {
-                task,
-                attempt,
-                marker,
-            } => return self.said_exactly(&task, attempt, *marker),
-            Wish::Submit(task) => (task, Command::Submit),
-            Wish::Cancel(task) => (task, Command::Cancel),
-            Wish::Pause(task) => (task, Command::Pause),
-            Wish::Resume(task) => (task, Command::Resume),
-            Wish::Archive(task) => (task, Command::Archive),
-            Wish::Checkpoint(task) => (task, Command::SaveCheckpoint),
-            Wish::Interrupt(task) => (task, Command::Interrupt),
-            Wish::Delete(task) => return self.delete(&task, version),
-            Wish::Approve { review, comment } => (
-                self.of(RecordKind::Review, &review)?,
-                Command::Approve { review, comment },
-            ),
-            Wish::Skip(question) => (
-                self.of(RecordKind::Question, &question)?,
-                Command::Skip { question },
-            ),
-            Wish::Reject { dependency, reason } => {
-                return self.reject(dependency, reason, version);
-            }
-            Wish::Tokens {
+            JobRequest::AddRule(rule) => return self.add_rule(*rule),
+            JobRequest::RemoveRule(rule) => return self.remove_rule(&rule),
+            JobRequest::Tokens {
                 task,
                 attempt,
                 used,
@@ -246,10 +230,34 @@ impl Desk {
                 let change = self.step(&row, Command::Tokens { attempt, used })?;
                 return Ok(Decided::of(change));
             }
-            Wish::Settle(_) => return Err(Refused::Failed("settled before".into())),
+            JobRequest::Settle(_) => return Err(Refused::Failed("settled before".into())),
         };
         let row = self.at(&task, version)?;
-        Ok(Decided::of(self.step(&row, command)?))
+        self.command(&row, command)
+    }
+
+    /// Decides a command as it was requested.
+    fn command(&mut self, row: &JobRow, command: Command) -> Result<Decided, Refused> {
+        match command {
+            Command::Submit
+            | Command::Cancel
+            | Command::Pause
+            | Command::Resume
+            | Command::Archive
+            | Command::SaveCheckpoint
+            | Command::Interrupt
+            | Command::Unsay { .. }
+            | Command::Approve { .. }
+            | Command::Skip { .. } => Ok(Decided::of(self.step(row, command)?)),
+            Command::Answer { question, text } => self.answer(row, question, text),
+            Command::Reject { dependency, reason } => self.reject(row, dependency, reason),
+            Command::Permit { permission } => self.permission(row, permission, None, PERSON),
+            Command::Deny { permission, reason } => {
+                self.permission(row, permission, Some(reason), PERSON)
+            }
+            // The dispatcher gives the others itself, or makes them of a request with other facts.
+            other => Err(no_request(&other)),
+        }
     }
 
     /// Returns the open review of a task.
@@ -537,28 +545,21 @@ impl Desk {
         Ok(Decided::of(change))
     }
 
-    fn answer(
-        &mut self,
-        question: String,
-        text: &str,
-        version: Option<u64>,
-    ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of(RecordKind::Question, &question)?, version)?;
+    fn answer(&mut self, row: &JobRow, question: String, text: String) -> Result<Decided, Refused> {
         let known = row.job.questions.iter().find(|it| it.id == question);
         if let Some(known) = known.filter(|it| it.is_open())
             && let Err(AnswerError::NotAnOption {
                 suggestion: Some(suggestion),
-            }) = check_answer(&known.options, text)
+            }) = check_answer(&known.options, &text)
         {
             self.count_try(&question);
             return Err(Refused::NearMiss {
-                answer: text.into(),
+                answer: text,
                 suggestion,
             });
         }
-        let text = text.to_owned();
         let id = question.clone();
-        match self.step(&row, Command::Answer { question, text }) {
+        match self.step(row, Command::Answer { question, text }) {
             Ok(change) => Ok(Decided::of(change)),
             Err(refused) => {
                 if matches!(&refused, Refused::Rule(job::Refusal::NotAnOption { .. })) {
@@ -617,13 +618,12 @@ impl Desk {
 
     fn reject(
         &mut self,
+        row: &JobRow,
         dependency: String,
         reason: String,
-        version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of(RecordKind::Dependency, &dependency)?, version)?;
         let (id, why) = (dependency.clone(), Some(reason.clone()));
-        let mut change = self.step(&row, Command::Reject { dependency, reason })?;
+        let mut change = self.step(row, Command::Reject { dependency, reason })?;
         for record in change.records.iter_mut().filter(|it| it.id == id) {
             if let RecordBody::Dependency(row) = &mut record.body {
                 row.reason = why.clone();
@@ -634,11 +634,10 @@ impl Desk {
 
     fn said_exactly(
         &mut self,
-        task: &str,
+        row: &JobRow,
         attempt: u32,
         marker: Marker,
     ) -> Result<Decided, Refused> {
-        let row = self.row(task)?;
         let (marker, made) = match marker {
             Marker::Question(mut question) => {
                 question.id = new_id("q");
@@ -655,7 +654,7 @@ impl Desk {
             }
             other => (other, None),
         };
-        let change = self.step(&row, Command::Said { attempt, marker })?;
+        let change = self.step(row, Command::Said { attempt, marker })?;
         let mut decided = Decided::of(change);
         decided.made = made;
         Ok(decided)
@@ -682,6 +681,11 @@ pub(super) fn no_such(what: ServerThing, id: &str) -> Refused {
         what,
         id: id.into(),
     }
+}
+
+/// Returns the error for a command that nobody may request.
+fn no_request(command: &Command) -> Refused {
+    Refused::Failed(format!("no request can be to {}", command.name()))
 }
 
 /// Returns an event for a request without a transition, such as an edited draft: clients that show

@@ -7,8 +7,8 @@ use super::flight::{After, Flight};
 use super::folder_claims::real_path;
 use super::index::Index;
 use super::outage::{Failures, Outage, WatchedStore};
+use super::request::{Refused, SubmittedRequest};
 use super::shift::Shift;
-use super::wish::{Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
 use crate::core::attempts::{Attempts, News};
@@ -38,7 +38,7 @@ const TICK_MS: u64 = 1_000;
 
 /// Input of the dispatcher.
 pub(super) enum Input {
-    Asked(Box<Asked>, Reply),
+    Asked(Box<SubmittedRequest>, Reply),
     News(News),
     Finished(Box<Finished>),
     /// Another user of the store found it damaged.
@@ -49,7 +49,7 @@ pub(super) enum Input {
 impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Input::Asked(asked, _) => write!(f, "Asked({:?})", asked.wish),
+            Input::Asked(asked, _) => write!(f, "Asked({:?})", asked.request),
             Input::News(news) => write!(f, "News({})", news.id),
             Input::Finished(it) => write!(f, "Finished({} {})", it.effect, it.job),
             Input::Damaged(outage) => write!(f, "Damaged({})", outage.reason),

@@ -10,7 +10,7 @@ use super::Reply;
 use super::decide::no_such;
 use super::desk::Desk;
 use super::outage::Outage;
-use super::wish::{Answered, Refused};
+use super::request::{Answered, Refused};
 use bowline_formats::agents::Resume;
 use bowline_machines::job::{Job, Life};
 use bowline_store::{Advance, Advancing, Change, JobRow, Outcome, Store as _};

@@ -7,7 +7,6 @@ use super::permits::asked;
 use super::prompt::Asked;
 use crate::core::attempts::GREETINGS;
 use bowline_formats::agents::Protocol;
-use bowline_formats::job::Carry;
 use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
@@ -41,10 +40,10 @@ pub(super) fn timer_key(kind: &TimerKind) -> String {
     }
 }
 
-pub(super) fn effect(carry: &Carry, due: Timestamp) -> NewEffect {
+pub(super) fn stored_effect(effect: &Effect, due: Timestamp) -> NewEffect {
     NewEffect {
-        kind: carry.name().into(),
-        body: json!(carry),
+        kind: effect.name().into(),
+        body: json!(effect),
         due,
     }
 }
@@ -97,19 +96,18 @@ fn told(record: &Record) -> NewEvent {
 }
 
 /// Returns the ids of people's messages among messages to an agent.
-fn sayings<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
+fn sayings(messages: &[Message]) -> Vec<String> {
     let id = |message: &Message| match message {
         Message::Said { id, .. } => Some(id.clone()),
         _ => None,
     };
-    messages.into_iter().filter_map(id).collect()
+    messages.iter().filter_map(id).collect()
 }
 
 /// Returns the ids of people's messages that these effects hand to an agent.
 fn handed_over(effects: &[Effect]) -> Vec<String> {
     let told = |effect: &Effect| match effect {
-        Effect::Tell { message, .. } => sayings([message]),
-        Effect::Spawn { say, .. } => sayings(say),
+        Effect::Tell { say, .. } => sayings(say),
         _ => Vec::new(),
     };
     effects.iter().flat_map(told).collect()
@@ -127,19 +125,18 @@ impl Desk {
     ) -> Change {
         let id = &before.id;
         let mut change = Change::beside(id, before.version);
-        let mut tell: Vec<Message> = Vec::new();
         let handed_over = handed_over(&effects);
-        for one in effects {
-            let carry = match one {
+        for mut effect in effects {
+            match &mut effect {
                 Effect::Log(moved) => {
-                    change.events.push(transition(id, &moved, at));
+                    change.events.push(transition(id, moved, at));
                     about.moves += 1;
                     continue;
                 }
                 Effect::Timer { at: due, kind } => {
                     change.timers.push(TimerChange::Set {
-                        key: timer_key(&kind),
-                        due,
+                        key: timer_key(kind),
+                        due: *due,
                         body: json!(kind),
                     });
                     continue;
@@ -150,56 +147,40 @@ impl Desk {
                 | Effect::RemoveFromQueue
                 | Effect::CreateRetry { .. }
                 | Effect::CreateFork { .. } => continue,
-                Effect::Spawn { attempt, from, say } => {
+                Effect::Spawn { attempt, .. } => {
                     let counts_on = about.session.is_some() && self.is_greeted(before);
-                    begun(&mut about, attempt, counts_on, at);
+                    begun(&mut about, *attempt, counts_on, at);
                     // The greeting of such a client takes the first message numbers.
                     about.input_offset = match self.is_greeted(before) {
                         true => GREETINGS,
                         false => 0,
                     };
-                    change
-                        .effects
-                        .push(effect(&Carry::Spawn { attempt, from }, at));
-                    Carry::Tell {
-                        attempt,
-                        number: 1,
-                        say,
+                }
+                Effect::Tell {
+                    attempt,
+                    number,
+                    say,
+                } => {
+                    about.inputs += 1;
+                    *number = about.inputs;
+                    about.prompts_open += u32::from(self.is_prompt(*attempt, *number, say));
+                }
+                Effect::Interrupt { number, .. } => {
+                    if takes_interrupts(self.agent(before)) {
+                        about.inputs += 1;
+                        *number = about.inputs;
                     }
                 }
-                Effect::Signal { attempt, want } => {
-                    // Messages to a process are sent before it is resumed.
-                    self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
-                    Carry::Signal { attempt, want }
-                }
-                Effect::Tell { message, .. } => {
-                    tell.push(message);
-                    continue;
-                }
-                Effect::Interrupt { attempt, .. } => {
-                    self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
-                    let numbered = takes_interrupts(self.agent(before));
-                    about.inputs += u64::from(numbered);
-                    let number = if numbered { about.inputs } else { 0 };
-                    Carry::Interrupt { attempt, number }
-                }
-                Effect::Snapshot(reason) => Carry::Snapshot(reason),
-                Effect::Verify {
-                    verification,
-                    phase,
-                    ..
-                } => Carry::Verify {
-                    verification,
-                    phase,
-                },
-                Effect::Notify(event) => Carry::Notify(event),
-                Effect::ZipArtifacts => Carry::ZipArtifacts,
-                Effect::SaveErrorLog => Carry::SaveErrorLog,
-                Effect::Remove => Carry::Remove,
-            };
-            change.effects.push(effect(&carry, at));
+                Effect::Signal { .. }
+                | Effect::Snapshot(_)
+                | Effect::Verify { .. }
+                | Effect::Notify(_)
+                | Effect::ZipArtifacts
+                | Effect::SaveErrorLog
+                | Effect::Remove => {}
+            }
+            change.effects.push(stored_effect(&effect, at));
         }
-        self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
         self.records(before, &next, &handed_over, &mut change, at);
         if next.step != before.job.step {
             note_step(&mut about, &next, at);
@@ -227,32 +208,15 @@ impl Desk {
         agent.is_some_and(|it| it.protocol == Protocol::Acp)
     }
 
-    /// Combines all messages of one step to a live process into one.
-    fn flush(
-        &self,
-        change: &mut Change,
-        tell: &mut Vec<Message>,
-        about: &mut About,
-        attempt: u32,
-        at: Timestamp,
-    ) {
-        if tell.is_empty() {
-            return;
-        }
-        about.inputs += 1;
-        // A reply to a request of the client starts no turn.
+    /// True if an input starts a turn of the agent. The first one does; a reply to a request of the
+    /// client does not.
+    fn is_prompt(&self, attempt: u32, number: u64, say: &[Message]) -> bool {
         let prompts = |it: &Message| match it {
             Message::Permitted { .. } | Message::Denied { .. } => false,
             Message::QuestionAnswer { question, .. } => self.requested(question, attempt).is_none(),
             _ => true,
         };
-        about.prompts_open += u32::from(tell.iter().any(prompts));
-        let carry = Carry::Tell {
-            attempt,
-            number: about.inputs,
-            say: std::mem::take(tell),
-        };
-        change.effects.push(effect(&carry, at));
+        number == 1 || say.iter().any(prompts)
     }
 
     /// Returns the client's request behind a question if its attempt still waits for the reply.
@@ -474,8 +438,8 @@ fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
         ..Place::default()
     };
     about.nonce = unguessable();
-    about.inputs = 1;
-    about.prompts_open = 1;
+    about.inputs = 0;
+    about.prompts_open = 0;
     about.limited_until = None;
     about.turn_over = false;
     if !counts_on {

@@ -53,13 +53,13 @@ mod permits;
 mod phase_files;
 mod prompt;
 mod rebuild;
+mod request;
 mod shift;
 #[cfg(test)]
 mod simulation;
 mod types;
 mod unknown_agents;
 mod waiting;
-mod wish;
 mod work_in_progress;
 mod workshop;
 
@@ -70,9 +70,9 @@ pub use named_workspace::WorkspaceFault;
 use outage::WatchedStore;
 pub use outage::{Failures, Health, Outage};
 pub use rebuild::{How, Rebuilt, rebuild, tasks_on_disk};
+pub use request::{Answered, Edit, JobRequest, Refused, SubmittedRequest, record_thing};
 pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
 pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
-pub use wish::{Answered, Asked, Edit, Refused, Wish, record_thing};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::actor::Descent;
@@ -360,7 +360,7 @@ impl Jobs {
     }
 
     /// Submits a request, waits until it is decided and durable, and returns the response.
-    pub fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
+    pub fn ask(&self, asked: SubmittedRequest) -> Result<Answered, Refused> {
         // Room for one response: a channel without bounds makes room for 31, and a response is
         // large.
         let (answer, answers) = sync_channel(1);
@@ -378,7 +378,7 @@ impl Jobs {
 
     /// Submits a request without waiting. The callback runs on an internal thread and must not
     /// block.
-    pub fn ask_then(&self, asked: Asked, reply: Reply) {
+    pub fn ask_then(&self, asked: SubmittedRequest, reply: Reply) {
         let unread = self.shift.put(Input::Asked(Box::new(asked), reply));
         if let Err(Input::Asked(_, reply)) = unread {
             reply(Err(Refused::Draining));

@@ -2,10 +2,12 @@
 
 use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
-use super::wish::Refused;
+use super::request::Refused;
 use bowline_formats::permission_rule::{PermissionRule, deciding};
 use bowline_machines::job::{Command, Job, Marker};
-use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow};
+use bowline_store::{
+    Change, JobRow, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow,
+};
 use bowline_words::message::ServerThing;
 
 /// Name of the answerer in a record if it was a person.
@@ -26,24 +28,22 @@ impl Desk {
     /// Answers one permission, by a person or by the rule with that id.
     pub(super) fn permission(
         &mut self,
-        permission: &str,
+        row: &JobRow,
+        permission: String,
         denied: Option<String>,
         by: &str,
-        version: Option<u64>,
     ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of(RecordKind::Permission, permission)?, version)?;
         let status = if denied.is_some() {
             "denied"
         } else {
             "permitted"
         };
-        let settled = self.settled_permission(permission, status, denied.clone(), self.now());
-        let permission = permission.to_owned();
+        let settled = self.settled_permission(&permission, status, denied.clone(), self.now());
         let command = match denied {
             Some(reason) => Command::Deny { permission, reason },
             None => Command::Permit { permission },
         };
-        let mut change = self.step(&row, command)?;
+        let mut change = self.step(row, command)?;
         if let Some(mut record) = settled {
             if let RecordBody::Permission(row) = &mut record.body {
                 row.by = Some(by.into());
@@ -65,7 +65,7 @@ impl Desk {
             let open = row.job.permissions.iter().any(|it| it.id == *id);
             if !open || !seen.insert(id) {
                 // The state machine builds the refusal, and has changed nothing.
-                self.permission(id, denied.cloned(), PERSON, None)?;
+                self.permission(&row, id.clone(), denied.cloned(), PERSON)?;
                 return Err(no_such(ServerThing::Permission, id));
             }
         }
@@ -79,7 +79,8 @@ impl Desk {
             for change in std::mem::take(&mut last.changes) {
                 self.stage_change(change);
             }
-            last = self.permission(id, denied.cloned(), PERSON, None)?;
+            let row = self.row(&self.of(RecordKind::Permission, id)?)?;
+            last = self.permission(&row, id.clone(), denied.cloned(), PERSON)?;
         }
         Ok(last)
     }
@@ -100,7 +101,7 @@ impl Desk {
             at: self.now(),
             body: RecordBody::Rule(row),
         };
-        let waits = |row: &&bowline_store::JobRow| !row.job.permissions.is_empty();
+        let waits = |row: &&JobRow| !row.job.permissions.is_empty();
         let waiting = self.rows.values().filter(waits);
         self.asking.extend(waiting.map(|row| row.id.clone()));
         Ok(Decided {
@@ -151,9 +152,9 @@ impl Desk {
             return;
         };
         let denied = rule.denies.then(|| rule.reason.clone());
-        let Ok(decided) = self.permission(permission, denied, &id, None) else {
-            return;
-        };
+        let row = self.row(job);
+        let decided = row.and_then(|row| self.permission(&row, permission.into(), denied, &id));
+        let Ok(decided) = decided else { return };
         for change in decided.changes {
             self.stage_change(change);
         }

@@ -9,8 +9,8 @@
 
 use super::folder_claims::real_path;
 use super::follow::timer_key;
+use super::request::Refused;
 use super::unknown_agents::order;
-use super::wish::Refused;
 use super::workshop::check;
 use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
 use bowline_formats::StateFormat as _;

@@ -10,7 +10,10 @@ mod run;
 mod world;
 
 use super::desk::{Desk, Input};
-use super::{AgentSpec, Answered, Asked, Config, Edit, Phase, Refused, TypeSpec, Verifier, Wish};
+use super::{
+    AgentSpec, Answered, Config, Edit, JobRequest, Phase, Refused, SubmittedRequest, TypeSpec,
+    Verifier,
+};
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Event, Protocol, Resume, Usage, What};
 use bowline_machines::Timestamp;
@@ -224,12 +227,12 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     let mut desk = run.desk.take().unwrap();
     let attempt = desk.live.keys().next().cloned().unwrap();
     let (heard, answers) = std::sync::mpsc::channel();
-    let ask = |wish| {
+    let ask = |request| {
         let heard = heard.clone();
-        let asked = Asked {
-            request: None,
+        let asked = SubmittedRequest {
+            key: None,
             version: None,
-            wish,
+            request,
         };
         let reply = move |it: Result<Answered, Refused>| heard.send(it.is_ok()).unwrap();
         Input::Asked(Box::new(asked), Box::new(reply))
@@ -253,7 +256,7 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
         what: printed,
     });
     // The agent's last output comes with the request to delete its task.
-    let delete = ask(Wish::Delete(id.clone()));
+    let delete = ask(JobRequest::Delete(id.clone()));
     let another = ask(create("0", false));
     desk.turn(vec![delete, news, another]);
     desk.turn(Vec::new());
@@ -274,8 +277,8 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
     NOW.set(None);
 }
 
-fn create(title: &str, submit: bool) -> Wish {
-    Wish::Create {
+fn create(title: &str, submit: bool) -> JobRequest {
+    JobRequest::Create {
         title: title.into(),
         description: "Tea".into(),
         depends_on: Vec::new(),
@@ -296,20 +299,20 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     run.begin();
     let mut desk = run.desk.take().unwrap();
     let (heard, answers) = std::sync::mpsc::channel();
-    let ask = |desk: &mut Desk, wish| {
+    let ask = |desk: &mut Desk, request| {
         let heard = heard.clone();
         let reply = move |it: Result<Answered, Refused>| {
             let version = it.map(|it| it.row.map(|row| (row.id, row.version)));
             heard.send(version).unwrap();
         };
-        let asked = Asked {
-            request: None,
+        let asked = SubmittedRequest {
+            key: None,
             version: None,
-            wish,
+            request,
         };
         desk.turn(vec![Input::Asked(Box::new(asked), Box::new(reply))]);
     };
-    let edit = |task: &str, title: &str| Wish::Edit {
+    let edit = |task: &str, title: &str| JobRequest::Edit {
         task: task.into(),
         edit: Box::new(Edit {
             title: Some(title.into()),

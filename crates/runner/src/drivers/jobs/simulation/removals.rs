@@ -1,6 +1,6 @@
 //! Removals of tasks whose effect waits to be tried again.
 
-use super::super::Wish;
+use super::super::JobRequest;
 use super::{create, folder, prepare};
 use bowline_machines::Timestamp;
 use bowline_store::Key;
@@ -16,7 +16,7 @@ fn a_task_deleted_while_its_effect_waits_leaves_nothing_in_memory() {
     let desk = run.desk.as_mut().unwrap();
     desk.held.insert(id.clone(), (1, Timestamp(i64::MAX - 1)));
     desk.busy.insert(id.clone());
-    run.command(Some(&id), Wish::Delete(id.clone()));
+    run.command(Some(&id), JobRequest::Delete(id.clone()));
     assert_eq!(run.rows(), []);
     let desk = run.desk.as_ref().unwrap();
     assert!(desk.held.is_empty() && desk.busy.is_empty());

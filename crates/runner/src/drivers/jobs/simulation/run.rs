@@ -2,12 +2,12 @@
 
 use super::super::desk::{Desk, Input};
 use super::super::workshop::{Came, Finished, Task};
-use super::super::{Answered, Asked, Config, Refused, Wish};
+use super::super::{Answered, Config, JobRequest, Refused, SubmittedRequest};
 use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
-use bowline_machines::job::{FailureCode, Life, PausedBy};
+use bowline_machines::job::{self, FailureCode, Life, PausedBy};
 use bowline_store::{
     About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
     RecordKind, RecordQuery, Store as _,
@@ -20,7 +20,7 @@ use std::sync::{Arc, MutexGuard};
 pub(super) struct Command {
     pub(super) key: String,
     pub(super) job: Option<String>,
-    pub(super) wish: Wish,
+    pub(super) request: JobRequest,
 }
 
 pub(super) struct Run {
@@ -101,7 +101,7 @@ impl Run {
             return;
         }
         let command = &self.commands[number];
-        let verb = command.wish.verb();
+        let verb = command.request.verb();
         if let Ok(made) = answer {
             let job = command.job.clone().or(made).unwrap();
             match verb {
@@ -128,22 +128,22 @@ impl Run {
                 world.answers.push((number, answer));
             }
         };
-        let asked = Asked {
-            request: Some(command.key.clone()),
+        let asked = SubmittedRequest {
+            key: Some(command.key.clone()),
             version: None,
-            wish: command.wish.clone(),
+            request: command.request.clone(),
         };
         self.open.insert(number);
         self.turn(Some(Input::Asked(Box::new(asked), Box::new(reply))));
     }
 
-    pub(super) fn command(&mut self, job: Option<&str>, wish: Wish) {
+    pub(super) fn command(&mut self, job: Option<&str>, request: JobRequest) {
         let number = self.commands.len();
         let key = format!("r{number}");
         self.commands.push(Command {
             key,
             job: job.map(str::to_owned),
-            wish,
+            request,
         });
         self.ask(number);
     }
@@ -165,7 +165,7 @@ impl Run {
             let (depends_on, scheduled_for) = (Vec::new(), None);
             self.command(
                 None,
-                Wish::Create {
+                JobRequest::Create {
                     title,
                     description,
                     depends_on,
@@ -184,7 +184,7 @@ impl Run {
         let of = Some(id.as_str());
         let task = id.clone();
         if trouble && self.dice.below(40) == 0 {
-            self.command(of, Wish::Cancel(task));
+            self.command(of, JobRequest::Command(task, job::Command::Cancel));
             return;
         }
         // Only a task that asks nothing: the restored one would ask again.
@@ -198,47 +198,50 @@ impl Run {
                 if trouble && saved.is_some() && self.dice.below(10) == 0 =>
             {
                 let checkpoint = saved.map(|(id, _)| id.clone()).unwrap();
-                self.command(of, Wish::Restore { task, checkpoint });
+                self.command(of, JobRequest::Restore { task, checkpoint });
             }
             Life::Running if trouble && self.dice.below(8) == 0 => {
-                self.command(of, Wish::Pause(task))
+                self.command(of, JobRequest::Command(task, job::Command::Pause))
             }
             Life::Running | Life::Asking | Life::Reviewing | Life::Paused(_)
                 if trouble && self.dice.below(4) == 0 =>
             {
                 let text = format!("word-{}-word", self.commands.len());
-                self.command(of, Wish::Say { task, text });
+                self.command(of, JobRequest::Say { task, text });
             }
             Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
-                self.command(of, Wish::Resume(task));
+                self.command(of, JobRequest::Command(task, job::Command::Resume));
             }
             Life::Paused(PausedBy::Breaker { until: None, .. }) => {
-                self.command(of, Wish::Resume(task));
+                self.command(of, JobRequest::Command(task, job::Command::Resume));
             }
             Life::Asking => {
                 let question = row.job.open_question().unwrap().id.clone();
                 let text = "green".into();
-                self.command(of, Wish::Answer { question, text });
+                self.command(
+                    of,
+                    JobRequest::RecordCommand(job::Command::Answer { question, text }),
+                );
             }
             Life::Needing => {
                 let dependency = row.job.open_dependency().unwrap().id.clone();
                 let value = "sk-very-green-tea".into();
-                self.command(of, Wish::Provide { dependency, value });
+                self.command(of, JobRequest::Provide { dependency, value });
             }
             Life::Reviewing => {
                 let review = row.job.open_review().unwrap().id.clone();
-                let wish = match trouble && self.dice.below(3) == 0 {
-                    true => Wish::RequestChanges {
+                let request = match trouble && self.dice.below(3) == 0 {
+                    true => JobRequest::RequestChanges {
                         review,
                         feedback: "more".to_owned(),
                         comments: Vec::new(),
                     },
-                    false => Wish::Approve {
+                    false => JobRequest::RecordCommand(job::Command::Approve {
                         review,
                         comment: None,
-                    },
+                    }),
                 };
-                self.command(of, wish);
+                self.command(of, request);
             }
             _ => {}
         }
@@ -533,7 +536,7 @@ impl Run {
         };
         let records = self.store.records(&wanted).unwrap();
         for (job, number) in &self.said {
-            let Wish::Say { text, .. } = &self.commands[*number].wish else {
+            let JobRequest::Say { text, .. } = &self.commands[*number].request else {
                 continue;
             };
             let status = records.iter().find_map(|it| match &it.body {

@@ -3,23 +3,30 @@
 use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
 use bowline_formats::permission_rule::PermissionRule;
-use bowline_machines::job::{Fork, Marker, Refusal};
+use bowline_machines::job::{Command, Fork, Refusal};
 use bowline_store::{About, Budget, FileComment, JobRow, Priority, RecordKind, Settle, StoreError};
 use bowline_words::message::{ServerThing, ValueFault};
 
 /// A request with the conditions under which it is carried out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct SubmittedRequest {
     /// Idempotency key of the caller: a request with the same key is carried out once.
-    pub request: Option<String>,
+    pub key: Option<String>,
     /// Version of the job that the request is about; any if none.
     pub version: Option<u64>,
-    pub wish: Wish,
+    pub request: JobRequest,
 }
 
-/// A request about jobs. Ids are complete; a variant with one string has the id of its object.
+/// A request about jobs: a command for the state machine of one, or what becomes commands with
+/// facts that only the dispatcher has, such as new ids, or has to keep beside the machine. Ids are
+/// complete; a variant with one string has the id of its object.
 #[derive(Clone, PartialEq)]
-pub enum Wish {
+pub enum JobRequest {
+    /// A command for the job with this id: of a person, or a typed report of its agent, whose
+    /// questions and dependencies get their id here.
+    Command(String, Command),
+    /// A person's answer to the record that the command names, for the job of that record.
+    RecordCommand(Command),
     Create {
         title: String,
         description: String,
@@ -32,14 +39,8 @@ pub enum Wish {
         task: String,
         edit: Box<Edit>,
     },
-    Submit(String),
-    Cancel(String),
-    Pause(String),
-    Resume(String),
     Retry(String),
-    Archive(String),
     Delete(String),
-    Checkpoint(String),
     Restore {
         task: String,
         checkpoint: String,
@@ -51,13 +52,6 @@ pub enum Wish {
     Say {
         task: String,
         text: String,
-    },
-    /// Withdraws a message that no agent has been given yet.
-    Unsay(String),
-    Interrupt(String),
-    Approve {
-        review: String,
-        comment: Option<String>,
     },
     RequestChanges {
         review: String,
@@ -75,23 +69,9 @@ pub enum Wish {
         feedback: String,
         comments: Vec<FileComment>,
     },
-    Answer {
-        question: String,
-        text: String,
-    },
-    Skip(String),
     Provide {
         dependency: String,
         value: String,
-    },
-    Reject {
-        dependency: String,
-        reason: String,
-    },
-    Permit(String),
-    Deny {
-        permission: String,
-        reason: String,
     },
     /// Answers several permissions at once: all of them, or none.
     Decide {
@@ -102,13 +82,6 @@ pub enum Wish {
     /// Adds a rule that answers matching permissions from now on, and those that wait.
     AddRule(Box<PermissionRule>),
     RemoveRule(String),
-    /// A typed report of an attempt's agent. Questions, dependencies and permissions get their id
-    /// here.
-    Said {
-        task: String,
-        attempt: u32,
-        marker: Box<Marker>,
-    },
     Tokens {
         task: String,
         attempt: u32,
@@ -120,47 +93,51 @@ pub enum Wish {
     Settle(Settle),
 }
 
-impl Wish {
+impl JobRequest {
     /// Returns the verb that events and messages use for the request.
     pub(super) fn verb(&self) -> &'static str {
         match self {
-            Wish::Create { .. } => "create",
-            Wish::Edit { .. } => "edit",
-            Wish::Submit { .. } => "submit",
-            Wish::Cancel { .. } => "cancel",
-            Wish::Pause { .. } => "pause",
-            Wish::Resume { .. } => "resume",
-            Wish::Retry { .. } => "retry",
-            Wish::Archive { .. } => "archive",
-            Wish::Delete { .. } => "delete",
-            Wish::Checkpoint { .. } => "checkpoint",
-            Wish::Restore { .. } => "restore",
-            Wish::Fork { .. } => "fork",
-            Wish::Say { .. } => "say",
-            Wish::Unsay { .. } => "unsay",
-            Wish::Interrupt { .. } => "interrupt",
-            Wish::Approve { .. } | Wish::ApproveTask { .. } => "approve",
-            Wish::RequestChanges { .. } | Wish::RequestTaskChanges { .. } => "request-changes",
-            Wish::Answer { .. } => "answer",
-            Wish::Skip { .. } => "skip",
-            Wish::Provide { .. } => "provide",
-            Wish::Reject { .. } => "reject",
-            Wish::Permit { .. } => "permit",
-            Wish::Deny { .. } => "deny",
-            Wish::Decide { .. } => "decide",
-            Wish::AddRule { .. } => "add",
-            Wish::RemoveRule { .. } => "remove",
-            Wish::Said { .. } => "said",
-            Wish::Tokens { .. } => "tokens",
-            Wish::Settle(_) => "settle",
+            JobRequest::Command(_, command) | JobRequest::RecordCommand(command) => match command {
+                Command::Said { .. } => "said",
+                Command::Unsay { .. } => "unsay",
+                command => command.name(),
+            },
+            JobRequest::Create { .. } => "create",
+            JobRequest::Edit { .. } => "edit",
+            JobRequest::Retry { .. } => "retry",
+            JobRequest::Delete { .. } => "delete",
+            JobRequest::Restore { .. } => "restore",
+            JobRequest::Fork { .. } => "fork",
+            JobRequest::Say { .. } => "say",
+            JobRequest::ApproveTask { .. } => "approve",
+            JobRequest::RequestChanges { .. } | JobRequest::RequestTaskChanges { .. } => {
+                "request-changes"
+            }
+            JobRequest::Provide { .. } => "provide",
+            JobRequest::Decide { .. } => "decide",
+            JobRequest::AddRule { .. } => "add",
+            JobRequest::RemoveRule { .. } => "remove",
+            JobRequest::Tokens { .. } => "tokens",
+            JobRequest::Settle(_) => "settle",
         }
     }
 
-    /// Returns everything a request asks for as text, to recognise a repeated one. Secret values
-    /// are left out.
+    /// Returns everything a request asks for as text, to recognise a repeated one. The store keeps
+    /// it. Secret values are left out.
     pub(super) fn fingerprint(&self) -> String {
         let rest = match self {
-            Wish::Create {
+            JobRequest::Command(task, Command::Said { attempt, marker }) => {
+                format!("{task} {attempt} {marker:?}")
+            }
+            JobRequest::Command(task, _) => task.clone(),
+            JobRequest::RecordCommand(command) => match command {
+                Command::Approve { review, comment } => format!("{review} {comment:?}"),
+                Command::Answer { question, text } => format!("{question} {text:?}"),
+                Command::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
+                Command::Deny { permission, reason } => format!("{permission} {reason:?}"),
+                command => record_id(command).to_owned(),
+            },
+            JobRequest::Create {
                 title,
                 description,
                 depends_on,
@@ -172,97 +149,84 @@ impl Wish {
                     "{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}"
                 )
             }
-            Wish::Edit { task, edit } => format!("{task} {edit:?}"),
-            Wish::Submit(task)
-            | Wish::Cancel(task)
-            | Wish::Pause(task)
-            | Wish::Resume(task)
-            | Wish::Retry(task)
-            | Wish::Archive(task)
-            | Wish::Delete(task)
-            | Wish::Checkpoint(task)
-            | Wish::Interrupt(task) => task.clone(),
-            Wish::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
-            Wish::Fork { checkpoint, fork } => format!("{checkpoint} {fork:?}"),
-            Wish::Say { task, text } => format!("{task} {text:?}"),
-            Wish::Unsay(said) => said.clone(),
-            Wish::Approve { review, comment } => format!("{review} {comment:?}"),
-            Wish::RequestChanges {
+            JobRequest::Edit { task, edit } => format!("{task} {edit:?}"),
+            JobRequest::Retry(task) | JobRequest::Delete(task) => task.clone(),
+            JobRequest::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
+            JobRequest::Fork { checkpoint, fork } => format!("{checkpoint} {fork:?}"),
+            JobRequest::Say { task, text } => format!("{task} {text:?}"),
+            JobRequest::RequestChanges {
                 review,
                 feedback,
                 comments,
             } => format!("{review} {feedback:?} {comments:?}"),
-            Wish::ApproveTask { task, comment } => format!("{task} {comment:?}"),
-            Wish::RequestTaskChanges {
+            JobRequest::ApproveTask { task, comment } => format!("{task} {comment:?}"),
+            JobRequest::RequestTaskChanges {
                 task,
                 feedback,
                 comments,
             } => format!("{task} {feedback:?} {comments:?}"),
-            Wish::Answer { question, text } => format!("{question} {text:?}"),
-            Wish::Skip(question) => question.clone(),
-            Wish::Provide { dependency, .. } => dependency.clone(),
-            Wish::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
-            Wish::Permit(permission) => permission.clone(),
-            Wish::Deny { permission, reason } => format!("{permission} {reason:?}"),
-            Wish::Decide {
+            JobRequest::Provide { dependency, .. } => dependency.clone(),
+            JobRequest::Decide {
                 permissions,
                 denied,
             } => format!("{permissions:?} {denied:?}"),
-            Wish::AddRule(rule) => format!("rule {rule:?}"),
-            Wish::RemoveRule(rule) => format!("rule {rule}"),
-            Wish::Said {
-                task,
-                attempt,
-                marker,
-            } => format!("{task} {attempt} {marker:?}"),
-            Wish::Tokens {
+            JobRequest::AddRule(rule) => format!("rule {rule:?}"),
+            JobRequest::RemoveRule(rule) => format!("rule {rule}"),
+            JobRequest::Tokens {
                 task,
                 attempt,
                 used,
                 usd,
             } => format!("{task} {attempt} {used} {usd}"),
-            Wish::Settle(settled) => settled.effect.to_string(),
+            JobRequest::Settle(settled) => settled.effect.to_string(),
         };
         format!("{} {rest}", self.verb())
     }
 }
 
-impl std::fmt::Debug for Wish {
+/// Returns the kind and id of the record that a command names, if a person's request may.
+pub(super) fn record_of(command: &Command) -> Option<(RecordKind, &str)> {
+    Some(match command {
+        Command::Approve { review, .. } => (RecordKind::Review, review),
+        Command::Answer { question, .. } | Command::Skip { question } => {
+            (RecordKind::Question, question)
+        }
+        Command::Reject { dependency, .. } => (RecordKind::Dependency, dependency),
+        Command::Permit { permission } | Command::Deny { permission, .. } => {
+            (RecordKind::Permission, permission)
+        }
+        Command::Unsay { id } => (RecordKind::Said, id),
+        _ => return None,
+    })
+}
+
+fn record_id(command: &Command) -> &str {
+    record_of(command).map_or("", |(_, id)| id)
+}
+
+impl std::fmt::Debug for JobRequest {
     /// Prints the verb and the ids, and no text: it may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Wish::Create { .. } | Wish::AddRule(_) => Ok(()),
-            Wish::Edit { task: id, .. }
-            | Wish::Submit(id)
-            | Wish::Cancel(id)
-            | Wish::Pause(id)
-            | Wish::Resume(id)
-            | Wish::Retry(id)
-            | Wish::Archive(id)
-            | Wish::Delete(id)
-            | Wish::Checkpoint(id)
-            | Wish::Fork { checkpoint: id, .. }
-            | Wish::Say { task: id, .. }
-            | Wish::Unsay(id)
-            | Wish::Interrupt(id)
-            | Wish::Approve { review: id, .. }
-            | Wish::RequestChanges { review: id, .. }
-            | Wish::ApproveTask { task: id, .. }
-            | Wish::RequestTaskChanges { task: id, .. }
-            | Wish::Answer { question: id, .. }
-            | Wish::Skip(id)
-            | Wish::Provide { dependency: id, .. }
-            | Wish::Reject { dependency: id, .. }
-            | Wish::Permit(id)
-            | Wish::Deny { permission: id, .. }
-            | Wish::RemoveRule(id) => write!(f, " {id}"),
-            Wish::Restore { task, checkpoint } => write!(f, " {task} {checkpoint}"),
-            Wish::Decide { permissions, .. } => write!(f, " {}", permissions.join(" ")),
-            Wish::Said { task, attempt, .. } | Wish::Tokens { task, attempt, .. } => {
-                write!(f, " {task} attempt {attempt}")
-            }
-            Wish::Settle(settled) => write!(f, " effect {}", settled.effect),
+            JobRequest::Create { .. } | JobRequest::AddRule(_) => Ok(()),
+            JobRequest::Command(task, Command::Said { attempt, .. })
+            | JobRequest::Tokens { task, attempt, .. } => write!(f, " {task} attempt {attempt}"),
+            JobRequest::RecordCommand(command) => write!(f, " {}", record_id(command)),
+            JobRequest::Command(id, _)
+            | JobRequest::Edit { task: id, .. }
+            | JobRequest::Retry(id)
+            | JobRequest::Delete(id)
+            | JobRequest::Fork { checkpoint: id, .. }
+            | JobRequest::Say { task: id, .. }
+            | JobRequest::ApproveTask { task: id, .. }
+            | JobRequest::RequestChanges { review: id, .. }
+            | JobRequest::RequestTaskChanges { task: id, .. }
+            | JobRequest::Provide { dependency: id, .. }
+            | JobRequest::RemoveRule(id) => write!(f, " {id}"),
+            JobRequest::Restore { task, checkpoint } => write!(f, " {task} {checkpoint}"),
+            JobRequest::Decide { permissions, .. } => write!(f, " {}", permissions.join(" ")),
+            JobRequest::Settle(settled) => write!(f, " effect {}", settled.effect),
         }
     }
 }
@@ -398,23 +362,71 @@ impl From<StoreError> for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bowline_machines::job::Marker;
 
     #[test]
     fn debug_text_names_the_request_and_no_value() {
-        let wish = Wish::Provide {
+        let request = JobRequest::Provide {
             dependency: "dep_1".into(),
             value: "s3cret".into(),
         };
-        assert_eq!(format!("{wish:?}"), "provide dep_1");
-        let asked = Asked {
-            request: None,
+        assert_eq!(format!("{request:?}"), "provide dep_1");
+        let asked = SubmittedRequest {
+            key: None,
             version: Some(3),
-            wish,
+            request,
         };
         assert!(!format!("{asked:?}").contains("s3cret"), "{asked:?}");
         let (what, id) = (ServerThing::StateFile, "a".to_owned());
         let refused = Refused::NoSuch { what, id };
         assert_eq!(refused.to_string(), "there is no state file 'a'");
+    }
+
+    #[test]
+    fn a_command_is_recognised_by_the_text_that_the_store_keeps() {
+        let text = || "a".to_owned();
+        let of_job = [
+            (Command::Submit, "submit t"),
+            (Command::SaveCheckpoint, "checkpoint t"),
+            (
+                Command::Said {
+                    attempt: 1,
+                    marker: Marker::CustomComplete,
+                },
+                "said t 1 CustomComplete",
+            ),
+        ];
+        for (command, kept) in of_job {
+            assert_eq!(JobRequest::Command("t".into(), command).fingerprint(), kept);
+        }
+        let approve = Command::Approve {
+            review: text(),
+            comment: None,
+        };
+        let answer = Command::Answer {
+            question: text(),
+            text: text(),
+        };
+        let reject = Command::Reject {
+            dependency: text(),
+            reason: text(),
+        };
+        let deny = Command::Deny {
+            permission: text(),
+            reason: text(),
+        };
+        let of_record = [
+            (approve, "approve a None"),
+            (answer, "answer a \"a\""),
+            (Command::Skip { question: text() }, "skip a"),
+            (reject, "reject a \"a\""),
+            (Command::Permit { permission: text() }, "permit a"),
+            (deny, "deny a \"a\""),
+            (Command::Unsay { id: text() }, "unsay a"),
+        ];
+        for (command, kept) in of_record {
+            assert_eq!(JobRequest::RecordCommand(command).fingerprint(), kept);
+        }
     }
 
     #[test]
