@@ -1,25 +1,16 @@
 //! What a task asks of people, and what is kept of it.
 
-use super::TaskStatus;
-pub use crate::markers::DependencyType;
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use bowline_machines::job::{
+    DependencyKind, DependencyStatus, MessageStatus, PermissionStatus, QuestionStatusKind,
+    ReviewStatus, TaskStatus,
+};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// Where a review stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum ReviewStatus {
-    /// To be decided.
-    Pending,
-    /// The phase is good.
-    Approved,
-    /// The phase is to be changed.
-    ChangesRequested,
-}
 
 /// A phase laid before a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +24,7 @@ pub struct Review {
     /// From 1.
     pub phase: u32,
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<ReviewStatus>"))]
     pub status: ReviewStatus,
     /// Files the agent says it made, relative to the workspace.
     pub deliverables: Vec<String>,
@@ -120,21 +112,6 @@ pub struct FileDiff {
     pub truncated: bool,
 }
 
-/// Where a question stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum QuestionStatus {
-    /// Nobody has answered.
-    Pending,
-    /// A person has.
-    Answered,
-    /// A person skipped it, or the task ended first.
-    Skipped,
-    /// Nobody answered in time.
-    Timeout,
-}
-
 /// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,24 +130,13 @@ pub struct Question {
     /// Only a person's answer will do.
     pub required: bool,
     /// Where it stands.
-    pub status: QuestionStatus,
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "NamedSchema<QuestionStatusKind>")
+    )]
+    pub status: QuestionStatusKind,
     /// The answer, once there is one.
     pub answer: Option<String>,
-}
-
-/// Where a dependency stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum DependencyStatus {
-    /// Nobody has settled it.
-    Pending,
-    /// A valid value was given.
-    Provided,
-    /// A person refused it, or the task ended first.
-    Rejected,
-    /// Nobody settled it in time.
-    Timeout,
 }
 
 /// Something an agent needs of a person. Its value is never told again.
@@ -184,7 +150,8 @@ pub struct Dependency {
     pub task_id: String,
     /// What sort of thing.
     #[serde(rename = "type")]
-    pub dependency_type: DependencyType,
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyKind>"))]
+    pub dependency_type: DependencyKind,
     /// Its name, `STRIPE_SECRET_KEY` for instance.
     pub name: String,
     /// What it is for.
@@ -194,22 +161,8 @@ pub struct Dependency {
     /// Whether something is taken when an optional one is not provided.
     pub has_default: bool,
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyStatus>"))]
     pub status: DependencyStatus,
-}
-
-/// Where a tool permission stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum PermissionStatus {
-    /// Nobody has decided.
-    Pending,
-    /// It may.
-    Permitted,
-    /// It may not.
-    Denied,
-    /// The attempt that asked is over.
-    Expired,
 }
 
 /// A tool call an agent's client asks leave for.
@@ -228,6 +181,7 @@ pub struct Permission {
     /// Exactly what it would be called with.
     pub input: Value,
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<PermissionStatus>"))]
     pub status: PermissionStatus,
     /// When it was asked for.
     pub requested_at: String,
@@ -325,6 +279,7 @@ pub struct Checkpoint {
     /// `completed`, `failed` or `manual`.
     pub reason: String,
     /// Where the task stood.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<TaskStatus>"))]
     pub task_status: TaskStatus,
     /// The attempt that was at work; 0 before the first.
     pub attempt: u32,
@@ -336,19 +291,6 @@ pub struct Checkpoint {
     pub progress: u32,
     /// The hidden git ref that holds the code, where there is one.
     pub code_ref: Option<String>,
-}
-
-/// Where a message to an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum SayingStatus {
-    /// No process of the agent has read it yet.
-    Queued,
-    /// A process of the agent has read it.
-    Delivered,
-    /// The task ended first, or a person took it back.
-    Withdrawn,
 }
 
 /// A person's words to an agent.
@@ -363,7 +305,8 @@ pub struct Saying {
     /// The words.
     pub text: String,
     /// Where they stand.
-    pub status: SayingStatus,
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<MessageStatus>"))]
+    pub status: MessageStatus,
     /// When they were said.
     pub created_at: String,
     /// When they were delivered.

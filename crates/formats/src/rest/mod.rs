@@ -5,6 +5,8 @@
 mod asks;
 mod event;
 #[cfg(feature = "openapi")]
+mod named_schema;
+#[cfg(feature = "openapi")]
 pub mod openapi;
 mod requests;
 pub mod routes;

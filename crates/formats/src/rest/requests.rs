@@ -2,7 +2,10 @@
 
 pub use crate::markers::Recovery;
 
-use super::{Budget, DependencyType, FileComment, PermissionDecision, Priority};
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use super::{Budget, FileComment, PermissionDecision};
+use bowline_machines::job::{DependencyKind, Priority};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +28,7 @@ pub struct NewTask {
     pub description: String,
     /// How urgent it is.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,6 +72,7 @@ pub struct EditTask {
     pub description: Option<String>,
     /// How urgent it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<Priority>>"))]
     pub priority: Option<Priority>,
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +285,8 @@ pub struct AskReport {
 pub struct NeedReport {
     /// What sort of thing.
     #[serde(rename = "type")]
-    pub dependency_type: DependencyType,
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyKind>"))]
+    pub dependency_type: DependencyKind,
     /// Its name.
     pub name: String,
     /// What it is for.

@@ -1,76 +1,11 @@
 //! A task and its agent.
 
 #[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use bowline_machines::job::{Action, AgentStatus, BlockedBy, PausedByKind, Priority, TaskStatus};
+#[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum TaskStatus {
-    /// Being written.
-    Draft,
-    /// In the queue.
-    Pending,
-    /// Its agent works or waits.
-    InProgress,
-    /// A person looks at a phase.
-    Review,
-    /// Done.
-    Completed,
-    /// Over.
-    Failed,
-}
-
-/// Where an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum AgentStatus {
-    /// Never started.
-    Idle,
-    /// At work.
-    Running,
-    /// Stopped by a person, a limit or a breaker.
-    Paused,
-    /// Stopped until a dependency is settled.
-    WaitingDependency,
-    /// Stopped until a question is answered.
-    WaitingQuestion,
-    /// Stopped while its phase is verified or reviewed.
-    WaitingReview,
-    /// Done.
-    Completed,
-    /// Over.
-    Failed,
-}
-
-/// What an agent waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum BlockedBy {
-    /// A value or a permission.
-    Dependency,
-    /// An answer.
-    Question,
-    /// A verification or a review.
-    Review,
-}
-
-/// Who stopped a paused agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum PausedBy {
-    /// A person; only a person resumes it.
-    User,
-    /// A limit of the model; it goes on by itself at `resumeAt`.
-    RateLimit,
-    /// A breaker; a person decides.
-    Breaker,
-}
 
 /// Why a pending task does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,50 +18,6 @@ pub enum WaitReason {
     WaitingForTasks,
     /// Another task holds its workspace, a parent or a child of it, or waits for it and comes first.
     WorkspaceBusy,
-}
-
-/// How urgent a task is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum Priority {
-    /// Before all others.
-    Critical,
-    /// Before most.
-    High,
-    /// In its turn.
-    #[default]
-    Normal,
-    /// When nothing else waits.
-    Low,
-}
-
-/// What a person may do to a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum Action {
-    Submit,
-    Edit,
-    Delete,
-    Cancel,
-    Pause,
-    Resume,
-    Approve,
-    RequestChanges,
-    Archive,
-    Retry,
-    Answer,
-    Skip,
-    Provide,
-    Reject,
-    Permit,
-    Deny,
-    Checkpoint,
-    Restore,
-    Fork,
-    Say,
-    Interrupt,
 }
 
 /// What a task may use at the most.
@@ -176,6 +67,7 @@ pub struct Task {
     /// What is wanted; empty in a draft that has none yet.
     pub description: String,
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<TaskStatus>"))]
     pub status: TaskStatus,
     /// From 1; `null` before the first assignment.
     pub current_phase: Option<u32>,
@@ -194,8 +86,10 @@ pub struct Task {
     /// When it last moved.
     pub updated_at: String,
     /// What a person may do now, the most useful first.
+    #[cfg_attr(feature = "openapi", schemars(with = "Vec<NamedSchema<Action>>"))]
     pub allowed_actions: Vec<Action>,
     /// How urgent it is.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
     pub depends_on: Vec<String>,
@@ -243,15 +137,21 @@ pub struct Task {
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct AgentState {
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
     /// Whether its process is there.
     pub alive: bool,
     /// The step it said it is at.
     pub current_step: Option<String>,
     /// What it waits for.
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<BlockedBy>>"))]
     pub blocked_by: Option<BlockedBy>,
     /// Who stopped it.
-    pub paused_by: Option<PausedBy>,
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "Option<NamedSchema<PausedByKind>>")
+    )]
+    pub paused_by: Option<PausedByKind>,
     /// When a limit ends.
     pub resume_at: Option<String>,
     /// When it last said anything.
@@ -270,6 +170,7 @@ pub struct AgentState {
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Agent {
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
     /// From 1.
     pub current_phase: Option<u32>,
@@ -282,13 +183,18 @@ pub struct Agent {
     /// Dollars over all attempts; `null` when its client has told none.
     pub cost_usd: Option<f64>,
     /// What it waits for.
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<BlockedBy>>"))]
     pub blocked_by: Option<BlockedBy>,
     /// When something about it last changed.
     pub last_update: String,
     /// Of its checkpoints.
     pub checkpoint: AgentCheckpoint,
     /// Who stopped it.
-    pub paused_by: Option<PausedBy>,
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "Option<NamedSchema<PausedByKind>>")
+    )]
+    pub paused_by: Option<PausedByKind>,
     /// When a limit ends.
     pub resume_at: Option<String>,
     /// Its name in the configuration.

@@ -1,6 +1,9 @@
 //! What there is beside tasks: who waits, what can be started, and the other kinds of work.
 
-use super::{AgentStatus, Dependency, Permission, Question, Review};
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use super::{Dependency, Permission, Question, Review};
+use bowline_machines::job::AgentStatus;
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -118,6 +121,7 @@ pub struct LiveAgent {
     /// Its name in the configuration.
     pub name: Option<String>,
     /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
     /// The number of its process.
     pub attempt: u32,

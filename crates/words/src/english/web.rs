@@ -324,6 +324,7 @@ declared! {
         AboutDenied => "Denied";
         AboutPending => "Waits for a decision";
         AboutExpired => "Not decided before the agent ended";
+        AboutWithdrawn => "Withdrawn";
         ToolCallsN => "{{n}} tool call | {{n}} tool calls";
         ToolCall => "Tool call";
         // Review.

@@ -4,7 +4,7 @@ use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
 use super::wish::Refused;
 use bowline_formats::permission_rule::{PermissionRule, deciding};
-use bowline_machines::job::{Command, Job, Marker};
+use bowline_machines::job::{Command, Job, Marker, PermissionStatus};
 use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow};
 use bowline_words::message::ServerThing;
 
@@ -32,10 +32,9 @@ impl Desk {
         version: Option<u64>,
     ) -> Result<Decided, Refused> {
         let row = self.at(&self.of(RecordKind::Permission, permission)?, version)?;
-        let status = if denied.is_some() {
-            "denied"
-        } else {
-            "permitted"
+        let status = match denied {
+            Some(_) => PermissionStatus::Denied,
+            None => PermissionStatus::Permitted,
         };
         let settled = self.settled_permission(permission, status, denied.clone(), self.now());
         let permission = permission.to_owned();
