@@ -1,5 +1,6 @@
-//! The effects of a job as the store keeps them until they are done. The job itself is stored in the
-//! form that `machines` gives it.
+//! The effects of a job as the store keeps them until they are done.
+//!
+//! The job itself is stored in the form that `machines` gives it.
 //!
 //! Unknown keys are ignored. A key that later versions added has a default, so that a program and
 //! the one before it read each other's texts.
@@ -9,75 +10,73 @@ use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// What has to be carried out after a step, as it is kept until it is done.
+    /// An effect that follows a step, as the store keeps it until it is carried out.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Carry {
-        /// Start a process.
+        /// Starts a process.
         #[serde(rename = "spawn")]
         Spawn {
-            /// Its number.
+            /// Number of the attempt.
             #[serde(rename = "attempt", default)]
             attempt: u32,
-            /// Where it begins.
+            /// The point at which it begins.
             #[serde(rename = "from")]
             from: SpawnFrom,
         } = "spawn",
-        /// Bring a process to a level.
+        /// Brings a process to a level.
         #[serde(rename = "signal")]
         Signal {
-            /// Which process.
+            /// Number of the attempt.
             #[serde(rename = "attempt", default)]
             attempt: u32,
-            /// The level.
             #[serde(rename = "want")]
             want: Level,
         } = "signal",
-        /// Write to a process.
+        /// Writes to a process.
         #[serde(rename = "tell")]
         Tell {
-            /// Which process.
+            /// Number of the attempt.
             #[serde(rename = "attempt", default)]
             attempt: u32,
-            /// Numbers the messages of the attempt, from 1; the first one is its prompt.
+            /// Number of the message within the attempt, from 1; the first one is its prompt.
             #[serde(rename = "number", default)]
             number: u64,
-            /// What.
             #[serde(rename = "say", default)]
             say: Vec<Message>,
         } = "tell",
-        /// Interrupt a process.
+        /// Interrupts a process.
         #[serde(rename = "interrupt")]
         Interrupt {
-            /// Which process.
+            /// Number of the attempt.
             #[serde(rename = "attempt", default)]
             attempt: u32,
-            /// Its number among the messages of the attempt; 0 where it is none.
+            /// Number among the messages of the attempt; 0 if it is none of them.
             #[serde(rename = "number", default)]
             number: u64,
         } = "interrupt",
-        /// Save a checkpoint.
+        /// Saves a checkpoint.
         #[serde(rename = "snapshot")]
         Snapshot(SnapshotReason) = "snapshot",
-        /// Check a phase.
+        /// Verifies a phase.
         #[serde(rename = "verify")]
         Verify {
-            /// The ticket.
+            /// Number of the verification.
             #[serde(rename = "verification", default)]
             verification: u32,
-            /// The phase, from 1.
+            /// Number of the phase, from 1.
             #[serde(rename = "phase", default)]
             phase: u32,
         } = "verify",
-        /// Tell people.
+        /// Notifies people.
         #[serde(rename = "notify")]
         Notify(Event) = "notify",
-        /// Pack the deliverables.
+        /// Packs the deliverables into a ZIP file.
         #[serde(rename = "zip_artifacts")]
         ZipArtifacts = "zip_artifacts",
-        /// Keep the whole error log.
+        /// Keeps the whole error log.
         #[serde(rename = "save_error_log")]
         SaveErrorLog = "save_error_log",
-        /// Remove what belongs to the job on the disk.
+        /// Removes the files of the job.
         #[serde(rename = "remove")]
         Remove = "remove",
     }
