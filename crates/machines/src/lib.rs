@@ -27,3 +27,4 @@ pub use serde;
 #[cfg(feature = "serde")]
 use kernel::is_default;
 pub use kernel::{Actor, Advice, Machine, RefusalSubject, Refuse, Step, Timestamp, Violation};
+pub use named::Named;

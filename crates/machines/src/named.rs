@@ -1,16 +1,30 @@
 //! Enums whose variants have a text each.
 
-/// Declares an enum with the text of each variant, and generates `ALL`, `name` and `from_name`; with
-/// the feature `serde` also `Serialize` and `Deserialize`, by those texts. An enum whose variants
-/// hold values gets `name` only.
+/// An enum whose variants have a text each, with its documentation for schemas.
+pub trait Named {
+    /// Documentation of the enum.
+    const DOC: &'static str;
+    /// Text and documentation of each variant, in order.
+    const WORDS: &'static [(&'static str, &'static str)];
+}
+
+/// Declares an enum with the text of each variant, and generates `ALL`, `name`, `from_name` and
+/// [`Named`]; with the feature `serde` also `Serialize` and `Deserialize`, by those texts. An enum
+/// whose variants hold values gets `name` only.
 #[macro_export]
 macro_rules! named {
     (
-        $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }
+        $(#[$($meta:tt)+])*
+        pub enum $name:ident { $($(#[$($doc:tt)+])* $variant:ident = $word:literal,)+ }
     ) => {
-        $(#[$meta])*
-        pub enum $name { $($(#[$doc])* $variant,)+ }
+        $(#[$($meta)+])*
+        pub enum $name { $($(#[$($doc)+])* $variant,)+ }
+
+        impl $crate::Named for $name {
+            const DOC: &'static str = $crate::doc_text!($(#[$($meta)+])*);
+            const WORDS: &'static [(&'static str, &'static str)] =
+                &[$(($word, $crate::doc_text!($(#[$($doc)+])*))),+];
+        }
 
         impl $name {
             /// All variants, in order.
@@ -49,6 +63,15 @@ macro_rules! named {
             }
         }
     };
+}
+
+/// Joins the lines of a doc comment among attributes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! doc_text {
+    () => { "" };
+    (#[doc = $line:literal] $($rest:tt)*) => { concat!($line, $crate::doc_text!($($rest)*)) };
+    (#[$($other:tt)+] $($rest:tt)*) => { $crate::doc_text!($($rest)*) };
 }
 
 /// Implements `Serialize` and `Deserialize` of an enum without values by its texts.

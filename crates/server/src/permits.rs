@@ -8,7 +8,7 @@ use crate::tasks::{ask, within};
 use crate::view;
 use crate::work::{JobRequest, Work};
 use bowline_engine::formats::permission_rule::PermissionRule;
-use bowline_engine::machines::job::Command;
+use bowline_engine::machines::job::{Command, PermissionStatus};
 use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
 };
@@ -160,8 +160,8 @@ pub(crate) fn try_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
         }
         trial.answers += 1;
         let otherwise = match rule.denies {
-            true => "permitted",
-            false => "denied",
+            true => PermissionStatus::Permitted,
+            false => PermissionStatus::Denied,
         };
         trial.differs += u64::from(row.status == otherwise && row.by.as_deref() == Some("person"));
         trial.waiting += u64::from(record.open);

@@ -7,9 +7,7 @@ use crate::serve::Shared;
 use crate::tasks::ask as decide;
 use crate::work::JobRequest;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::machines::job::{
-    Command, Dependency, DependencyKind, Marker, Question, StepAt,
-};
+use bowline_engine::machines::job::{Command, Dependency, Marker, Question, StepAt};
 use bowline_formats::rest::{
     AskReport, ErrorReport, NeedReport, Nothing, PhaseCompleteReport, Recovery, Reported,
     StepReport, TokensReport,
@@ -81,10 +79,8 @@ pub(crate) fn ask(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn need(shared: &Arc<Shared>, call: &Call) -> Reply {
     let report: NeedReport = call.body()?;
-    let word = serde_json::to_value(report.dependency_type).unwrap_or_default();
-    let kind = word.as_str().and_then(DependencyKind::from_name);
     let needed = Dependency {
-        kind: kind.unwrap_or(DependencyKind::EnvVariable),
+        kind: report.dependency_type,
         description: report.description,
         default: report.default,
         ..Dependency::requested("", report.name, report.required)

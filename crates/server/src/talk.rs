@@ -7,6 +7,7 @@
 
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
+use bowline_engine::machines::job::{DependencyStatus, MessageStatus, PermissionStatus};
 use bowline_formats::agents::{Adapter, Event, Protocol, What};
 use bowline_formats::rest::{ToolUse, Utterance};
 use bowline_store::{JobRow, Record, RecordBody, ReviewRow};
@@ -196,7 +197,7 @@ fn told(record: &Record) -> Vec<Utterance> {
     let one = |role, about: &str, content| vec![told_by(role, about, content, at)];
     match &record.body {
         RecordBody::Review(it) if it.reviewed_at.is_some() => {
-            let mut all = one("user", &it.status, remarks(it));
+            let mut all = one("user", it.status.name(), remarks(it));
             for said in &mut all {
                 said.phase = Some(it.phase);
             }
@@ -209,18 +210,25 @@ fn told(record: &Record) -> Vec<Utterance> {
             }
             all
         }
-        RecordBody::Dependency(it) if it.status == "provided" => {
+        RecordBody::Dependency(it) if it.status == DependencyStatus::Provided => {
             one("system", "provided", it.name.clone())
         }
-        RecordBody::Permission(it) if matches!(it.status.as_str(), "permitted" | "denied") => {
+        RecordBody::Permission(it)
+            if matches!(
+                it.status,
+                PermissionStatus::Permitted | PermissionStatus::Denied
+            ) =>
+        {
             let reason = it.reason.as_deref().map(|why| format!(": {why}"));
             let words = format!("{}{}", it.tool, reason.unwrap_or_default());
-            one("system", &it.status, words)
+            one("system", it.status.name(), words)
         }
         RecordBody::Verification(it) if it.passed == Some(false) => {
             one("system", "found", it.issues.join("\n"))
         }
-        RecordBody::Said(it) if it.status == "delivered" => one("user", "said", it.text.clone()),
+        RecordBody::Said(it) if it.status == MessageStatus::Delivered => {
+            one("user", "said", it.text.clone())
+        }
         _ => Vec::new(),
     }
 }

@@ -11,8 +11,7 @@ use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{Command, TaskStatus};
 use bowline_formats::rest::{
-    self, Delivery, EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
-    WaitReason,
+    self, Delivery, EditTask, NewTask, Nothing, Page, RestoreRequest, SayRequest, Task, WaitReason,
 };
 use bowline_store::{
     About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, Resource, SpendQuery,
@@ -252,7 +251,7 @@ pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
     within(&new.description, TEXT_MAX, "description")?;
     let about = About {
         type_name: new.task_type,
-        priority: priority(new.priority),
+        priority: new.priority,
         agent: new.agent,
         workspace: new.workspace,
         share_workspace: new.share_workspace,
@@ -294,7 +293,7 @@ pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
         title: asked.title,
         description: asked.description,
         type_name: asked.task_type,
-        priority: asked.priority.map(priority),
+        priority: asked.priority,
         depends_on: asked.depends_on,
         agent: asked.agent,
         scheduled_for,
@@ -459,15 +458,6 @@ pub(crate) fn conversation(shared: &Arc<Shared>, call: &Call) -> Reply {
     let next_cursor = items.get(limit).map(|it| it.index.to_string());
     items.truncate(limit);
     json(call, &Page { items, next_cursor })
-}
-
-fn priority(priority: Priority) -> bowline_store::Priority {
-    match priority {
-        Priority::Critical => bowline_store::Priority::Critical,
-        Priority::High => bowline_store::Priority::High,
-        Priority::Normal => bowline_store::Priority::Normal,
-        Priority::Low => bowline_store::Priority::Low,
-    }
 }
 
 fn budget(budget: Option<bowline_formats::rest::Budget>) -> Budget {

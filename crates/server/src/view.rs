@@ -4,26 +4,19 @@ use crate::work::Work;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
-    Job, Kind, Life, PausedBy as Paused, TaskStatus as Status, allowed_actions,
+    Job, Kind, Life, MessageStatus, PausedBy, ReviewStatus, TaskStatus, allowed_actions,
 };
 use bowline_formats::rest::{
-    Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
-    DependencyType, Failure, FileComment, PausedBy, Permission, PermissionDecision, PermissionRule,
-    PermissionStatus, Phase, PhaseStatus, Priority, Question, QuestionStatus, Review, ReviewStatus,
-    Saying, SayingStatus, Spend, StepTime, Task, TaskStatus, Verification, WaitReason,
+    Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, Failure, FileComment,
+    Permission, PermissionDecision, PermissionRule, Phase, PhaseStatus, Question, Review, Saying,
+    Spend, StepTime, Task, Verification, WaitReason,
 };
 use bowline_store::{JobRow, Record, RecordBody, SpendRow, StepBegun};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Milliseconds between two checkpoints that are saved by the clock.
 const AUTO_SAVE_MS: u64 = 600_000;
-
-/// The value of a word on the wire; both sides have the same words.
-pub(crate) fn word<T: DeserializeOwned>(name: &str) -> Option<T> {
-    serde_json::from_value(Value::String(name.to_owned())).ok()
-}
 
 fn time(seconds: i64) -> String {
     utc(Timestamp(seconds))
@@ -43,9 +36,14 @@ pub(crate) fn task(
         | Life::Asking
         | Life::Needing
         | Life::Permitting
-        | Life::Paused(Paused::Breaker { .. }) => true,
+        | Life::Paused(PausedBy::Breaker { .. }) => true,
         Life::Pending => stuck,
-        _ => false,
+        Life::Draft
+        | Life::Running
+        | Life::Paused(PausedBy::Person | PausedBy::RateLimit { .. })
+        | Life::Verifying { .. }
+        | Life::Completed { .. }
+        | Life::Failed(_) => false,
     };
     let completed = match &job.life {
         Life::Completed { at } => Some(utc(*at)),
@@ -67,7 +65,7 @@ pub(crate) fn task(
         title: job.title.clone(),
         task_type: about.type_name.clone(),
         description: job.description.clone(),
-        status: word(job.task_status().name()).unwrap_or(TaskStatus::InProgress),
+        status: job.task_status(),
         current_phase: job.current_phase(),
         total_phases: job.total_phases(),
         progress: job.progress(),
@@ -76,11 +74,8 @@ pub(crate) fn task(
         completed_at: completed,
         failed_at: job.failure().map(|it| utc(it.at)),
         updated_at: time(about.updated_at),
-        allowed_actions: allowed_actions(job)
-            .iter()
-            .filter_map(|action| word(action.name()))
-            .collect(),
-        priority: word(about.priority.name()).unwrap_or(Priority::Normal),
+        allowed_actions: allowed_actions(job),
+        priority: about.priority,
         depends_on: job.depends_on.clone(),
         waiting_for,
         wait_reason,
@@ -107,22 +102,20 @@ pub(crate) fn task(
 
 fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
     let (job, about) = (&row.job, &row.about);
-    let (paused_by, resume_at) = match &job.life {
-        Life::Paused(by) => {
-            let until = match by {
-                Paused::RateLimit { until } => Some(utc(*until)),
-                _ => None,
-            };
-            (word::<PausedBy>(by.name()), until)
-        }
-        _ => (None, None),
+    let paused = match &job.life {
+        Life::Paused(by) => Some(by),
+        _ => None,
+    };
+    let resume_at = match paused {
+        Some(PausedBy::RateLimit { until }) => Some(utc(*until)),
+        Some(PausedBy::Person | PausedBy::Breaker { .. }) | None => None,
     };
     AgentState {
-        status: word(job.agent_status().name()).unwrap_or(bowline_formats::rest::AgentStatus::Idle),
+        status: job.agent_status(),
         alive: work.alive(row),
         current_step: job.step.as_ref().map(|step| step.name.clone()),
-        blocked_by: job.blocked_by().and_then(|it| word(it.name())),
-        paused_by,
+        blocked_by: job.blocked_by(),
+        paused_by: paused.map(PausedBy::kind),
         resume_at,
         last_output: about.output_at.map(time),
         restart_after: restart_after(job),
@@ -192,7 +185,9 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
 /// When a phase was over: approved by a person, or verified where none approves it.
 fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
     let at = records.iter().filter_map(|record| match &record.body {
-        RecordBody::Review(it) if review && it.phase == number && it.status == "approved" => {
+        RecordBody::Review(it)
+            if review && it.phase == number && it.status == ReviewStatus::Approved =>
+        {
             it.reviewed_at
         }
         RecordBody::Verification(it)
@@ -245,12 +240,16 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
             .collect(),
         Some(_) => vec![("Work".into(), false)],
     };
-    let status = |number: u32| match (job.task_status(), number.cmp(&job.phase)) {
-        (Status::Completed, _) | (_, std::cmp::Ordering::Less) => PhaseStatus::Completed,
-        (_, std::cmp::Ordering::Greater) => PhaseStatus::Pending,
-        (Status::Review, _) => PhaseStatus::Review,
-        (Status::Failed, _) => PhaseStatus::Failed,
-        (_, std::cmp::Ordering::Equal) => PhaseStatus::InProgress,
+    let current = match job.task_status() {
+        TaskStatus::Draft | TaskStatus::Pending | TaskStatus::InProgress => PhaseStatus::InProgress,
+        TaskStatus::Review => PhaseStatus::Review,
+        TaskStatus::Completed => PhaseStatus::Completed,
+        TaskStatus::Failed => PhaseStatus::Failed,
+    };
+    let status = |number: u32| match number.cmp(&job.phase) {
+        Ordering::Greater if current != PhaseStatus::Completed => PhaseStatus::Pending,
+        Ordering::Equal => current,
+        Ordering::Less | Ordering::Greater => PhaseStatus::Completed,
     };
     let numbered = (1u32..).zip(names);
     let mut begun = job.started_at.map(utc);
@@ -297,7 +296,7 @@ pub(crate) fn review(record: &Record) -> Option<Review> {
         id: record.id.clone(),
         task_id: record.job.clone(),
         phase: row.phase,
-        status: word(&row.status).unwrap_or(ReviewStatus::Pending),
+        status: row.status,
         deliverables: row.deliverables.clone(),
         created_at: utc(record.at),
         reviewed_at: row.reviewed_at.map(time),
@@ -325,7 +324,7 @@ pub(crate) fn question(record: &Record) -> Option<Question> {
         options: row.options.clone(),
         default: row.default.clone(),
         required: row.required,
-        status: word(&row.status).unwrap_or(QuestionStatus::Pending),
+        status: row.status,
         answer: row.answer.clone(),
     })
 }
@@ -337,12 +336,12 @@ pub(crate) fn dependency(record: &Record) -> Option<Dependency> {
     Some(Dependency {
         id: record.id.clone(),
         task_id: record.job.clone(),
-        dependency_type: word(&row.kind).unwrap_or(DependencyType::EnvVariable),
+        dependency_type: row.kind,
         name: row.name.clone(),
         description: row.description.clone(),
         required: row.required,
         has_default: row.default.is_some(),
-        status: word(&row.status).unwrap_or(DependencyStatus::Pending),
+        status: row.status,
     })
 }
 
@@ -356,7 +355,7 @@ pub(crate) fn permission(record: &Record) -> Option<Permission> {
         attempt: row.attempt,
         tool: row.tool.clone(),
         input: serde_json::from_str(&row.input).unwrap_or_else(|_| row.input.clone().into()),
-        status: word(&row.status).unwrap_or(PermissionStatus::Expired),
+        status: row.status,
         requested_at: utc(record.at),
         decided_at: row.settled_at.map(time),
         reason: row.reason.clone(),
@@ -393,7 +392,7 @@ pub(crate) fn checkpoint(record: &Record) -> Option<Checkpoint> {
         created_at: utc(record.at),
         created_by: row.created_by.clone(),
         reason: row.reason.clone(),
-        task_status: word(&row.status).unwrap_or(TaskStatus::InProgress),
+        task_status: row.status,
         attempt: row.attempt,
         current_phase: (row.phase > 0).then_some(row.phase),
         current_step: row.step.as_ref().map(|(_, _, name)| name.clone()),
@@ -420,14 +419,13 @@ pub(crate) fn saying(record: &Record) -> Option<Saying> {
     let RecordBody::Said(row) = &record.body else {
         return None;
     };
-    let status = word(&row.status).unwrap_or(SayingStatus::Queued);
     Some(Saying {
         id: record.id.clone(),
         task_id: record.job.clone(),
         text: row.text.clone(),
-        status,
+        status: row.status,
         created_at: utc(record.at),
-        delivered_at: (status == SayingStatus::Delivered)
+        delivered_at: (row.status == MessageStatus::Delivered)
             .then(|| row.settled_at.map(time))
             .flatten(),
     })

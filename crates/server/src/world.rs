@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::scope::TaskScope;
 use crate::serve::{Shared, State};
 use crate::tasks::{in_query, of_task};
-use crate::view::{self, word};
+use crate::view;
 use crate::work::{self, Loop, Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
@@ -295,8 +295,7 @@ pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
         task_id: row.id.clone(),
         title: row.job.title.clone(),
         name: row.about.agent.clone(),
-        status: word(row.job.agent_status().name())
-            .unwrap_or(bowline_formats::rest::AgentStatus::Idle),
+        status: row.job.agent_status(),
         attempt: row.job.attempt,
         tokens_used: row.job.tokens,
         cost_usd: view::told_cost(row.about.cost()),

@@ -30,9 +30,8 @@ pub use memory::Memory;
 pub use resource::{Resource, exhausted, is_exhausted};
 pub use rows::{
     About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
-    EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, Priority, QuestionRow, Record,
-    RecordBody, RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, StepBegun, TimerRow,
-    VerificationRow,
+    EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, QuestionRow, Record, RecordBody,
+    RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, StepBegun, TimerRow, VerificationRow,
 };
 pub use sqlite::Sqlite;
 

@@ -3,9 +3,14 @@
 use bowline_formats::agents::Resume;
 use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::Timestamp;
-use bowline_machines::job::Job;
+use bowline_machines::job::{
+    DependencyKind, DependencyStatus, Job, MessageStatus, PermissionStatus, Priority,
+    QuestionStatusKind, ReviewStatus, TaskStatus,
+};
 use bowline_machines::named;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::de::value::Error as UnknownText;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -182,22 +187,6 @@ pub struct Place {
     pub resume: Resume,
 }
 
-named! {
-    /// The urgency of a job.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Priority {
-        /// Runs when nothing else is to be done.
-        Low = "low",
-        /// The usual priority of jobs.
-        #[default]
-        Normal = "normal",
-        /// Runs before most others.
-        High = "high",
-        /// Runs before all others.
-        Critical = "critical",
-    }
-}
-
 /// Limits of what a job may use; `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -276,6 +265,18 @@ named! {
     }
 }
 
+/// Reads the text of an enum. A text that this version does not know gives the default, so that one
+/// record of a later version does not hide all others.
+fn known_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    let text = String::deserialize(deserializer)?;
+    let known: Result<T, UnknownText> = T::deserialize(text.into_deserializer());
+    Ok(known.unwrap_or_default())
+}
+
 /// A phase that is presented to a person for review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -283,7 +284,8 @@ pub struct ReviewRow {
     /// The phase under review, from 1.
     pub phase: u32,
     /// Status of the review.
-    pub status: String,
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: ReviewStatus,
     /// Paths of files that exist, relative to the workspace.
     pub deliverables: Vec<String>,
     /// The person's comment or feedback.
@@ -324,7 +326,8 @@ pub struct QuestionRow {
     /// True if a person has to answer.
     pub required: bool,
     /// Status of the question.
-    pub status: String,
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: QuestionStatusKind,
     /// The answer, once there is one.
     pub answer: Option<String>,
     /// Time at which it was settled.
@@ -345,8 +348,8 @@ pub struct QuestionRow {
 #[serde(default)]
 pub struct DependencyRow {
     /// The kind of dependency.
-    #[serde(rename = "type")]
-    pub kind: String,
+    #[serde(rename = "type", deserialize_with = "known_or_default")]
+    pub kind: DependencyKind,
     /// Name of the dependency.
     pub name: String,
     /// Purpose, as the agent describes it.
@@ -356,7 +359,8 @@ pub struct DependencyRow {
     /// True if the task fails without it.
     pub required: bool,
     /// Status of the dependency.
-    pub status: String,
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: DependencyStatus,
     /// The value, sealed with [`Key`](crate::Key). Never shown.
     pub sealed: Option<String>,
     /// Reason of the rejection.
@@ -381,8 +385,9 @@ pub struct PermissionRow {
     pub request_id: String,
     /// Content that the reply must repeat, as JSON.
     pub request_body: String,
-    /// `pending`, `permitted`, `denied` or `withdrawn`.
-    pub status: String,
+    /// Status of the request.
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: PermissionStatus,
     /// The decider: `person`, or the id of the rule.
     pub by: Option<String>,
     /// Reason of the denial.
@@ -402,7 +407,8 @@ pub struct CheckpointRow {
     /// The attempt that was at work.
     pub attempt: u32,
     /// Status of the task.
-    pub status: String,
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: TaskStatus,
     /// The current phase, from 1.
     pub phase: u32,
     /// The current step: number, total, name.
@@ -457,8 +463,9 @@ pub struct CriterionRow {
 pub struct SaidRow {
     /// The text of the message.
     pub text: String,
-    /// `queued`, `delivered` or `withdrawn`.
-    pub status: String,
+    /// Status of the message.
+    #[serde(deserialize_with = "known_or_default")]
+    pub status: MessageStatus,
     /// Time at which it was delivered or withdrawn.
     pub settled_at: Option<i64>,
 }

@@ -133,26 +133,6 @@ pub enum IgnoredReason {
 }
 
 named! {
-    /// The type of a dependency that an agent requests.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
-    pub enum DependencyType {
-        /// A key for a service.
-        ApiKey = "api_key",
-        /// An environment variable.
-        EnvVariable = "env_variable",
-        /// The URL of a service.
-        Service = "service",
-        /// The path of a file.
-        File = "file",
-        /// A permission, given as yes or no.
-        Permission = "permission",
-        /// The name of a package.
-        Package = "package",
-    }
-}
-
-named! {
     /// The category of a question.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Category {

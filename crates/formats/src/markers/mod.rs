@@ -23,8 +23,8 @@ mod verification;
 pub mod write;
 
 pub use event::{
-    Category, Criterion, CriterionStatus, DependencyRequest, DependencyType, ErrorReport, Event,
-    Fence, IgnoredReason, Kind, Malformed, Marker, Recovery, Resume, Severity, UserQuestion,
+    Category, Criterion, CriterionStatus, DependencyRequest, ErrorReport, Event, Fence,
+    IgnoredReason, Kind, Malformed, Marker, Recovery, Resume, Severity, UserQuestion,
 };
 pub use parser::{Options, Parser};
 

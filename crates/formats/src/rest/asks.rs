@@ -1,77 +1,64 @@
-//! What a task asks of people, and what is kept of it.
+//! Requests of a task to people, and the records of a task.
 
-use super::TaskStatus;
-pub use crate::markers::DependencyType;
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use bowline_machines::job::{
+    DependencyKind, DependencyStatus, MessageStatus, PermissionStatus, QuestionStatusKind,
+    ReviewStatus, TaskStatus,
+};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where a review stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum ReviewStatus {
-    /// To be decided.
-    Pending,
-    /// The phase is good.
-    Approved,
-    /// The phase is to be changed.
-    ChangesRequested,
-}
-
-/// A phase laid before a person.
+/// A phase that is presented to a person for review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Review {
     /// `rev_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// From 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<ReviewStatus>"))]
     pub status: ReviewStatus,
-    /// Files the agent says it made, relative to the workspace.
+    /// Files that the agent reports as made, relative to the workspace.
     pub deliverables: Vec<String>,
-    /// When it was opened.
     pub created_at: String,
-    /// When it was decided.
+    /// Time of the decision.
     pub reviewed_at: Option<String>,
-    /// What the person said with an approval, or wants changed.
+    /// The person's comment with an approval, or the changes that the person wants.
     pub comment: Option<String>,
-    /// The remarks on files that were sent with it.
+    /// The person's comments on single files.
     pub comments: Vec<FileComment>,
 }
 
-/// A remark on a line of a file.
+/// A comment on a line of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct FileComment {
-    /// Relative to the workspace.
+    /// Path of the file, relative to the workspace.
     pub file: String,
-    /// From 1; absent for the whole file.
+    /// Number of the line, from 1; absent for the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The remark.
     pub comment: String,
 }
 
-/// What changed in a phase under review.
+/// The changes of a phase under review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct ReviewDiff {
-    /// The review.
     pub review_id: String,
-    /// What it is compared with: the state before the phase, or `null` when there is none.
+    /// The state before the phase, with which it is compared; `null` when there is none.
     pub from: Option<String>,
-    /// File by file. At most 2,000 are listed.
+    /// Changed files, at most 2,000.
     pub files: Vec<FileDiff>,
-    /// How many files changed, listed or not.
+    /// Number of changed files, listed or not.
     pub files_total: u64,
     /// Lines added in all changed files that are text, shown or not.
     pub added: u64,
@@ -79,60 +66,44 @@ pub struct ReviewDiff {
     pub removed: u64,
 }
 
-/// What became of a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub enum FileChange {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It changed.
+    /// The file changed.
     Modified,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
 }
 
-/// What changed in a file.
+/// The changes of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct FileDiff {
-    /// Relative to the workspace.
+    /// Path of the file, relative to the workspace.
     pub path: String,
-    /// What became of it.
     pub change: FileChange,
-    /// Its mode before, as git has it: `100644`, `100755` (executable), `120000` (symbolic link) or `160000` (another repository);
-    /// `null` for a new file.
+    /// Git mode before: `100644`, `100755` (executable), `120000` (symbolic link) or `160000`
+    /// (another repository); `null` for a new file.
     pub old_mode: Option<String>,
-    /// Its mode now; `null` for a file that is gone.
+    /// Git mode now; `null` for a file that is gone.
     pub new_mode: Option<String>,
     /// The hunks of a unified diff; empty for a file that is no text.
     pub diff: String,
-    /// It is no text.
+    /// True if the file is no text.
     pub binary: bool,
-    /// Lines added, also those that `diff` does not have because it was cut; `null` for a file that is no text.
+    /// Lines added, also those cut from `diff`; `null` for a file that is no text.
     pub added: Option<u64>,
     /// Lines removed; `null` for a file that is no text.
     pub removed: Option<u64>,
     /// Changes with its content and mode; empty for a file that is gone.
     pub hash: String,
-    /// The diff was cut because it is too long: whole lines are left out at its end.
+    /// True if the diff was cut because it is too long: whole lines are left out at its end.
     pub truncated: bool,
-}
-
-/// Where a question stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum QuestionStatus {
-    /// Nobody has answered.
-    Pending,
-    /// A person has.
-    Answered,
-    /// A person skipped it, or the task ended first.
-    Skipped,
-    /// Nobody answered in time.
-    Timeout,
 }
 
 /// A question of an agent.
@@ -142,152 +113,120 @@ pub enum QuestionStatus {
 pub struct Question {
     /// `q_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// What is asked.
+    /// Text of the question.
     pub question: String,
     /// The only answers allowed; empty allows any.
     pub options: Vec<String>,
-    /// Taken when nobody answers an optional question.
+    /// The answer taken when an optional question gets none.
     pub default: Option<String>,
-    /// Only a person's answer will do.
+    /// True if only a person's answer is accepted.
     pub required: bool,
-    /// Where it stands.
-    pub status: QuestionStatus,
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "NamedSchema<QuestionStatusKind>")
+    )]
+    pub status: QuestionStatusKind,
     /// The answer, once there is one.
     pub answer: Option<String>,
 }
 
-/// Where a dependency stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum DependencyStatus {
-    /// Nobody has settled it.
-    Pending,
-    /// A valid value was given.
-    Provided,
-    /// A person refused it, or the task ended first.
-    Rejected,
-    /// Nobody settled it in time.
-    Timeout,
-}
-
-/// Something an agent needs of a person. Its value is never told again.
+/// Something that an agent needs from a person. Its value is never shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Dependency {
     /// `dep_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// What sort of thing.
     #[serde(rename = "type")]
-    pub dependency_type: DependencyType,
-    /// Its name, `STRIPE_SECRET_KEY` for instance.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyKind>"))]
+    pub dependency_type: DependencyKind,
+    /// Name of the dependency, for instance `STRIPE_SECRET_KEY`.
     pub name: String,
-    /// What it is for.
+    /// Purpose, as the agent describes it.
     pub description: String,
-    /// The task fails without it.
+    /// True if the task fails without it.
     pub required: bool,
-    /// Whether something is taken when an optional one is not provided.
+    /// True if a default is taken when an optional one is not provided.
     pub has_default: bool,
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyStatus>"))]
     pub status: DependencyStatus,
 }
 
-/// Where a tool permission stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum PermissionStatus {
-    /// Nobody has decided.
-    Pending,
-    /// It may.
-    Permitted,
-    /// It may not.
-    Denied,
-    /// The attempt that asked is over.
-    Expired,
-}
-
-/// A tool call an agent's client asks leave for.
+/// A tool call that an agent's client asks permission for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Permission {
     /// `perm_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// The attempt it is bound to.
+    /// The attempt that asks. The request ends with it.
     pub attempt: u32,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Exactly what it would be called with.
+    /// Exact input of the tool call.
     pub input: Value,
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<PermissionStatus>"))]
     pub status: PermissionStatus,
-    /// When it was asked for.
     pub requested_at: String,
-    /// When it was decided.
+    /// Time of the decision, or of the end of the request.
     pub decided_at: Option<String>,
-    /// Why not, when it was denied with a reason.
+    /// Reason of a denial, if it has one.
     pub reason: Option<String>,
-    /// Who decided: `person`, or the `rule_…`.
+    /// The decider: `person`, or the `rule_…`.
     pub decided_by: Option<String>,
 }
 
-/// What is answered to a tool call.
+/// The decision about a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub enum PermissionDecision {
-    /// It may.
+    /// The tool may be used.
     Permit,
-    /// It may not.
+    /// The tool may not be used.
     Deny,
 }
 
-/// A rule that answers tool calls, so that a person need not each time.
+/// A rule that decides tool calls in place of a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct PermissionRule {
     /// `rule_…`
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What its input must have, by the name of the field. `*` stands for any letters but those with which a shell goes on to
-    /// something else, and never for `..`.
+    /// Patterns of the input, by the name of the field. `*` stands for any characters except those
+    /// with which a shell starts another command, and never for `..`.
     pub input: BTreeMap<String, String>,
-    /// What it answers. A denial comes before every leave.
+    /// The decision. A denial comes before every permission.
     pub decision: PermissionDecision,
-    /// What the agent is told with a denial.
+    /// The reason that the agent gets with a denial.
     pub reason: String,
-    /// The only task it counts for; `null` for all.
+    /// The only task that it holds for; `null` for all.
     pub task_id: Option<String>,
-    /// When it was made.
     pub created_at: String,
-    /// How often it has answered.
+    /// Number of tool calls that it has decided.
     pub uses: u64,
 }
 
-/// What a rule would have answered so far.
+/// The decisions that a rule would have made so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct RuleTrial {
-    /// Tool calls so far.
+    /// Number of tool calls so far.
     pub asked: u64,
-    /// Those it would have answered.
+    /// Number of those that it would have decided.
     pub answers: u64,
-    /// Those of them that a person answered otherwise.
+    /// Number of those that a person decided otherwise.
     pub differs: u64,
-    /// Those it would answer at once, because they wait.
+    /// Number of those that wait, which it would decide at once.
     pub waiting: u64,
-    /// The latest of them, the newest first, at most 50.
+    /// The latest of them, newest first, at most 50.
     pub items: Vec<Permission>,
 }
 
@@ -296,15 +235,14 @@ pub struct RuleTrial {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Verification {
-    /// Its number in the task, from 1.
+    /// Number of the verification in the task, from 1.
     pub number: u32,
-    /// The phase, from 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// When it was decided.
+    /// Time of the result.
     pub at: String,
-    /// Whether nothing was found.
+    /// True if no issue was found.
     pub passed: bool,
-    /// What was found.
     pub issues: Vec<String>,
 }
 
@@ -315,107 +253,85 @@ pub struct Verification {
 pub struct Checkpoint {
     /// `cp_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// When it was saved.
     pub created_at: String,
-    /// `auto`, `user` or `system`.
+    /// Origin of the checkpoint: `auto`, `user` or `system`.
     pub created_by: String,
-    /// `interval`, `rate_limit`, `error`, `phase_complete`, `user_pause`, `dependency_request`, `user_question`,
-    /// `completed`, `failed` or `manual`.
+    /// `interval`, `rate_limit`, `error`, `phase_complete`, `user_pause`, `dependency_request`,
+    /// `user_question`, `completed`, `failed` or `manual`.
     pub reason: String,
-    /// Where the task stood.
+    /// Status of the task at that time.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<TaskStatus>"))]
     pub task_status: TaskStatus,
     /// The attempt that was at work; 0 before the first.
     pub attempt: u32,
-    /// The phase, from 1.
+    /// Number of the phase, from 1.
     pub current_phase: Option<u32>,
-    /// The step.
     pub current_step: Option<String>,
-    /// How far the task had come.
+    /// Completed part of the task in whole percent.
     pub progress: u32,
     /// The hidden git ref that holds the code, where there is one.
     pub code_ref: Option<String>,
 }
 
-/// Where a message to an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum SayingStatus {
-    /// No process of the agent has read it yet.
-    Queued,
-    /// A process of the agent has read it.
-    Delivered,
-    /// The task ended first, or a person took it back.
-    Withdrawn,
-}
-
-/// A person's words to an agent.
+/// A message from a person to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Saying {
     /// `say_…`
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// The words.
     pub text: String,
-    /// Where they stand.
-    pub status: SayingStatus,
-    /// When they were said.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<MessageStatus>"))]
+    pub status: MessageStatus,
     pub created_at: String,
-    /// When they were delivered.
     pub delivered_at: Option<String>,
 }
 
-/// Something said in a task's conversation.
+/// An entry of a task's conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Utterance {
-    /// Rising within the task.
+    /// Number of the entry, increasing within the task.
     pub index: u64,
     /// `user`, `assistant` or `system`.
     pub role: String,
-    /// What.
     pub content: String,
-    /// When; what an agent printed has no time of its own.
+    /// Time of the entry; output of an agent has no time of its own.
     pub timestamp: Option<String>,
     /// The phase it belongs to, from 1.
     pub phase: Option<u32>,
-    /// What a person's words are: `description`, `answer`, `approved`, `changes_requested` or `said`; what others tell
-    /// the agent: `found`, `provided`, `permitted` or `denied`.
+    /// Kind of the entry: `description`, `answer`, `approved`, `changes_requested` or `said` from a
+    /// person, `found`, `provided`, `permitted` or `denied` from others.
     pub about: Option<String>,
-    /// The tool an agent uses, in place of words.
+    /// The tool that an agent uses, in place of text.
     pub tool: Option<ToolUse>,
 }
 
-/// A tool in use.
+/// The use of a tool by an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct ToolUse {
-    /// Its name, as the client calls it.
+    /// Name of the tool, as the client calls it.
     pub name: String,
-    /// What it is used with; text where that is too long to be shown whole.
+    /// Input of the tool, as text where it is too long to be shown whole.
     pub input: Value,
 }
 
-/// A file a task has made.
+/// A file that a task has made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Artifact {
-    /// Relative to the workspace.
+    /// Path of the file, relative to the workspace.
     pub path: String,
-    /// Its size.
     pub bytes: u64,
-    /// When it last changed.
     pub modified_at: Option<String>,
     /// Phases that name it as a deliverable.
     pub phases: Vec<u32>,
-    /// A value given to the task is in it; it is left out of the ZIP.
+    /// True if it contains a value given to the task; the ZIP leaves it out.
     pub holds_secret: bool,
 }

@@ -1,4 +1,4 @@
-//! What happens, as it happens.
+//! Server-sent events.
 
 use bowline_machines::named;
 #[cfg(feature = "openapi")]
@@ -13,7 +13,7 @@ named! {
     pub enum EventName {
         /// A task or an agent moved; `data` is the transition line.
         Transition = "transition",
-        /// An agent printed; `data` is `{offset, text}`. It has no id: what was missed is in `/logs`.
+        /// An agent printed; `data` is `{offset, text}`. It has no id: missed output is in `/logs`.
         Log = "log",
         /// A review was opened or decided.
         Review = "review",
@@ -21,9 +21,11 @@ named! {
         Question = "question",
         /// A dependency was requested or settled.
         Dependency = "dependency",
-        /// Something about a task or its agent changed that is no transition: a draft was edited, a permission asked for, a message sent.
+        /// A task or its agent changed without a transition: a draft was edited, a permission
+        /// requested, a message sent.
         Agent = "agent",
-        /// A state file of a workspace changed; `taskId` is empty and `data` is `{workspaceId, kind}`. It has no id.
+        /// A state file of a workspace changed; `data` is `{workspaceId, kind}`. It has no id and
+        /// an empty `taskId`.
         Workspace = "workspace",
     }
 }
@@ -37,11 +39,10 @@ pub struct EventBody {
     pub task_id: String,
     /// Rising over the whole server; the event's id. 0 where the event has none.
     pub sequence: u64,
-    /// When.
     pub timestamp: String,
     /// The event's name, again.
     #[serde(rename = "type")]
     pub event_type: EventName,
-    /// What happened.
+    /// Content of the event, by its type.
     pub data: Value,
 }

@@ -1,9 +1,12 @@
-//! The bodies of the task server's REST interface, and the table of its routes. `docs/openapi.json` is made from both.
+//! The bodies of the task server's REST interface, and the table of its routes.
 //!
-//! Everything here is a shape: which values may occur together is the machines' to say.
+//! `docs/openapi.json` is made from both. Everything here is a shape: the machines decide which
+//! values may occur together.
 
 mod asks;
 mod event;
+#[cfg(feature = "openapi")]
+mod named_schema;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod requests;
@@ -48,11 +51,10 @@ impl<T> Page<T> {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct ErrorBody {
-    /// What went wrong.
     pub error: ErrorTold,
 }
 
-/// What went wrong, and what to do about it.
+/// An error, with its cause and a hint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -61,15 +63,15 @@ pub struct ErrorTold {
     pub code: String,
     /// For people, in the language they asked for.
     pub message: String,
-    /// What to do.
+    /// The next thing to do.
     pub hint: String,
     /// The types there are, when an unknown one was named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub valid_types: Vec<String>,
-    /// What was probably meant.
+    /// The nearest known name to one that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// What may be done instead, when an action is not allowed now.
+    /// Actions that are allowed now, when the requested one is not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_actions: Vec<String>,
     /// The oldest event that is still kept, when an older one was asked for.

@@ -142,8 +142,8 @@ fn tag(path: &str) -> &str {
     parts.next().unwrap_or(path)
 }
 
-/// Writes schemas the way public generators take them: a choice of texts as `enum`, with the meaning of each in the
-/// description, and the schema of anything as an object.
+/// Writes schemas the way public generators take them: a choice of texts as `enum`, with the
+/// meaning of each in the description, and the schema of anything as an object.
 fn simplify(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -1,8 +1,11 @@
-//! What callers send.
+//! Bodies that callers send.
 
 pub use crate::markers::Recovery;
 
-use super::{Budget, DependencyType, FileComment, PermissionDecision, Priority};
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use super::{Budget, FileComment, PermissionDecision};
+use bowline_machines::job::{DependencyKind, Priority};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,96 +17,91 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct NewTask {
-    /// What it is called.
     #[serde(default)]
     pub title: String,
     /// `create_app`, `modify_app`, `workflow`, `custom`, or a type of the configuration.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
-    /// What is wanted.
+    /// Description of the work.
     #[serde(default)]
     pub description: String,
-    /// How urgent it is.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// The name of the agent; the default one when left away.
+    /// Name of the agent; absent for the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// An existing folder to work in; a new one when left away.
+    /// An existing folder to work in; absent for a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Let it work in that folder while another task holds it.
+    /// Lets it work in that folder while another task holds it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub share_workspace: bool,
-    /// Not before, RFC 3339.
+    /// Earliest time of its start, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_for: Option<String>,
-    /// A word of the person's own.
+    /// A label of the person's own, to filter by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What it may use at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// Put it into the queue at once.
+    /// Puts the task into the queue at once.
     #[serde(default)]
     pub submit: bool,
 }
 
-/// Changes to a draft; what is left away stays.
+/// Changes to a draft; absent fields stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct EditTask {
-    /// What it is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The type of work.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
-    /// What is wanted.
+    /// Description of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How urgent it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<Priority>>"))]
     pub priority: Option<Priority>,
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<String>>,
-    /// The name of the agent.
+    /// Name of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Not before, RFC 3339; an empty text takes it away.
+    /// Earliest time of its start, RFC 3339; an empty text removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_for: Option<String>,
-    /// A word of the person's own; an empty text takes it away.
+    /// A label of the person's own; an empty text removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What it may use at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
 }
 
-/// An approval.
+/// An approval of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Approval {
-    /// A word for the agent.
+    /// A comment for the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
-/// What is to be changed.
+/// A request to change a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct ChangeRequest {
-    /// In a person's words.
+    /// The wanted changes, in a person's words.
     pub feedback: String,
-    /// Remarks on files.
+    /// Comments on single files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comments: Vec<FileComment>,
 }
@@ -133,24 +131,23 @@ impl std::fmt::Debug for ProvideRequest {
     }
 }
 
-/// Why something is refused.
+/// A refusal with its reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct RejectRequest {
-    /// In a person's words.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Several tool calls, answered alike: all of them, or none.
+/// Several tool calls with one decision: all are decided, or none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct PermissionBatch {
-    /// `perm_…`, each of them waiting.
+    /// Ids of open permissions, `perm_…`.
     pub ids: Vec<String>,
-    /// Why not, for a denial.
+    /// Reason of a denial.
     #[serde(default)]
     pub reason: String,
 }
@@ -162,29 +159,27 @@ pub struct PermissionBatch {
 pub struct NewPermissionRule {
     /// The tool, as permissions name it.
     pub tool: String,
-    /// What its input must have, by the name of the field, for instance `{"command": "cargo test*"}`.
+    /// Patterns of the input, by the name of the field: `{"command": "cargo test*"}`.
     #[serde(default)]
     pub input: BTreeMap<String, String>,
-    /// What it answers.
     pub decision: PermissionDecision,
-    /// What the agent is told with a denial.
+    /// The reason that the agent gets with a denial.
     #[serde(default)]
     pub reason: String,
-    /// The only task it counts for.
+    /// The only task that it holds for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
 }
 
-/// Words to an agent.
+/// A message to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct SayRequest {
-    /// The words.
     pub text: String,
 }
 
-/// How a fork differs from its task; what is left away is as the task has it.
+/// The differences of a fork from its task; absent fields are as the task has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -192,7 +187,7 @@ pub struct ForkRequest {
     /// Title of the new task; by default that of the task with the phase of the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the agent shall do differently; a paragraph at the end of the description.
+    /// Instructions for the new agent; the last paragraph of the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Queue it at once, which is the default; otherwise it is a draft.
@@ -200,7 +195,7 @@ pub struct ForkRequest {
     pub submit: Option<bool>,
 }
 
-/// Which checkpoint.
+/// The checkpoint to restore.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -217,7 +212,8 @@ pub struct VerbRequest {
     /// The state file, where the workspace has several of the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What the verb is about: a stage, a step, a gate, a checkpoint or a task; of `restore`, the number of a transition.
+    /// The object of the verb: a stage, step, gate, checkpoint or task; of `restore`, the number of
+    /// a transition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Files, for verbs that take any; the checkpoints of a review.
@@ -226,10 +222,12 @@ pub struct VerbRequest {
     /// A sentence: a reason, a result, a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// A word for programs, for verbs that record a failure or a result, or name a new run or the path of a value.
+    /// A word for programs: of a failure or a result, or the name of a new run or of a value's
+    /// path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// A command whose end decides, for gates without a sealed one and checkpoints without one of the contract.
+    /// A command whose exit decides, for a gate without a sealed command or a checkpoint without
+    /// one of the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Numbers by their names, for verbs that judge the work.
@@ -240,19 +238,19 @@ pub struct VerbRequest {
     pub texts: BTreeMap<String, String>,
 }
 
-/// A phase is done, says its agent.
+/// A report of an agent that a phase is complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct PhaseCompleteReport {
-    /// From 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// Files that were made, relative to the workspace.
+    /// Paths of the files that were made, relative to the workspace.
     #[serde(default)]
     pub files: Vec<String>,
 }
 
-/// An agent asks.
+/// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -265,87 +263,81 @@ pub struct AskReport {
     /// The only answers allowed.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Taken when nobody answers.
+    /// The answer taken when an optional question gets none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Only a person's answer will do.
+    /// True if only a person's answer is accepted.
     #[serde(default)]
     pub required: bool,
 }
 
-/// An agent needs something.
+/// A dependency request of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct NeedReport {
-    /// What sort of thing.
     #[serde(rename = "type")]
-    pub dependency_type: DependencyType,
-    /// Its name.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<DependencyKind>"))]
+    pub dependency_type: DependencyKind,
     pub name: String,
-    /// What it is for.
+    /// Purpose of the dependency.
     #[serde(default)]
     pub description: String,
-    /// Taken when an optional one is not provided.
+    /// The value taken when an optional one is not provided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The task fails without it.
+    /// True if the task fails without it.
     #[serde(default)]
     pub required: bool,
 }
 
-/// An agent reports an error.
+/// An error that an agent reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct ErrorReport {
-    /// What happened.
     pub message: String,
-    /// More.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// How to go on.
     pub recovery: Recovery,
-    /// Seconds until it can go on.
+    /// Seconds after which the agent can continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
 
-/// An agent began a step.
+/// A report of an agent that it began a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct StepReport {
-    /// From 1.
+    /// Number of the step, from 1.
     pub step: u32,
-    /// Of how many.
+    /// Number of steps in all.
     pub of: u32,
-    /// Its name.
     #[serde(default)]
     pub name: String,
 }
 
-/// An agent used tokens.
+/// A report of tokens that an agent used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct TokensReport {
-    /// How many more.
+    /// Number of additional tokens.
     pub used: u64,
-    /// Dollars more, where the agent knows what they cost.
+    /// Additional cost in US dollars, if the agent knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// What came of an agent's report.
+/// The result of an agent's report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Reported {
-    /// The task.
     pub task_id: String,
-    /// The question or the dependency that was made, where one was.
+    /// Id of the question or dependency that was made.
     pub id: Option<String>,
-    /// The answer, where one is known already.
+    /// The answer, if it is known already.
     pub answer: Option<Value>,
 }

@@ -1,9 +1,9 @@
-//! The table of routes: what the server serves, what `docs/openapi.json` says, and what the tests walk through.
+//! The table of routes, which the server serves, `docs/openapi.json` describes and the tests call.
 
 use bowline_machines::named;
 
 named! {
-    /// How a route is asked.
+    /// The HTTP method of a route.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Method {
         Get = "GET",
@@ -14,12 +14,12 @@ named! {
 }
 
 named! {
-    /// Who may ask.
+    /// The callers that a route allows.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Access {
         /// Everybody, without a token.
         Open = "open",
-        /// Whoever has a token, agents too.
+        /// Every caller with a token, agents too.
         Read = "read",
         /// A person.
         Person = "person",
@@ -28,7 +28,7 @@ named! {
     }
 }
 
-/// What comes back.
+/// The body of a successful response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// JSON of this shape.
@@ -50,32 +50,29 @@ pub enum Answer {
 pub struct Query {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Purpose of the parameter.
     pub about: &'static str,
-    /// Whether it is a whole number, not a text.
+    /// True for a whole number, false for a text.
     pub number: bool,
 }
 
 /// One thing the server does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// How it is asked.
     pub method: Method,
-    /// Where, with parameters in braces.
+    /// Path, with parameters in braces.
     pub path: &'static str,
     /// Its name for programs.
     pub id: &'static str,
-    /// Who may ask.
     pub access: Access,
-    /// What may stand behind the question mark.
+    /// Parameters of the query.
     pub query: &'static [Query],
     /// The shape of the body, where there is one.
     pub body: Option<&'static str>,
     /// The status of a success.
     pub status: u16,
-    /// What comes back with it.
     pub answer: Answer,
-    /// What it does, for people.
+    /// Summary for people.
     pub summary: &'static str,
 }
 

@@ -1,78 +1,13 @@
 //! A task and its agent.
 
 #[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use bowline_machines::job::{Action, AgentStatus, BlockedBy, PausedByKind, Priority, TaskStatus};
+#[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum TaskStatus {
-    /// Being written.
-    Draft,
-    /// In the queue.
-    Pending,
-    /// Its agent works or waits.
-    InProgress,
-    /// A person looks at a phase.
-    Review,
-    /// Done.
-    Completed,
-    /// Over.
-    Failed,
-}
-
-/// Where an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum AgentStatus {
-    /// Never started.
-    Idle,
-    /// At work.
-    Running,
-    /// Stopped by a person, a limit or a breaker.
-    Paused,
-    /// Stopped until a dependency is settled.
-    WaitingDependency,
-    /// Stopped until a question is answered.
-    WaitingQuestion,
-    /// Stopped while its phase is verified or reviewed.
-    WaitingReview,
-    /// Done.
-    Completed,
-    /// Over.
-    Failed,
-}
-
-/// What an agent waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum BlockedBy {
-    /// A value or a permission.
-    Dependency,
-    /// An answer.
-    Question,
-    /// A verification or a review.
-    Review,
-}
-
-/// Who stopped a paused agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum PausedBy {
-    /// A person; only a person resumes it.
-    User,
-    /// A limit of the model; it goes on by itself at `resumeAt`.
-    RateLimit,
-    /// A breaker; a person decides.
-    Breaker,
-}
-
-/// Why a pending task does not start.
+/// The reason why a pending task does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -81,83 +16,40 @@ pub enum WaitReason {
     ScheduledLater,
     /// Tasks it depends on are not completed.
     WaitingForTasks,
-    /// Another task holds its workspace, a parent or a child of it, or waits for it and comes first.
+    /// Another task holds its workspace, or a parent or child of it, or waits for it and comes
+    /// first.
     WorkspaceBusy,
 }
 
-/// How urgent a task is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum Priority {
-    /// Before all others.
-    Critical,
-    /// Before most.
-    High,
-    /// In its turn.
-    #[default]
-    Normal,
-    /// When nothing else waits.
-    Low,
-}
-
-/// What a person may do to a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub enum Action {
-    Submit,
-    Edit,
-    Delete,
-    Cancel,
-    Pause,
-    Resume,
-    Approve,
-    RequestChanges,
-    Archive,
-    Retry,
-    Answer,
-    Skip,
-    Provide,
-    Reject,
-    Permit,
-    Deny,
-    Checkpoint,
-    Restore,
-    Fork,
-    Say,
-    Interrupt,
-}
-
-/// What a task may use at the most.
+/// Limits of what a task may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Budget {
-    /// Tokens.
+    /// Maximum number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars.
+    /// Maximum cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
-    /// Minutes at work.
+    /// Maximum minutes at work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minutes: Option<u64>,
 }
 
-/// Why a task failed.
+/// The reason why a task failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Failure {
-    /// `agent_fatal`, `verification_failed`, `cancelled`, `agent_exited`, `spawn_failed`, `dependency_rejected`,
-    /// `dependency_timeout` or `breaker`.
+    /// `agent_fatal`, `verification_failed`, `cancelled`, `agent_exited`, `spawn_failed`,
+    /// `dependency_rejected`, `dependency_timeout` or `breaker`.
     pub code: String,
-    /// For people.
+    /// A sentence for people.
     pub message: String,
-    /// More, when there is more.
+    /// Further details, such as the issues of a verification.
     pub details: Option<String>,
-    /// When.
+    /// Time of the failure.
     pub at: String,
 }
 
@@ -173,94 +65,99 @@ pub struct Task {
     /// The type of work; `null` in a draft that has none yet.
     #[serde(rename = "type")]
     pub task_type: Option<String>,
-    /// What is wanted; empty in a draft that has none yet.
+    /// Description of the work; empty in a draft that has none yet.
     pub description: String,
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<TaskStatus>"))]
     pub status: TaskStatus,
-    /// From 1; `null` before the first assignment.
+    /// Number of the current phase, from 1; `null` before the first assignment.
     pub current_phase: Option<u32>,
-    /// How many phases its type has; 0 in a draft without a type.
+    /// Number of phases of its type; 0 in a draft without a type.
     pub total_phases: u32,
-    /// Whole percent of the task.
+    /// Completed part of the task in whole percent.
     pub progress: u32,
-    /// When it was made.
     pub created_at: String,
-    /// When its agent was first started.
+    /// Time of the first start of its agent.
     pub started_at: Option<String>,
-    /// When it was done.
     pub completed_at: Option<String>,
-    /// When it failed.
     pub failed_at: Option<String>,
-    /// When it last moved.
+    /// Time of the last transition.
     pub updated_at: String,
-    /// What a person may do now, the most useful first.
+    /// Actions that a person may take now, the most useful first.
+    #[cfg_attr(feature = "openapi", schemars(with = "Vec<NamedSchema<Action>>"))]
     pub allowed_actions: Vec<Action>,
-    /// How urgent it is.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
     pub depends_on: Vec<String>,
-    /// The tasks it waits for: those it depends on that are not completed, or the one that holds its workspace.
+    /// The tasks it waits for: incomplete ones that it depends on, or the one that holds its
+    /// workspace.
     pub waiting_for: Vec<String>,
-    /// Why a pending task does not start, unless it waits for a free agent alone.
+    /// The reason why a pending task does not start, unless it waits only for a free agent.
     pub wait_reason: Option<WaitReason>,
-    /// It does not go on without a person.
+    /// True if it does not go on without a person.
     pub needs_you: bool,
-    /// Not before.
+    /// Earliest time of its start.
     pub scheduled_for: Option<String>,
-    /// A word of the person's own.
+    /// A label of the person's own, to filter by.
     pub label: Option<String>,
-    /// The name of the agent it is done by.
+    /// Name of the agent that works on it.
     pub agent: Option<String>,
-    /// Where that agent stands; more in `/agent`.
+    /// State of that agent; `/agent` has more.
     pub agent_state: AgentState,
-    /// What it may use at the most.
     pub budget: Option<Budget>,
     /// The folder the agent works in; `null` before the first assignment.
     pub workspace: Option<String>,
-    /// It may work in that folder while another task holds it.
+    /// True if it may work in that folder while another task holds it.
     pub share_workspace: bool,
-    /// The failed task it takes the place of.
+    /// The failed task that it replaces.
     pub retry_of: Option<String>,
-    /// The task that took its place.
+    /// The task that replaced it.
     pub retried_by: Option<String>,
-    /// Hidden from the list.
+    /// True if it is hidden from the list.
     pub archived: bool,
-    /// Why it failed, while it is failed.
+    /// The failure, while the task is failed.
     pub failure: Option<Failure>,
     /// Tokens used so far, over all attempts.
     pub tokens_used: u64,
     /// Dollars spent so far, over all attempts; `null` when its client has told none.
     pub cost_usd: Option<f64>,
-    /// The number of its latest event. Send it as `If-Match` with a decision that is about the task as it was then.
+    /// The number of its latest event. Send it as `If-Match` with a decision about the task in this
+    /// version.
     pub version: u64,
-    /// How often it or its agent has moved: a checkpoint or tokens raise the version, and not this.
+    /// Number of transitions of the task and its agent. A checkpoint or tokens raise only the
+    /// version.
     pub moves: u64,
 }
 
-/// An agent as a list shows it.
+/// The state of an agent in a list of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct AgentState {
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
-    /// Whether its process is there.
+    /// True if its process exists.
     pub alive: bool,
-    /// The step it said it is at.
+    /// Step that the agent reported last.
     pub current_step: Option<String>,
-    /// What it waits for.
+    /// The thing that the agent waits for.
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<BlockedBy>>"))]
     pub blocked_by: Option<BlockedBy>,
-    /// Who stopped it.
-    pub paused_by: Option<PausedBy>,
-    /// When a limit ends.
+    /// The cause of the pause.
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "Option<NamedSchema<PausedByKind>>")
+    )]
+    pub paused_by: Option<PausedByKind>,
+    /// End of the rate limit.
     pub resume_at: Option<String>,
-    /// When it last said anything.
+    /// Time of its last output.
     pub last_output: Option<String>,
     /// Seconds without output after which it is restarted; `null` when it would not be.
     pub restart_after: Option<u64>,
-    /// Over all attempts.
+    /// Tokens used over all attempts.
     pub tokens_used: u64,
-    /// Dollars over all attempts; `null` when its client has told none.
+    /// Cost in US dollars over all attempts; `null` when its client reported none.
     pub cost_usd: Option<f64>,
 }
 
@@ -269,54 +166,58 @@ pub struct AgentState {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Agent {
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
-    /// From 1.
+    /// Number of the current phase, from 1.
     pub current_phase: Option<u32>,
-    /// The step it said it is at.
+    /// Step that the agent reported last.
     pub current_step: Option<String>,
-    /// Whole percent of the current phase, by its steps.
+    /// Completed part of the current phase in whole percent, by its steps.
     pub progress: u32,
-    /// Over all attempts.
+    /// Tokens used over all attempts.
     pub tokens_used: u64,
-    /// Dollars over all attempts; `null` when its client has told none.
+    /// Cost in US dollars over all attempts; `null` when its client reported none.
     pub cost_usd: Option<f64>,
-    /// What it waits for.
+    /// The thing that the agent waits for.
+    #[cfg_attr(feature = "openapi", schemars(with = "Option<NamedSchema<BlockedBy>>"))]
     pub blocked_by: Option<BlockedBy>,
-    /// When something about it last changed.
+    /// Time of its last change.
     pub last_update: String,
-    /// Of its checkpoints.
     pub checkpoint: AgentCheckpoint,
-    /// Who stopped it.
-    pub paused_by: Option<PausedBy>,
-    /// When a limit ends.
+    /// The cause of the pause.
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "Option<NamedSchema<PausedByKind>>")
+    )]
+    pub paused_by: Option<PausedByKind>,
+    /// End of the rate limit.
     pub resume_at: Option<String>,
     /// Its name in the configuration.
     pub name: Option<String>,
     /// The number of its latest process; 0 before the first.
     pub attempt: u32,
-    /// Whether that process is there, looked at now.
+    /// True if that process exists now.
     pub alive: bool,
-    /// Its number on the machine of the server, while it is there.
+    /// Process id on the machine of the server, while the process exists.
     pub pid: Option<i32>,
-    /// When it last said anything.
+    /// Time of its last output.
     pub last_output: Option<String>,
     /// Seconds without output after which it is restarted; `null` when it would not be.
     pub restart_after: Option<u64>,
 }
 
-/// Of the checkpoints of an agent.
+/// The times of an agent's checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct AgentCheckpoint {
-    /// When the latest was saved.
+    /// Time of the latest checkpoint.
     pub last_saved: Option<String>,
-    /// Milliseconds between two that are saved by the clock.
+    /// Milliseconds between two regular checkpoints.
     pub auto_save_interval: u64,
 }
 
-/// Where a phase stands.
+/// The status of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -338,37 +239,33 @@ pub enum PhaseStatus {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Phase {
-    /// From 1.
+    /// Number of the phase, from 1.
     pub phase: u32,
-    /// Its name.
     pub name: String,
-    /// Where it stands.
     pub status: PhaseStatus,
     /// The names of its steps, where the type has them.
     pub steps: Vec<String>,
-    /// How many of them are done.
+    /// Number of completed steps.
     pub completed_steps: u32,
-    /// When its agent said that it is at which step, in its last round.
+    /// Times of the steps that its agent reported in the last pass.
     pub step_times: Vec<StepTime>,
-    /// Whether a person approves it.
+    /// True if a person approves it.
     pub review: bool,
-    /// When it began.
     pub started_at: Option<String>,
-    /// When it was over: approved, or verified where no person approves it.
+    /// Time of its approval, or of its verification when no person approves it.
     pub completed_at: Option<String>,
 }
 
-/// A step as its agent told of it.
+/// The time of a step, as its agent reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct StepTime {
-    /// From 1.
+    /// Number of the step, from 1.
     pub step: u32,
-    /// What the agent calls it.
+    /// Name that the agent gave.
     pub name: String,
-    /// When it began.
     pub started_at: String,
-    /// When the agent went on to the next one, or called the phase complete.
+    /// Time of the next step's start, or of the report that the phase is complete.
     pub completed_at: Option<String>,
 }

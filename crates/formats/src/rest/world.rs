@@ -1,30 +1,32 @@
-//! What there is beside tasks: who waits, what can be started, and the other kinds of work.
+//! Shapes besides those of tasks: the inbox, agents, the server, and workspaces with the other
+//! kinds of work.
 
-use super::{AgentStatus, Dependency, Permission, Question, Review};
+#[cfg(feature = "openapi")]
+use super::named_schema::NamedSchema;
+use super::{Dependency, Permission, Question, Review};
+use bowline_machines::job::AgentStatus;
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// One thing that waits for a person.
+/// An item that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct InboxItem {
-    /// What sort of thing.
     pub kind: InboxKind,
-    /// Of the review, question, dependency, permission or task.
+    /// Id of the review, question, dependency, permission or task.
     pub id: String,
-    /// The task.
     pub task_id: String,
-    /// Its title.
+    /// Title of the task.
     pub title: String,
-    /// The name of the agent that works on it: what is asked is in that agent's words.
+    /// Name of the agent that works on the task: the request is in that agent's words.
     pub agent: String,
-    /// Its version.
+    /// Version of the task.
     pub version: u64,
-    /// Since when.
+    /// Time since which it waits.
     pub since: String,
     /// The review, of kind `review`.
     pub review: Option<Review>,
@@ -34,11 +36,11 @@ pub struct InboxItem {
     pub dependency: Option<Dependency>,
     /// The permission, of kind `permission`.
     pub permission: Option<Permission>,
-    /// Why, of kind `task`: what it waits for, or what stopped it.
+    /// The cause, of kind `task`: the tasks it waits for, or the limit that stopped it.
     pub reason: Option<String>,
 }
 
-/// What waits for a person.
+/// The kind of an inbox item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -51,41 +53,40 @@ pub enum InboxKind {
     Dependency,
     /// A tool call to be permitted.
     Permission,
-    /// A task that does not go on by itself: a breaker stopped it, or what it depends on failed.
+    /// A task that does not go on by itself: a breaker stopped it, or a task it depends on failed.
     Task,
 }
 
-/// What a task has made, started to be looked at.
+/// The app of a task: its result, started for inspection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct App {
-    /// The task.
     pub task_id: String,
-    /// Whether its process is there, looked at now.
+    /// True if its process exists now.
     pub running: bool,
-    /// Where it listens, on the machine of the server, while it runs.
+    /// Its address on the machine of the server, while it runs.
     pub url: Option<String>,
-    /// What is started.
+    /// Command line that is started.
     pub command: Vec<String>,
-    /// What it printed last.
+    /// Its last output.
     pub output: String,
-    /// Why it runs no more, where nobody ended it: its exit code, 128 and the signal that ended it, or 127 when it could not be started.
+    /// Exit code of an app that ended by itself: its own, 128 plus the signal that ended it, or 127
+    /// when it could not be started.
     pub exit_code: Option<i32>,
 }
 
-/// A try to tell somebody elsewhere of an event.
+/// A try to send a notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Delivery {
-    /// The number of the notice; several tries have the same.
+    /// Number of the notification; all its tries have the same.
     pub notice: u64,
-    /// Which try, from 1.
+    /// Number of the try, from 1.
     pub attempt: u32,
-    /// When.
     pub at: String,
-    /// How it went, without any address.
+    /// Result of the try, without any address.
     pub note: String,
 }
 
@@ -94,47 +95,44 @@ pub struct Delivery {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct AgentPreset {
-    /// Its name.
     pub name: String,
-    /// How it speaks.
+    /// Protocol of its output.
     pub protocol: String,
-    /// What is started.
+    /// Command line that is started.
     pub command: Vec<String>,
-    /// Taken when a task names none.
+    /// True if tasks that name no agent get it.
     pub is_default: bool,
-    /// Whether its program is on this machine.
+    /// True if its program is on this machine.
     pub available: bool,
 }
 
-/// An agent at work, or stopped.
+/// An agent of a task in progress or in review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct LiveAgent {
-    /// Its task.
     pub task_id: String,
-    /// The task's title.
+    /// Title of the task.
     pub title: String,
     /// Its name in the configuration.
     pub name: Option<String>,
-    /// Where it stands.
+    #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<AgentStatus>"))]
     pub status: AgentStatus,
-    /// The number of its process.
+    /// Number of its latest process.
     pub attempt: u32,
-    /// Tokens used so far.
     pub tokens_used: u64,
-    /// Dollars spent so far; `null` when its client has told none.
+    /// Cost in US dollars so far; `null` when its client reported none.
     pub cost_usd: Option<f64>,
 }
 
-/// Agents: those that can be started, and those that are.
+/// Agents of the configuration, and agents of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Agents {
-    /// Of the configuration.
+    /// Agents of the configuration.
     pub presets: Vec<AgentPreset>,
-    /// Those of tasks in progress or in review.
+    /// Agents of tasks in progress or in review.
     pub live: Vec<LiveAgent>,
 }
 
@@ -143,17 +141,16 @@ pub struct Agents {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Node {
-    /// Its name.
     pub name: String,
-    /// Agents that may run at once.
+    /// Maximum number of running agents.
     pub slots: u32,
-    /// Agents that run.
+    /// Number of running agents.
     pub running: u32,
-    /// Whether it takes no new task.
+    /// True if it starts no new task.
     pub draining: bool,
-    /// Since when it is up.
+    /// Time of the server's start.
     pub started_at: String,
-    /// The version of its program.
+    /// Version of the server.
     pub version: String,
     /// Agents that run for tasks which the store does not know. They are paused.
     pub unknown_agents: Vec<UnknownAgent>,
@@ -164,13 +161,13 @@ pub struct Node {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct UnknownAgent {
-    /// The name of its attempt.
+    /// Name of its attempt.
     pub attempt: String,
     /// The task, as the attempt names it.
     pub task_id: String,
-    /// The folder it works in.
+    /// The folder that it works in.
     pub folder: String,
-    /// Its number on the machine of the server.
+    /// Process id on the machine of the server.
     pub pid: Option<i32>,
 }
 
@@ -181,23 +178,23 @@ pub struct UnknownAgent {
 pub struct Stats {
     /// Tasks by status.
     pub tasks: TaskCounts,
-    /// Things in the inbox.
+    /// Number of items in the inbox.
     pub waiting_for_you: u64,
     /// Tokens used by all tasks, deleted ones too.
     pub tokens_used: u64,
-    /// Dollars spent on all tasks, deleted ones too; `null` when no client has told any.
+    /// Cost of all tasks in US dollars, deleted ones too; `null` when no client reported any.
     pub cost_usd: Option<f64>,
-    /// What was used in the last days, by day and agent, the oldest first. Days without any use are left out.
+    /// Spend of the last days, by day and agent, oldest first. Days without any are left out.
     pub spend: Vec<Spend>,
-    /// Agents that may run at once.
+    /// Maximum number of running agents.
     pub slots: u32,
-    /// Agents that run.
+    /// Number of running agents.
     pub running: u32,
-    /// The latest event.
+    /// Number of the latest event.
     pub sequence: u64,
 }
 
-/// What was used on one day with one agent.
+/// The tokens and money used on one day with one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -208,9 +205,8 @@ pub struct Spend {
     pub task_id: Option<String>,
     /// The agent's name in the configuration.
     pub agent: String,
-    /// Tokens.
     pub tokens: u64,
-    /// Dollars; `null` when the client has told none.
+    /// Cost in US dollars; `null` when the client reported none.
     pub cost_usd: Option<f64>,
 }
 
@@ -219,11 +215,10 @@ pub struct Spend {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Limit {
-    /// The task.
     pub task_id: String,
-    /// When it met the limit.
+    /// Time at which it met the limit.
     pub from: String,
-    /// When it went on, or was ended; `null` while it waits.
+    /// Time at which it continued or was ended; `null` while it waits.
     pub until: Option<String>,
 }
 
@@ -244,11 +239,10 @@ pub struct TaskCounts {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct TaskType {
-    /// Its name.
     pub name: String,
     /// Its phases, in order.
     pub phases: Vec<TypePhase>,
-    /// Whether it names a command that starts what its tasks make.
+    /// True if it names a command that starts the result of its tasks.
     pub app: bool,
 }
 
@@ -257,11 +251,10 @@ pub struct TaskType {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct TypePhase {
-    /// Its name.
     pub name: String,
     /// The names of its steps, where it has any.
     pub steps: Vec<String>,
-    /// Whether a person approves it.
+    /// True if a person approves it.
     pub review: bool,
 }
 
@@ -281,22 +274,21 @@ impl std::fmt::Debug for SignIn {
     }
 }
 
-/// Who asks, and whom.
+/// The rights of the caller, and the identity of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Session {
-    /// Whose rights the caller has.
     pub role: Role,
-    /// The task whose agent asks.
+    /// The task of a calling agent.
     pub task_id: Option<String>,
-    /// The version of the server.
+    /// Version of the server.
     pub version: String,
-    /// Another one after each start of the server.
+    /// Id of this start of the server.
     pub instance: String,
 }
 
-/// Whose rights a caller has.
+/// The rights of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -312,7 +304,6 @@ pub enum Role {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct SignInLink {
-    /// Where to go.
     pub url: String,
 }
 
@@ -325,11 +316,10 @@ pub struct Workspace {
     pub id: String,
     /// The name of its folder.
     pub name: String,
-    /// Its path.
     pub path: String,
-    /// The kinds that are there.
+    /// Kinds of work with a state file in it.
     pub kinds: Vec<WorkspaceKind>,
-    /// What a person may begin in it now.
+    /// Work that a person may begin in it now.
     pub begins: Vec<WorkspaceBeginning>,
 }
 
@@ -338,11 +328,9 @@ pub struct Workspace {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct WorkspaceBeginning {
-    /// The kind.
     pub kind: WorkspaceKind,
-    /// The state file that is made, to be named with the verb.
+    /// The state file to be made; name it in the request of the verb.
     pub file: String,
-    /// The verb.
     pub action: WorkspaceAction,
 }
 
@@ -362,26 +350,25 @@ pub enum WorkspaceKind {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct WorkspaceState {
-    /// The kind of file: `thinking`, `task-state`, `task-history`, `shared-context`, `agent-memory`, `develop` or
+    /// `thinking`, `task-state`, `task-history`, `shared-context`, `agent-memory`, `develop` or
     /// `orchestrate`.
     pub kind: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Where it stands, in a word.
     pub status: Option<String>,
-    /// Which version of the document it is; `null` for one that cannot be read.
+    /// Version of the document; `null` for one that cannot be read.
     pub version: Option<u64>,
     /// The document.
     pub state: Value,
-    /// What is odd in it.
+    /// Problems found in the document.
     pub findings: Vec<Value>,
     /// Commands that can be given next.
     pub next: Vec<String>,
-    /// What the tasks of an orchestration are called in its plan, and those in the queue of a memory, by id.
+    /// Titles by id: tasks of an orchestration's plan, or of a memory's queue.
     pub titles: BTreeMap<String, String>,
-    /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
+    /// Evidence of a develop run for its gates and checkpoints, oldest first.
     pub evidence: Vec<Value>,
-    /// What a person may do with it now.
+    /// Actions that a person may take on it now.
     pub actions: Vec<WorkspaceAction>,
 }
 
@@ -390,28 +377,28 @@ pub struct WorkspaceState {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct WorkspaceAction {
-    /// Its name, as the address has it.
+    /// Name of the verb, as in the path of the request.
     pub verb: String,
-    /// What it may be about; empty where no `id` has to be named.
+    /// Allowed values of `id`; empty where no `id` has to be named.
     pub ids: Vec<String>,
-    /// Fields of the request that it needs besides.
+    /// Required fields of the request.
     pub asks: Vec<WorkspaceField>,
-    /// Fields that it takes.
+    /// Optional fields of the request.
     pub takes: Vec<WorkspaceField>,
-    /// The words that `code` may be; empty where it is free.
+    /// Allowed values of `code`; empty where any is allowed.
     pub codes: Vec<String>,
-    /// The names of `values`.
+    /// Names of `values`.
     pub values: Vec<String>,
-    /// The names that `texts` may have.
+    /// Names that `texts` may have.
     pub texts: Vec<String>,
-    /// The command that it runs, in the folder of the state file; several stand one in each line.
+    /// The command that it runs in the folder of the state file; several stand one in each line.
     pub runs: Option<String>,
-    /// The next move does not bring back what it takes away: ask before it is done.
+    /// True if the next move does not bring back what it takes away: confirm it first.
     pub grave: bool,
 }
 
-/// A field of a verb's request. `id` stands here where another list has it: the transitions of the file, or what was rescued.
-/// `version` is that of the file, and is sent as `If-Match`.
+/// A field of a verb's request. `id` stands here where another list has it: the transitions of the
+/// file, or the rescued work. `version` is that of the file, and is sent as `If-Match`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -429,77 +416,74 @@ pub enum WorkspaceField {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct FileTransition {
-    /// The file.
     pub file: String,
-    /// Whether `restore` may bring the document back as it was right after it.
+    /// True if `restore` may bring the document back to the state right after it.
     pub restorable: bool,
-    /// When, UTC.
+    /// Time of the move, in UTC.
     pub timestamp: String,
     /// The task's id, or the path of the file for kinds without one.
     pub task_id: String,
     /// Always `state_transition`.
     #[serde(rename = "type")]
     pub line_type: String,
-    /// What moved: the kind's own word.
+    /// The thing that moved, in the kind's own word.
     pub entity: String,
-    /// Where it stood; `null` when it is new.
+    /// Status before; `null` for a new entity.
     pub from: Option<String>,
-    /// Where it stands now.
+    /// Status after.
     pub to: String,
-    /// The command that moved it, upper case.
+    /// The command that caused the move, in upper case.
     pub trigger: String,
     /// Facts of the move.
     pub metadata: Value,
-    /// Its number, rising within the file.
+    /// Number of the move, increasing within the file.
     pub sequence: u64,
 }
 
-/// What a run kept of a worktree before it went.
+/// Work of a worktree that a run kept before it removed the worktree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Rescued {
-    /// What it is called.
     pub name: String,
     /// The task or folder it comes from.
     pub task: String,
-    /// The commit.
     pub commit: String,
-    /// When it was kept.
     pub kept_at: String,
     /// Files that differ from where it left the branch that is checked out.
     pub files: Vec<String>,
 }
 
-/// What a verb changed in a state file.
+/// The change that a verb made in a state file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct WorkspaceChange {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Where it stood.
+    /// Status before.
     pub from: Option<String>,
-    /// Where it stands.
+    /// Status after.
     pub to: Option<String>,
-    /// The number of the transition.
+    /// Number of the transition.
     pub sequence: Option<u64>,
     /// The document now.
     pub state: Value,
-    /// What was done besides, a sentence each, in the language of the request.
+    /// Further effects, a sentence each, in the language of the request.
     pub told: Vec<String>,
-    /// What was run for it: command, exit code and the end of its output. A checkpoint whose command is red has moved too.
+    /// Runs of its command, with exit code and the end of the output. A checkpoint whose command
+    /// fails has moved too.
     pub evidence: Vec<Value>,
 }
 
-/// Whether the server is ready.
+/// The readiness of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Health {
     /// `ok`, `starting`, `draining`, or `failing` while nothing can be changed.
     pub status: String,
-    /// Why nothing can be changed.
+    /// The reason why nothing can be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -1,11 +1,12 @@
 //! The scenario of a scripted agent: its output and actions, step by step. The format is described
 //! in `docs/scripted-agent.md`.
 
+use bowline_machines::job::DependencyKind;
 use bowline_machines::named;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::markers::{Category, DependencyType};
+use crate::markers::Category;
 
 /// Script of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -123,7 +124,7 @@ pub enum Step {
     /// Requests a dependency.
     Need {
         #[serde(rename = "type")]
-        kind: DependencyType,
+        kind: DependencyKind,
         name: String,
         /// Purpose of the value.
         description: String,

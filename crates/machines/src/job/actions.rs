@@ -4,8 +4,8 @@
 use super::{Job, Life};
 
 named! {
-    /// An action that a person may take on a job.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    /// An action that a person may take on a task.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]
     pub enum Action {
         Submit = "submit",

@@ -42,9 +42,10 @@ impl Review {
 
 named! {
     /// The status of a review.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub enum ReviewStatus {
         /// The decision is open.
+        #[default]
         Pending = "pending",
         /// A person approved the phase.
         Approved = "approved",
@@ -115,22 +116,48 @@ impl Question {
     }
 }
 
+/// The status of a question, with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum QuestionStatus {
+    /// The question is open.
+    #[cfg_attr(feature = "serde", serde(rename = "pending"))]
+    Pending,
+    /// A person gave this answer.
+    #[cfg_attr(feature = "serde", serde(rename = "answered"))]
+    Answered(String),
+    /// A person skipped it, or the task ended first.
+    #[cfg_attr(feature = "serde", serde(rename = "skipped"))]
+    Skipped,
+    /// The time limit passed without an answer.
+    #[cfg_attr(feature = "serde", serde(rename = "timeout"))]
+    Timeout,
+}
+
+impl QuestionStatus {
+    /// Returns the status without the answer.
+    pub const fn kind(&self) -> QuestionStatusKind {
+        match self {
+            QuestionStatus::Pending => QuestionStatusKind::Pending,
+            QuestionStatus::Answered(_) => QuestionStatusKind::Answered,
+            QuestionStatus::Skipped => QuestionStatusKind::Skipped,
+            QuestionStatus::Timeout => QuestionStatusKind::Timeout,
+        }
+    }
+}
+
 named! {
     /// The status of a question.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-    pub enum QuestionStatus {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum QuestionStatusKind {
         /// The question is open.
-        #[cfg_attr(feature = "serde", serde(rename = "pending"))]
+        #[default]
         Pending = "pending",
-        /// A person gave this answer.
-        #[cfg_attr(feature = "serde", serde(rename = "answered"))]
-        Answered(String) = "answered",
+        /// A person answered it.
+        Answered = "answered",
         /// A person skipped it, or the task ended first.
-        #[cfg_attr(feature = "serde", serde(rename = "skipped"))]
         Skipped = "skipped",
         /// The time limit passed without an answer.
-        #[cfg_attr(feature = "serde", serde(rename = "timeout"))]
         Timeout = "timeout",
     }
 }
@@ -148,6 +175,24 @@ pub struct Permission {
     /// Name of the tool.
     #[cfg_attr(feature = "serde", serde(rename = "tool"))]
     pub tool: String,
+}
+
+named! {
+    /// The status of a permission.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum PermissionStatus {
+        /// The request is open.
+        Pending = "pending",
+        /// A person or a rule permitted the tool call.
+        Permitted = "permitted",
+        /// A person or a rule denied the tool call.
+        Denied = "denied",
+        /// The request is over, and its end is not known.
+        #[default]
+        Expired = "expired",
+        /// The client withdrew the request, or the attempt that made it ended.
+        Withdrawn = "withdrawn",
+    }
 }
 
 /// Something the agent needs from a person. The value itself is stored elsewhere.
@@ -201,11 +246,12 @@ impl Dependency {
 
 named! {
     /// The kind of thing that an agent needs.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub enum DependencyKind {
         /// A key to a service.
         ApiKey = "api_key",
         /// An environment variable.
+        #[default]
         EnvVariable = "env_variable",
         /// The address of a service.
         Service = "service",
@@ -220,9 +266,10 @@ named! {
 
 named! {
     /// The status of a dependency.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub enum DependencyStatus {
         /// The dependency is open.
+        #[default]
         Pending = "pending",
         /// A valid value was given.
         Provided = "provided",

@@ -343,6 +343,20 @@ pub enum Value {
 }
 
 named! {
+    /// The status of a person's message to the agent.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum MessageStatus {
+        /// No process of the agent has read it yet.
+        #[default]
+        Queued = "queued",
+        /// A process of the agent has read it.
+        Delivered = "delivered",
+        /// The task ended first, or a person withdrew it.
+        Withdrawn = "withdrawn",
+    }
+}
+
+named! {
     /// The reason for which a checkpoint is saved.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[expect(missing_docs, reason = "each is the word it writes")]

@@ -75,6 +75,22 @@ impl Kind {
     }
 }
 
+named! {
+    /// The urgency of a task, the most urgent first.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Priority {
+        /// Runs before all others.
+        Critical = "critical",
+        /// Runs before most others.
+        High = "high",
+        /// The usual priority.
+        #[default]
+        Normal = "normal",
+        /// Runs when nothing else waits.
+        Low = "low",
+    }
+}
+
 /// Limits of a job: numbers of tries, and times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -28,15 +28,15 @@ mod walk;
 
 pub use actions::{Action, allowed_actions};
 pub use asks::{
-    Dependency, DependencyKind, DependencyStatus, Permission, Question, QuestionStatus, Review,
-    ReviewStatus,
+    Dependency, DependencyKind, DependencyStatus, Permission, PermissionStatus, Question,
+    QuestionStatus, QuestionStatusKind, Review, ReviewStatus,
 };
 pub use command::{Checkpoint, Command, Edit, Marker};
 pub use effect::{
-    Effect, Entity, Event, Fact, JobTransition, Level, Message, SnapshotReason, SpawnFrom,
-    TimerKind, Trigger, UNNUMBERED, Value,
+    Effect, Entity, Event, Fact, JobTransition, Level, Message, MessageStatus, SnapshotReason,
+    SpawnFrom, TimerKind, Trigger, UNNUMBERED, Value,
 };
-pub use kind::{Kind, Limits, PhaseSpec};
+pub use kind::{Kind, Limits, PhaseSpec, Priority};
 pub use refusal::{JobRefusalSubject, Refusal};
 pub use status::{AgentStatus, BlockedBy, TaskStatus};
 pub use step::JobMachine;
@@ -224,35 +224,55 @@ pub enum Life {
     Failed(Failure),
 }
 
+/// The cause of a pause, with what decides how it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum PausedBy {
+    /// Paused by a person; only a person resumes it.
+    #[cfg_attr(feature = "serde", serde(rename = "user"))]
+    Person,
+    /// Paused by a rate limit; it ends by itself.
+    #[cfg_attr(feature = "serde", serde(rename = "rate_limit"))]
+    RateLimit {
+        /// End of the rate limit.
+        #[cfg_attr(feature = "serde", serde(rename = "until"))]
+        until: Timestamp,
+    },
+    /// Paused by a breaker; a person decides, unless it ends by itself.
+    #[cfg_attr(feature = "serde", serde(rename = "breaker"))]
+    Breaker {
+        /// Description of the limit that was exceeded.
+        #[cfg_attr(feature = "serde", serde(rename = "reason"))]
+        reason: String,
+        /// Time at which the pause ends by itself, if it does.
+        #[cfg_attr(feature = "serde", serde(rename = "until", default))]
+        until: Option<Timestamp>,
+    },
+}
+
 named! {
-    /// The cause of a pause, which decides how it ends.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-    pub enum PausedBy {
-        /// Paused by a person; only a person resumes it.
-        #[cfg_attr(feature = "serde", serde(rename = "user"))]
+    /// The cause of a pause.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PausedByKind {
+        /// A person paused the agent, and only a person resumes it.
         Person = "user",
-        /// Paused by a rate limit; it ends by itself.
-        #[cfg_attr(feature = "serde", serde(rename = "rate_limit"))]
-        RateLimit {
-            /// End of the rate limit.
-            #[cfg_attr(feature = "serde", serde(rename = "until"))]
-            until: Timestamp,
-        } = "rate_limit",
-        /// Paused by a breaker; a person decides, unless it ends by itself.
-        #[cfg_attr(feature = "serde", serde(rename = "breaker"))]
-        Breaker {
-            /// Description of the limit that was exceeded.
-            #[cfg_attr(feature = "serde", serde(rename = "reason"))]
-            reason: String,
-            /// Time at which the pause ends by itself, if it does.
-            #[cfg_attr(feature = "serde", serde(rename = "until", default))]
-            until: Option<Timestamp>,
-        } = "breaker",
+        /// A rate limit of the model paused the agent; the pause ends by itself.
+        RateLimit = "rate_limit",
+        /// A breaker paused the agent; a person decides, unless the pause ends by itself.
+        Breaker = "breaker",
     }
 }
 
 impl PausedBy {
+    /// Returns the cause alone.
+    pub const fn kind(&self) -> PausedByKind {
+        match self {
+            PausedBy::Person => PausedByKind::Person,
+            PausedBy::RateLimit { .. } => PausedByKind::RateLimit,
+            PausedBy::Breaker { .. } => PausedByKind::Breaker,
+        }
+    }
+
     /// Returns the time at which the pause ends by itself.
     pub const fn until(&self) -> Option<Timestamp> {
         match self {

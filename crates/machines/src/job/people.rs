@@ -139,7 +139,7 @@ impl Turn {
             Some(index) => Err(Refusal::Settled {
                 what: JobRefusalSubject::Question,
                 id: id.into(),
-                status: self.job.questions[index].status.name(),
+                status: self.job.questions[index].status.kind().name(),
             }),
             None => Err(self.unknown(JobRefusalSubject::Question, id, &Life::Asking)),
         }

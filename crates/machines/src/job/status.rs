@@ -4,13 +4,14 @@ use super::{Job, Life};
 
 named! {
     /// The status of a task.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum TaskStatus {
         /// The task is a draft.
         Draft = "draft",
         /// The task is queued.
         Pending = "pending",
         /// Its agent works, or is stopped.
+        #[default]
         InProgress = "in_progress",
         /// A person reviews a phase.
         Review = "review",

@@ -20,7 +20,7 @@ fn a_lost_process_is_replaced_at_once_then_later_and_later_and_at_last_by_a_pers
         let Life::Paused(by) = &play.job.life else {
             panic!("{:?}", play.job.life)
         };
-        assert_eq!((by.name(), by.until()), ("breaker", Some(until)));
+        assert_eq!((by.kind().name(), by.until()), ("breaker", Some(until)));
         assert_eq!(play.code(Command::RateLimitReset), "not_due");
         play.at = until;
         play.go(Command::RateLimitReset);

@@ -253,7 +253,7 @@ fn a_person_pauses_resumes_speaks_and_cancels() {
         .unwrap();
     let said = said.made.unwrap();
     let status = || match world.jobs().store().record(&said).unwrap().unwrap().body {
-        RecordBody::Said(row) => row.status,
+        RecordBody::Said(row) => row.status.name(),
         other => panic!("{other:?}"),
     };
     assert_eq!(status(), "queued");

@@ -3,7 +3,7 @@
 use crate::world::{BOUND, World};
 use bowline_formats::agents::Protocol;
 use bowline_formats::permission_rule::PermissionRule;
-use bowline_machines::job::Command;
+use bowline_machines::job::{Command, PermissionStatus};
 use bowline_runner::drivers::jobs::{JobRequest, Refused};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
 use bowline_test_support::wait_until;
@@ -97,7 +97,7 @@ fn a_person_answers_for_the_exact_input_and_a_restart_in_between_changes_nothing
     assert_eq!(world.row(&id).job.attempt, 1, "no second process");
     let row = rows(&world, &id).remove(0);
     assert_eq!(
-        (row.status.as_str(), row.by.as_deref()),
+        (row.status.name(), row.by.as_deref()),
         ("permitted", Some("person"))
     );
 }
@@ -113,7 +113,7 @@ fn it_dies_with_its_attempt() {
     let late = world.decide(Command::Permit { permission });
     assert!(matches!(late, Err(Refused::Rule(_))), "{late:?}");
     let row = rows(&world, &id).remove(0);
-    assert_eq!(row.status, "withdrawn");
+    assert_eq!(row.status, PermissionStatus::Withdrawn);
     let open = RecordQuery {
         open: true,
         ..RecordQuery::default()
@@ -191,10 +191,10 @@ wait_for never
     let settled = |command: &str| {
         let input = serde_json::json!({ "command": command }).to_string();
         let row = rows(&world, &id).into_iter().find(|it| it.input == input);
-        row.map(|row| (row.status, row.by.unwrap_or_default()))
+        row.map(|row| (row.status.name(), row.by.unwrap_or_default()))
             .unwrap()
     };
-    let of = |status: &str, by: &str| (status.to_owned(), by.to_owned());
+    let of = |status, by: &str| (status, by.to_owned());
     assert_eq!(settled("cargo test --all"), of("permitted", &made));
     assert_eq!(settled("cargo test; rm -r shop"), of("denied", "person"));
     let (status, by) = settled("cargo test -p tea");

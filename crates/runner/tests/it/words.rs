@@ -93,9 +93,9 @@ fn times_heard(world: &World, id: &str, attempt: u32, text: &str) -> usize {
     heard(world, id, attempt).matches(text).count()
 }
 
-fn status_of_message(world: &World, message: &str) -> String {
+fn status_of_message(world: &World, message: &str) -> &'static str {
     match world.jobs().store().record(message).unwrap().unwrap().body {
-        RecordBody::Said(row) => row.status,
+        RecordBody::Said(row) => row.status.name(),
         other => panic!("{other:?}"),
     }
 }

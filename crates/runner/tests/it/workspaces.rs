@@ -2,9 +2,9 @@
 
 use crate::world::{BOUND, World};
 use bowline_engine::process::run_in;
-use bowline_machines::job::Command;
+use bowline_machines::job::{Command, Priority};
 use bowline_runner::drivers::jobs::{JobRequest, Refused};
-use bowline_store::{About, Priority, RecordKind};
+use bowline_store::{About, RecordKind};
 use bowline_test_support::wait_until;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,8 @@
 use bowline_engine::actor::Descent;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{
-    Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, QuestionStatus, Refusal,
+    Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, MessageStatus, PermissionStatus,
+    QuestionStatus, Refusal, TaskStatus,
 };
 use bowline_engine::machines::table::Catalogue as _;
 use bowline_engine::machines::{Machine as _, Timestamp};
@@ -89,7 +90,7 @@ impl Desk {
                     created_by: "user".into(),
                     reason: "interval".into(),
                     phase: 1,
-                    status: "in_progress".into(),
+                    status: TaskStatus::InProgress,
                     ..CheckpointRow::default()
                 }),
             }],
@@ -134,7 +135,7 @@ impl Desk {
                             created_by: "system".into(),
                             reason: reason.name().into(),
                             phase: step.next.phase,
-                            status: step.next.task_status().name().into(),
+                            status: step.next.task_status(),
                             ..CheckpointRow::default()
                         }),
                     });
@@ -209,7 +210,7 @@ fn records(id: &str, job: &Job) -> Vec<Record> {
     for review in &job.reviews {
         let body = RecordBody::Review(ReviewRow {
             phase: review.phase,
-            status: review.status.name().into(),
+            status: review.status,
             deliverables: review.deliverables.clone(),
             comment: review.comment.clone(),
             ..ReviewRow::default()
@@ -225,7 +226,7 @@ fn records(id: &str, job: &Job) -> Vec<Record> {
             question: question.text.clone(),
             options: question.options.clone(),
             required: question.required,
-            status: question.status.name().into(),
+            status: question.status.kind(),
             answer,
             ..QuestionRow::default()
         });
@@ -233,10 +234,10 @@ fn records(id: &str, job: &Job) -> Vec<Record> {
     }
     for needed in &job.dependencies {
         let body = RecordBody::Dependency(DependencyRow {
-            kind: needed.kind.name().into(),
+            kind: needed.kind,
             name: needed.name.clone(),
             required: needed.required,
-            status: needed.status.name().into(),
+            status: needed.status,
             ..DependencyRow::default()
         });
         all.push(record(&needed.id, needed.is_open(), body));
@@ -246,7 +247,7 @@ fn records(id: &str, job: &Job) -> Vec<Record> {
             attempt: job.attempt,
             tool: permission.tool.clone(),
             input: "{}".into(),
-            status: "pending".into(),
+            status: PermissionStatus::Pending,
             ..PermissionRow::default()
         });
         all.push(record(&permission.id, true, body));
@@ -385,7 +386,7 @@ impl Work for Desk {
                         at: NOW,
                         body: RecordBody::Said(SaidRow {
                             text,
-                            status: "queued".into(),
+                            status: MessageStatus::Queued,
                             settled_at: None,
                         }),
                     }],

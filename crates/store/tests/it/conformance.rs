@@ -2,7 +2,7 @@
 
 use crate::{NOON, about, apply, create, draft, effect, event, every_store, submitted};
 use bowline_machines::Timestamp;
-use bowline_machines::job::TaskStatus;
+use bowline_machines::job::{MessageStatus, TaskStatus};
 use bowline_store::{
     Advance, Change, EffectEnd, EventQuery, JobQuery, Next, Outcome, Pruned, Record, RecordBody,
     RecordKind, RecordQuery, Request, Retention, SaidRow, Settle, SpendQuery, Spent, StoreError,
@@ -224,7 +224,7 @@ fn said(id: &str, at: i64, open: bool) -> Record {
         at: Timestamp(at),
         body: RecordBody::Said(SaidRow {
             text: id.into(),
-            status: "queued".into(),
+            status: MessageStatus::Queued,
             settled_at: None,
         }),
     }

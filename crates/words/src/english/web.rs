@@ -1,9 +1,8 @@
 //! English for the web page, apart from the server's own messages.
 
 declared! {
-    /// A text of the web page. The page fills in the parameters in braces. No Korean particle
-    /// follows a parameter, because the page does not choose particles. Singular and plural texts
-    /// are separated by ` | `.
+    /// A text of the web page, which fills in the parameters in braces but chooses no Korean particle,
+    /// so none follows a parameter. Singular and plural texts are separated by ` | `.
     Web, web {
         // Page frame.
         Board => "Board";
@@ -324,6 +323,7 @@ declared! {
         AboutDenied => "Denied";
         AboutPending => "Waits for a decision";
         AboutExpired => "Not decided before the agent ended";
+        AboutWithdrawn => "Withdrawn";
         ToolCallsN => "{{n}} tool call | {{n}} tool calls";
         ToolCall => "Tool call";
         // Review.

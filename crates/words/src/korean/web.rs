@@ -312,6 +312,7 @@ table! {
         AboutDenied => "거부됨";
         AboutPending => "결정 대기";
         AboutExpired => "에이전트가 먼저 끝나 결정하지 않음";
+        AboutWithdrawn => "철회됨";
         ToolCallsN => "도구 사용 {{n}}회";
         ToolCall => "도구 사용";
         SeeComments => "파일에 남긴 의견을 확인하세요.";

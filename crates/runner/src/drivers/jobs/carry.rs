@@ -366,7 +366,7 @@ impl Desk {
             .into_iter()
             .filter_map(|record| match record.body {
                 RecordBody::Dependency(it) if it.sealed.is_some() => Some(Provided {
-                    kind: it.kind,
+                    kind: it.kind.name().into(),
                     name: it.name,
                     at: bowline_machines::Timestamp(it.settled_at.unwrap_or(0)),
                 }),

@@ -10,7 +10,7 @@ use bowline_formats::markers::check::{AnswerError, check_answer, check_value, is
 use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    self, Checkpoint, Command, Fork, Job, JobMachine, Kind, Marker, StepAt,
+    self, Checkpoint, Command, Fork, Job, JobMachine, Kind, Marker, MessageStatus, StepAt,
 };
 use bowline_store::{
     About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
@@ -502,7 +502,7 @@ impl Desk {
         // The message stays queued until a process has read it.
         let body = RecordBody::Said(SaidRow {
             text,
-            status: "queued".into(),
+            status: MessageStatus::Queued,
             settled_at: None,
         });
         let record = Record {

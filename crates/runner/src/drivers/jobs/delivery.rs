@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::flight::After;
 use super::history;
 use bowline_formats::agents::Protocol;
-use bowline_machines::job::{Job, Life, Message, Process};
+use bowline_machines::job::{Job, Life, Message, MessageStatus, Process};
 use bowline_store::{Advance, Change, EffectEnd, JobRow, Settle};
 
 /// A message for an attempt that no process is known to have read.
@@ -153,7 +153,7 @@ impl Desk {
             let mut change = Change::to(&job, row.version, row.job, row.about);
             for message in words {
                 if let Message::Said { id, .. } = message {
-                    self.said(id, "delivered", &mut change, at);
+                    self.said(id, MessageStatus::Delivered, &mut change, at);
                 }
             }
             advance.changes.push(change);
@@ -198,7 +198,7 @@ impl Desk {
         settled.extend(unread.iter().map(Told::settle));
         for message in unread.iter().flat_map(|it| &it.say) {
             if let Message::Said { id, .. } = message {
-                self.said(id, "withdrawn", change, self.now());
+                self.said(id, MessageStatus::Withdrawn, change, self.now());
             }
         }
     }

@@ -177,7 +177,7 @@ fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
     let (job, about) = (&row.job, &row.about);
     let utc = bowline_formats::time::utc;
     let paused_by = match &job.life {
-        Life::Paused(by) => Some(by.name()),
+        Life::Paused(by) => Some(by.kind().name()),
         _ => None,
     };
     let failure = job

@@ -11,8 +11,8 @@ use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Dependency, Effect, Fact, Job, JobTransition, Life, Message, Question, QuestionStatus, Review,
-    TimerKind,
+    Dependency, Effect, Fact, Job, JobTransition, Life, Message, MessageStatus, PermissionStatus,
+    Question, QuestionStatus, Review, TimerKind,
 };
 use bowline_store::{
     About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Next, Place, QuestionRow,
@@ -270,7 +270,9 @@ impl Desk {
         }
         // A permission that is no longer pending was withdrawn, or its attempt is gone.
         for gone in asked(old).filter(|id| !asked(next).any(|it| it == *id)) {
-            if let Some(record) = self.settled_permission(gone, "withdrawn", None, at) {
+            if let Some(record) =
+                self.settled_permission(gone, PermissionStatus::Withdrawn, None, at)
+            {
                 change.events.push(told(&record));
                 change.records.push(record);
             }
@@ -279,12 +281,12 @@ impl Desk {
         let gone = were.iter().filter(|id| !are.contains(id));
         for id in gone.filter(|id| !handed_over.contains(id)) {
             // A person withdrew it, or the task ended first.
-            self.said(id, "withdrawn", change, at);
+            self.said(id, MessageStatus::Withdrawn, change, at);
         }
     }
 
     /// Settles the record of a message that was delivered or never will be.
-    pub(super) fn said(&self, id: &str, status: &str, change: &mut Change, at: Timestamp) {
+    pub(super) fn said(&self, id: &str, status: MessageStatus, change: &mut Change, at: Timestamp) {
         let Some(mut record) = self.record(id) else {
             return;
         };
@@ -294,7 +296,7 @@ impl Desk {
             ..
         }) = &mut record.body
         {
-            *was = status.into();
+            *was = status;
             *settled_at = Some(at.0);
         }
         change.events.push(told(&record));
@@ -311,7 +313,7 @@ impl Desk {
     pub(super) fn settled_permission(
         &self,
         id: &str,
-        status: &str,
+        status: PermissionStatus,
         reason: Option<String>,
         at: Timestamp,
     ) -> Option<Record> {
@@ -319,10 +321,10 @@ impl Desk {
         let RecordBody::Permission(row) = &mut record.body else {
             return None;
         };
-        if row.status != "pending" {
+        if row.status != PermissionStatus::Pending {
             return None;
         }
-        row.status = status.into();
+        row.status = status;
         row.reason = reason;
         row.settled_at = Some(at.0);
         record.open = false;
@@ -335,7 +337,7 @@ impl Desk {
             _ => ReviewRow::default(),
         };
         row.phase = review.phase;
-        row.status = review.status.name().into();
+        row.status = review.status;
         row.comment = review.comment.clone();
         row.reviewed_at = review.reviewed_at.map(|at| at.0);
         Record {
@@ -361,7 +363,7 @@ impl Desk {
         row.options = question.options.clone();
         row.default = question.default.clone();
         row.required = question.required;
-        row.status = question.status.name().into();
+        row.status = question.status.kind();
         if let QuestionStatus::Answered(answer) = &question.status {
             row.answer = Some(answer.clone());
         }
@@ -393,12 +395,12 @@ impl Desk {
                 ..DependencyRow::default()
             },
         };
-        row.kind = needed.kind.name().into();
+        row.kind = needed.kind;
         row.name = needed.name.clone();
         row.description = needed.description.clone();
         row.default = needed.default.clone();
         row.required = needed.required;
-        row.status = needed.status.name().into();
+        row.status = needed.status;
         if !needed.is_open() {
             row.settled_at = Some(at.0);
         }

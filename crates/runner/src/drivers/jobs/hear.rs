@@ -15,7 +15,8 @@ use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Command, Dependency, Life, Marker, PausedBy, Permission, Process, Question, StepAt, TimerKind,
+    Command, Dependency, Life, Marker, PausedBy, Permission, PermissionStatus, Process, Question,
+    StepAt, TimerKind,
 };
 use bowline_store::{
     Advance, Change, EventKind, JobRow, NewEvent, Next, PermissionRow, QuestionRow, Record,
@@ -356,7 +357,7 @@ impl Desk {
                     input: input.to_string(),
                     request_id: request.id.to_string(),
                     request_body: request.body.to_string(),
-                    status: "pending".into(),
+                    status: PermissionStatus::Pending,
                     ..PermissionRow::default()
                 };
                 records.push(record(&id, RecordBody::Permission(body)));
@@ -568,7 +569,6 @@ fn shown_question(asked: &UserQuestion) -> QuestionRow {
         options: asked.options.clone(),
         default: asked.default.clone(),
         required: asked.required,
-        status: "pending".into(),
         ..QuestionRow::default()
     }
 }

@@ -95,7 +95,7 @@ impl Desk {
         }
         match self.record(id)?.body {
             RecordBody::Said(row) => Some(entry("A person wrote:", &row.text)),
-            RecordBody::Dependency(row) if row.status == DependencyStatus::Provided.name() => {
+            RecordBody::Dependency(row) if row.status == DependencyStatus::Provided => {
                 let how = match check_env_name(&row.name) {
                     Ok(()) => "it is set in your environment.",
                     // A value whose name would change the agent itself is given only on request.

@@ -4,15 +4,14 @@
 use super::folder_claims::{FolderClaims, SharedClaims};
 use super::follow::stopped;
 use bowline_machines::Timestamp;
-use bowline_machines::job::{Life, Process};
-use bowline_store::{JobRow, Priority, TimerRow};
-use std::cmp::Reverse;
+use bowline_machines::job::{Life, Priority, Process};
+use bowline_store::{JobRow, TimerRow};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Key of a job in the queue: the most urgent and oldest first.
-pub(super) type Queued = (Reverse<Priority>, i64, String);
+pub(super) type Queued = (Priority, i64, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -30,7 +29,7 @@ pub(super) struct Index {
 
 pub(super) fn queue_key(row: &JobRow) -> Queued {
     let about = &row.about;
-    (Reverse(about.priority), about.created_at, row.id.clone())
+    (about.priority, about.created_at, row.id.clone())
 }
 
 fn works(row: &JobRow) -> bool {

@@ -4,7 +4,7 @@ use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
 use super::request::Refused;
 use bowline_formats::permission_rule::{PermissionRule, deciding};
-use bowline_machines::job::{Command, Job, Marker};
+use bowline_machines::job::{Command, Job, Marker, PermissionStatus};
 use bowline_store::{
     Change, JobRow, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow,
 };
@@ -33,10 +33,9 @@ impl Desk {
         denied: Option<String>,
         by: &str,
     ) -> Result<Decided, Refused> {
-        let status = if denied.is_some() {
-            "denied"
-        } else {
-            "permitted"
+        let status = match denied {
+            Some(_) => PermissionStatus::Denied,
+            None => PermissionStatus::Permitted,
         };
         let settled = self.settled_permission(&permission, status, denied.clone(), self.now());
         let command = match denied {

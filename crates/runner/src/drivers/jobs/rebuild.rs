@@ -20,11 +20,12 @@ use bowline_formats::time::{parse, utc};
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Failure, FailureCode, Job, Life, PausedBy, Process, Reached, Review, ReviewStatus, TimerKind,
+    Failure, FailureCode, Job, Life, PausedBy, PausedByKind, Priority, Process, Reached, Review,
+    ReviewStatus, TimerKind,
 };
 use bowline_store::{
-    About, Advance, Budget, Change, CheckpointRow, EventKind, NewEvent, Outcome, Place, Priority,
-    Record, RecordBody, ReviewRow, Store, TimerChange,
+    About, Advance, Budget, Change, CheckpointRow, EventKind, NewEvent, Outcome, Place, Record,
+    RecordBody, ReviewRow, Store, TimerChange,
 };
 use bowline_supervisor::{Attempt, Condition, Handle, State, Want, sweep};
 use serde_json::{Value, json};
@@ -312,7 +313,7 @@ impl Task<'_> {
                     at,
                     body: RecordBody::Review(ReviewRow {
                         phase: job.phase,
-                        status: review.status.name().into(),
+                        status: review.status,
                         deliverables: review.deliverables.clone(),
                         code_ref: latest.and_then(|it| it.code_ref.clone()),
                         ..ReviewRow::default()
@@ -322,7 +323,7 @@ impl Task<'_> {
                 job.life = Life::Reviewing;
                 How::Kept("review")
             }
-            _ if text(self.told, "pausedBy") == PausedBy::Person.name() => {
+            _ if text(self.told, "pausedBy") == PausedByKind::Person.name() => {
                 job.life = Life::Paused(PausedBy::Person);
                 How::Kept("paused")
             }
@@ -383,7 +384,7 @@ fn record(id: &str, file: &str, saved: &Checkpoint, attempt: u32) -> Record {
             created_by: saved.created_by.into(),
             reason: saved.reason.into(),
             attempt,
-            status: saved.task_status.name().into(),
+            status: saved.task_status,
             phase: saved.task_phase.unwrap_or(0),
             step: None,
             progress: saved.progress,

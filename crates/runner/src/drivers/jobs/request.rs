@@ -3,8 +3,8 @@
 use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
 use bowline_formats::permission_rule::PermissionRule;
-use bowline_machines::job::{Command, Fork, Refusal};
-use bowline_store::{About, Budget, FileComment, JobRow, Priority, RecordKind, Settle, StoreError};
+use bowline_machines::job::{Command, Fork, Priority, Refusal};
+use bowline_store::{About, Budget, FileComment, JobRow, RecordKind, Settle, StoreError};
 use bowline_words::message::{ServerThing, ValueFault};
 
 /// A request with the conditions under which it is carried out.

@@ -475,7 +475,7 @@ fn save(
         created_by: created_by.into(),
         reason: reason.into(),
         attempt: job.attempt,
-        status: job.task_status().name().into(),
+        status: job.task_status(),
         phase: job.phase,
         step: job
             .step

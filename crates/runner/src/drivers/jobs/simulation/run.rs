@@ -7,7 +7,7 @@ use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
-use bowline_machines::job::{self, FailureCode, Life, PausedBy};
+use bowline_machines::job::{self, FailureCode, Life, MessageStatus, PausedBy};
 use bowline_store::{
     About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
     RecordKind, RecordQuery, Store as _,
@@ -515,7 +515,7 @@ impl Run {
     pub(super) fn look(&mut self) {
         for id in &self.paused {
             let row = self.row(id);
-            let by_person = matches!(&row.job.life, Life::Paused(by) if by.name() == "user");
+            let by_person = matches!(&row.job.life, Life::Paused(by) if *by == PausedBy::Person);
             let resumes = self
                 .open
                 .iter()
@@ -540,7 +540,7 @@ impl Run {
                 continue;
             };
             let status = records.iter().find_map(|it| match &it.body {
-                RecordBody::Said(row) if row.text == *text => Some(row.status.as_str()),
+                RecordBody::Said(row) if row.text == *text => Some(row.status),
                 _ => None,
             });
             let world = self.world();
@@ -549,10 +549,10 @@ impl Run {
             let times: Vec<usize> = times.collect();
             let read = times.iter().sum::<usize>() > 0;
             let is_right = match status {
-                Some("delivered") => read,
+                Some(MessageStatus::Delivered) => read,
                 // Its task ended first, or its shim died before it could report.
-                Some("withdrawn") => true,
-                _ => false,
+                Some(MessageStatus::Withdrawn) => true,
+                Some(MessageStatus::Queued) | None => false,
             };
             if !is_right || times.iter().any(|it| *it > 1) {
                 wrong.push(format!(
