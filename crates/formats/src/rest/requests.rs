@@ -24,7 +24,7 @@ pub struct NewTask {
     #[serde(default)]
     pub description: String,
     /// How urgent it is.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: Priority,
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,8 +48,12 @@ pub struct NewTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// Put it into the queue at once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
+}
+
+fn is_default(priority: &Priority) -> bool {
+    *priority == Priority::default()
 }
 
 /// Changes to a draft; what is left away stays.
@@ -266,7 +270,7 @@ pub struct AskReport {
     #[serde(default)]
     pub options: Vec<String>,
     /// Taken when nobody answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub default: Option<String>,
     /// Only a person's answer will do.
     #[serde(default)]
@@ -287,7 +291,7 @@ pub struct NeedReport {
     #[serde(default)]
     pub description: String,
     /// Taken when an optional one is not provided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub default: Option<String>,
     /// The task fails without it.
     #[serde(default)]
@@ -307,7 +311,7 @@ pub struct ErrorReport {
     /// How to go on.
     pub recovery: Recovery,
     /// Seconds until it can go on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub retry_after: Option<u64>,
 }
 
