@@ -62,7 +62,12 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ),
     (
         "bowline-mcp",
-        &["bowline-engine", "bowline-runner", "bowline-words"],
+        &[
+            "bowline-engine",
+            "bowline-formats",
+            "bowline-runner",
+            "bowline-words",
+        ],
     ),
     (
         "bowline-scripted",

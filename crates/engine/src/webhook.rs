@@ -1,6 +1,5 @@
 //! Posts to web addresses. Addresses are secrets: they appear in no argument, log, reply or note.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
 use ureq::http::HeaderValue;
 use ureq::http::header::RETRY_AFTER;
@@ -10,13 +9,6 @@ use ureq::tls::{RootCerts, TlsConfig};
 const POST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Header with the id of the event, by which a receiver knows a repetition.
 const EVENT_ID_HEADER: &str = "X-Bowline-Event-Id";
-/// Characters that a path segment keeps.
-const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~');
-
 /// Content type header of a JSON body.
 pub const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -112,11 +104,6 @@ fn error_note(error: &ureq::Error) -> String {
     }
 }
 
-/// Percent-encodes a path segment of an address.
-pub fn encode_segment(text: &str) -> String {
-    utf8_percent_encode(text, PATH_SEGMENT).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
@@ -198,10 +185,5 @@ mod tests {
                 "{delivery:?}"
             );
         }
-    }
-
-    #[test]
-    fn a_segment_is_encoded_byte_by_byte() {
-        assert_eq!(encode_segment("a/b ~.-_é"), "a%2Fb%20~.-_%C3%A9");
     }
 }

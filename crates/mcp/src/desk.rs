@@ -11,6 +11,7 @@ use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::workspace;
+use bowline_formats::rest::routes::RouteRequest;
 use bowline_words::Lang;
 use bowline_words::message::ToolNo;
 use serde_json::Value;
@@ -44,7 +45,7 @@ impl Role {
 /// Client of the task server.
 pub trait Tasks: Send + Sync {
     /// Sends a request and returns the body of the response, or the refusal.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused>;
+    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused>;
     /// True for the agent of a task, which may report on it.
     fn is_of_task(&self) -> bool;
 }

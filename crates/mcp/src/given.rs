@@ -1,9 +1,11 @@
 //! The arguments of a call, checked against those its tool accepts.
 
-use crate::answer::No;
+use crate::answer::{No, Refused};
 use crate::table::{Arg, Kind, Verb};
+use bowline_formats::rest::read_body;
 use bowline_words::Lang;
-use bowline_words::message::ToolNo;
+use bowline_words::message::{ServerNo, ToolNo};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Checked arguments: each has the right type, required ones are present, and there are no others.
@@ -95,9 +97,22 @@ impl Given {
         self.values.get(name)
     }
 
-    /// Returns all arguments as they were given, for requests to the task server.
+    /// Returns all arguments as they were given.
     pub(crate) fn all(&self) -> &Map<String, Value> {
         &self.values
+    }
+
+    /// Reads all arguments as the body of a request to the task server.
+    pub(crate) fn body<T: DeserializeOwned>(&self, lang: Lang) -> Result<T, No> {
+        let text = Value::Object(self.values.clone()).to_string();
+        read_body(text.as_bytes()).map_err(|fault| {
+            let (message, hint) = ServerNo::BadBody { fault }.say(lang);
+            No::Told(Refused {
+                code: "bad_input".to_owned(),
+                message,
+                hint,
+            })
+        })
     }
 }
 

@@ -4,9 +4,10 @@ use crate::auth::Caller;
 use crate::problem::Problem;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use bowline_formats::rest::read_body;
 use bowline_formats::rest::routes::Route;
 use bowline_words::Lang;
-use bowline_words::message::{BodyFault, ServerNo};
+use bowline_words::message::ServerNo;
 use hyper::body::{Bytes, Frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,27 +61,7 @@ impl Call {
 
     /// Parses the body; an absent body is `{}`.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let bytes: &[u8] = match self.body.trim_ascii() {
-            b"" => b"{}",
-            bytes => bytes,
-        };
-        // serde would take a list for the fields in their order.
-        if !bytes.starts_with(b"{") {
-            let fault = BodyFault::Json {
-                line: 1,
-                column: 1,
-                said: "it is no object".into(),
-            };
-            return Err(Problem::No(ServerNo::BadBody { fault }));
-        }
-        serde_json::from_slice(bytes).map_err(|error| {
-            let fault = BodyFault::Json {
-                line: error.line(),
-                column: error.column(),
-                said: error.to_string(),
-            };
-            Problem::No(ServerNo::BadBody { fault })
-        })
+        read_body(&self.body).map_err(|fault| Problem::No(ServerNo::BadBody { fault }))
     }
 
     /// Returns the idempotency key. Agents have a separate set of keys per attempt.

@@ -4,8 +4,12 @@
 use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random, read_secret};
 use crate::serve::reach;
 use bowline_engine::words::{shown, system};
+use bowline_formats::rest::routes::{RawAnswer, RouteRequest, TypedRequest};
+use bowline_formats::rest::{ErrorBody, ErrorTold};
 use bowline_words::Lang;
 use bowline_words::message::ServeTrouble;
+use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -61,6 +65,26 @@ impl Answer {
     /// Parses the body as JSON; `null` when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// Error of a request.
+#[derive(Debug)]
+pub enum RequestError {
+    /// The server refused.
+    Refused {
+        status: u16,
+        error: Box<ErrorTold>,
+        /// The body as it was sent.
+        json: Value,
+    },
+    /// The server did not respond as expected.
+    Trouble(ServeTrouble),
+}
+
+impl From<ServeTrouble> for RequestError {
+    fn from(trouble: ServeTrouble) -> Self {
+        RequestError::Trouble(trouble)
     }
 }
 
@@ -145,6 +169,58 @@ impl Client {
             read.map_err(told)?;
         }
         Ok(head)
+    }
+
+    /// Sends a request of a route and reads the response.
+    pub fn call<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Result<T, RequestError> {
+        Ok(self.read(&self.fetch(&request.request)?.json())?)
+    }
+
+    /// Sends a request of a route; a response that is no success is an error.
+    pub fn fetch(&self, request: &RouteRequest) -> Result<Answer, RequestError> {
+        let method = request.route.method.name();
+        let answer = self.ask(method, &request.path, request.body.as_ref(), &[])?;
+        match answer.status {
+            200..300 => Ok(answer),
+            _ => Err(self.refusal(&answer)),
+        }
+    }
+
+    /// Reads a response as the type of its route.
+    pub fn read<T: DeserializeOwned>(&self, json: &Value) -> Result<T, ServeTrouble> {
+        T::deserialize(json).map_err(|_| self.bad_answer())
+    }
+
+    /// Follows the events of a route, as `events` does.
+    pub fn follow(
+        &self,
+        request: &TypedRequest<RawAnswer>,
+        since: Option<u64>,
+        each: impl FnMut(&str, Option<u64>, &str) -> bool,
+    ) -> Result<(), RequestError> {
+        match self.events(&request.request.path, since, each)? {
+            None => Ok(()),
+            Some(answer) => Err(self.refusal(&answer)),
+        }
+    }
+
+    /// Reads a response that is no success.
+    fn refusal(&self, answer: &Answer) -> RequestError {
+        let json = answer.json();
+        match ErrorBody::deserialize(&json) {
+            Ok(body) => RequestError::Refused {
+                status: answer.status,
+                error: Box::new(body.error),
+                json,
+            },
+            Err(_) => self.bad_answer().into(),
+        }
+    }
+
+    fn bad_answer(&self) -> ServeTrouble {
+        ServeTrouble::BadAnswer {
+            place: self.place(),
+        }
     }
 
     /// Opens a stream of events and passes name, id and data of each to `each`, until it returns
@@ -273,9 +349,7 @@ impl Client {
         stream.write_all(request.as_bytes()).map_err(told)?;
         let mut stream = BufReader::new(stream);
         let head = head(&mut stream).map_err(told)?;
-        let head = head.ok_or_else(|| ServeTrouble::BadAnswer {
-            place: self.place(),
-        })?;
+        let head = head.ok_or_else(|| self.bad_answer())?;
         Ok((head, stream))
     }
 

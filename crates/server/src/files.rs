@@ -13,7 +13,7 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::formats::visible;
 use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
 use bowline_engine::machines::Timestamp;
-use bowline_engine::webhook::encode_segment;
+use bowline_formats::rest::routes::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
 use bowline_runner::drivers::jobs::{is_passed_over, is_private};
 use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};

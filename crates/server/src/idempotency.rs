@@ -12,7 +12,7 @@ use crate::router::Handler;
 use crate::serve::Shared;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
-use bowline_formats::rest::routes::Method;
+use bowline_formats::rest::routes::{Method, Operation};
 use bowline_store::{Advance, Request, Store};
 use bowline_words::message::ServerNo;
 use http_body_util::BodyExt as _;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::runtime::Handle;
 
 /// Routes whose responses are secrets: they are not stored, and each request makes a new one.
-const SECRET_RESPONSES: [&str; 1] = ["newSignInLink"];
+const SECRET_RESPONSES: [Operation; 1] = [Operation::NewSignInLink];
 
 /// Keys of requests that are being handled.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Drop for HeldKey<'_> {
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call, handler: Handler) -> Reply {
     let key = match call.route.method {
         Method::Get => None,
-        _ if SECRET_RESPONSES.contains(&call.route.id) => None,
+        _ if SECRET_RESPONSES.contains(&call.route.operation) => None,
         Method::Post | Method::Patch | Method::Delete => call.request_id()?,
     };
     let Some(key) = key else {
@@ -94,7 +94,9 @@ fn content_hash(shared: &Shared, call: &Call) -> String {
     };
     let head = format!(
         "{caller}\n{} {:?} {:?}\n",
-        call.route.id, call.params, call.query
+        call.route.operation.name(),
+        call.params,
+        call.query
     );
     let mut content = head.into_bytes();
     content.extend_from_slice(call.body.trim_ascii());

@@ -9,12 +9,15 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Response, header};
+use bowline_formats::rest::routes::RouteRequest;
+use bowline_formats::rest::{ErrorBody, ErrorTold};
 use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, Tools};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, Limited};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize as _;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -153,22 +156,23 @@ struct Routes {
     asked: Asked,
 }
 
+fn refused(error: ErrorTold) -> Refused {
+    Refused {
+        code: error.code,
+        message: error.message,
+        hint: error.hint,
+    }
+}
+
 impl Tasks for Routes {
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
-        let failed = |what: &dyn std::fmt::Display| {
-            let told = Problem::internal(what).told(Lang::En);
-            Refused {
-                code: told.code,
-                message: told.message,
-                hint: told.hint,
-            }
-        };
-        let text = body.map(Value::to_string).unwrap_or_default();
+    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+        let failed = |what: &dyn std::fmt::Display| refused(Problem::internal(what).told(Lang::En));
+        let text = request.body.as_ref().map(Value::to_string);
         let mut request = axum::http::Request::builder()
-            .method(method)
-            .uri(path)
+            .method(request.route.method.name())
+            .uri(&request.path)
             .header(header::CONTENT_TYPE, "application/json")
-            .body(Body::from(text))
+            .body(Body::from(text.unwrap_or_default()))
             .map_err(|error| failed(&error))?;
         for (name, value) in &self.asked.headers {
             request.headers_mut().insert(name, value.clone());
@@ -192,12 +196,8 @@ impl Tasks for Routes {
         if good {
             return Ok(told);
         }
-        let word = |name: &str| told["error"][name].as_str().unwrap_or_default().to_owned();
-        Err(Refused {
-            code: word("code"),
-            message: word("message"),
-            hint: word("hint"),
-        })
+        let told = ErrorBody::deserialize(&told).map(|body| body.error);
+        Err(refused(told.unwrap_or_default()))
     }
 
     fn is_of_task(&self) -> bool {

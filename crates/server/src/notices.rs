@@ -12,6 +12,7 @@ use bowline_engine::formats::visible;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::process;
 use bowline_engine::webhook::{JSON, WebhookClient};
+use bowline_formats::rest::routes::act;
 use bowline_store::{EffectEnd, EffectRow, RecordBody, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -238,8 +239,9 @@ fn buttons(work: &dyn Work, server: &str, call: &DecisionCall) -> Option<String>
     let server = server.trim_end_matches('/');
     let button = |(label, action): &(&str, String)| {
         let word = work.seal_action(action)?;
+        let path = act(&word).request.path;
         Some(format!(
-            "http, {label}, {server}/api/actions/{word}, method=POST, clear=true"
+            "http, {label}, {server}{path}, method=POST, clear=true"
         ))
     };
     let buttons: Vec<String> = call.buttons.iter().filter_map(button).collect();

@@ -7,20 +7,25 @@ use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::tasks::row;
 use bowline_engine::machines::job::Process;
-use bowline_formats::rest::routes::Access;
+use bowline_formats::rest::routes::{Access, Operation};
 use bowline_words::message::{ServerNo, ServerThing};
 use std::collections::BTreeSet;
 
 /// Routes whose responses contain nothing about any task.
-const OF_NO_TASK: [&str; 5] = [
-    "openapi",
-    "getSession",
-    "listTypes",
-    "listNodes",
-    "getAgents",
+const OF_NO_TASK: [Operation; 5] = [
+    Operation::Openapi,
+    Operation::GetSession,
+    Operation::ListTypes,
+    Operation::ListNodes,
+    Operation::GetAgents,
 ];
 /// Lists whose handlers filter by the caller's scope.
-const FILTERED: [&str; 4] = ["listTasks", "getInbox", "listLimits", "events"];
+const FILTERED: [Operation; 4] = [
+    Operation::ListTasks,
+    Operation::GetInbox,
+    Operation::ListLimits,
+    Operation::Events,
+];
 
 /// The tasks that a caller may read; `None` for all.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +111,8 @@ pub(crate) fn check(shared: &Shared, call: &Call) -> Result<(), Problem> {
     if is_reader && path.starts_with("/api/workspaces") {
         return Ok(());
     }
-    match OF_NO_TASK.contains(&call.route.id) || FILTERED.contains(&call.route.id) {
+    let operation = call.route.operation;
+    match OF_NO_TASK.contains(&operation) || FILTERED.contains(&operation) {
         true => Ok(()),
         false => {
             let what = "read what is not about the task";

@@ -385,12 +385,8 @@ pub(crate) fn deliveries(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items.collect::<Vec<_>>()))
 }
 
-pub(crate) fn app(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let order = match call.route.id {
-        "startApp" => Some(true),
-        "stopApp" => Some(false),
-        _ => None,
-    };
+/// Responds with the app of a task, after starting or stopping it if `order` says so.
+pub(crate) fn app(shared: &Arc<Shared>, call: &Call, order: Option<bool>) -> Reply {
     let (work, row) = of_task(shared, call)?;
     let app = work.app(&row, order);
     let app = app.map_err(|refused| told_no(work, refused))?;

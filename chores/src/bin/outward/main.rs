@@ -7,7 +7,6 @@
     reason = "a chore talks to whoever runs it"
 )]
 
-#[expect(dead_code, reason = "only the names are of interest here")]
 #[path = "../../../../crates/cli/src/args/mod.rs"]
 mod args;
 mod contracts;

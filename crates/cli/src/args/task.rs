@@ -1,5 +1,6 @@
 //! Arguments of `task`, and of `agent` for the agents of tasks.
 
+use bowline_engine::machines::job::Priority;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -37,13 +38,13 @@ pub(crate) enum PriorityName {
     Low,
 }
 
-impl PriorityName {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            PriorityName::Critical => "critical",
-            PriorityName::High => "high",
-            PriorityName::Normal => "normal",
-            PriorityName::Low => "low",
+impl From<PriorityName> for Priority {
+    fn from(name: PriorityName) -> Self {
+        match name {
+            PriorityName::Critical => Priority::Critical,
+            PriorityName::High => Priority::High,
+            PriorityName::Normal => Priority::Normal,
+            PriorityName::Low => Priority::Low,
         }
     }
 }

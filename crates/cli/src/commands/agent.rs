@@ -3,50 +3,61 @@
 use super::remote::find_as_agent;
 use crate::args::task::AgentVerb;
 use crate::output::Output;
+use bowline_engine::formats::rest::routes::{
+    TypedRequest, report_ask, report_done, report_error, report_need, report_phase_complete,
+    report_step, report_tokens,
+};
+use bowline_engine::formats::rest::{
+    AskReport, ErrorReport, PhaseCompleteReport, Recovery, Reported, StepReport, TokensReport,
+    read_body,
+};
 use bowline_engine::{Context, Error};
-use bowline_words::message::Wrong;
-use serde_json::{Value, json};
+use bowline_words::message::{ServerNo, Wrong};
+use serde_json::json;
 use std::process::ExitCode;
 
 pub(crate) fn run(context: &Context, output: &Output, verb: &AgentVerb) -> Result<ExitCode, Error> {
-    let (path, body) = match request(output, verb) {
-        Ok(request) => request,
+    let report = match request(output, verb) {
+        Ok(report) => report,
         Err(code) => return Ok(code),
     };
     if output.dry_run {
+        let path = report.request.route.path.rsplit('/').next();
+        let path = path.unwrap_or_default();
+        let body = report.request.body.unwrap_or_default();
         output.done(
             json!({ "path": path, "body": body }),
             &[format!("(dry run) {path} {body}")],
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let done = find_as_agent(context, output)
-        .and_then(|remote| remote.post(&format!("/api/agent/{path}"), &body));
-    Ok(match done {
-        Ok(reported) => {
-            let made = reported["id"].as_str();
-            let line = made.map_or_else(|| "✓".to_owned(), |id| format!("✓ {id}"));
-            output.done(reported.clone(), &[line]);
-            ExitCode::SUCCESS
-        }
-        Err(code) => code,
-    })
+    let done = find_as_agent(context, output).and_then(|remote| {
+        remote.done(&report, |reported| {
+            let made = reported.id.as_ref();
+            vec![made.map_or_else(|| "✓".to_owned(), |id| format!("✓ {id}"))]
+        })
+    });
+    Ok(done.unwrap_or_else(|code| code))
 }
 
-fn request(output: &Output, verb: &AgentVerb) -> Result<(&'static str, Value), ExitCode> {
+fn request(output: &Output, verb: &AgentVerb) -> Result<TypedRequest<Reported>, ExitCode> {
     Ok(match verb {
-        AgentVerb::PhaseComplete { phase, files } => {
-            ("phase-complete", json!({ "phase": phase, "files": files }))
-        }
+        AgentVerb::PhaseComplete { phase, files } => report_phase_complete(&PhaseCompleteReport {
+            phase: *phase,
+            files: files.clone(),
+        }),
         AgentVerb::Ask {
             question,
             options,
             default,
             required,
-        } => {
-            let body = json!({ "question": question, "options": options, "default": default, "required": required });
-            ("ask", body)
-        }
+        } => report_ask(&AskReport {
+            question: question.clone(),
+            category: None,
+            options: options.clone(),
+            default: default.clone(),
+            required: *required,
+        }),
         AgentVerb::Need {
             kind,
             name,
@@ -54,41 +65,43 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<(&'static str, Value), E
             default,
             required,
         } => {
+            // An unknown type is refused in the words of the server.
             let body = json!({ "type": kind, "name": name, "description": description, "default": default, "required": required });
-            ("need", body)
+            let report = read_body(body.to_string().as_bytes()).map_err(|fault| {
+                let (message, hint) = ServerNo::BadBody { fault }.say(output.lang);
+                output.told("bad_input", &message, &hint, 2)
+            })?;
+            report_need(&report)
         }
         AgentVerb::Error {
             message,
             fatal,
             retry_after,
-        } => {
-            let recovery = match (fatal, retry_after) {
-                (true, _) => "checkpoint_and_fail",
-                (false, Some(_)) => "pause_and_retry",
-                (false, None) => "notify_user",
-            };
-            let body =
-                json!({ "message": message, "recovery": recovery, "retryAfter": retry_after });
-            ("error", body)
-        }
+        } => report_error(&ErrorReport {
+            message: message.clone(),
+            details: None,
+            recovery: Recovery::of_report(*fatal, *retry_after),
+            retry_after: *retry_after,
+        }),
         AgentVerb::Step { step, name } => {
             let parts = step.split_once('/');
             let numbers =
                 parts.and_then(|(k, n)| Some((k.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
-            let Some((k, n)) = numbers else {
+            let Some((step, of)) = numbers else {
                 let wrong = Wrong::NotAStepNumber { text: step.clone() };
                 let message = wrong.say(output.lang);
                 return Err(output.told("bad_input", &message, "bowline agent step 3/9 NAME", 2));
             };
-            ("step", json!({ "step": k, "of": n, "name": name }))
+            report_step(&StepReport {
+                step,
+                of,
+                name: name.clone(),
+            })
         }
-        AgentVerb::Tokens { used, usd } => {
-            let mut body = json!({ "used": used });
-            if let Some(usd) = usd {
-                body["costUsd"] = (*usd).into();
-            }
-            ("tokens", body)
-        }
-        AgentVerb::Done => ("done", json!({})),
+        AgentVerb::Tokens { used, usd } => report_tokens(&TokensReport {
+            used: *used,
+            cost_usd: *usd,
+        }),
+        AgentVerb::Done => report_done(),
     })
 }

@@ -1,12 +1,17 @@
 //! `bowline capsule` and `bowline replay`: everything about one task in a file that can be mailed
 //! and read without a server.
 
-use super::remote::{Remote, Told, find, text, write_new};
+use super::remote::{PAGE_ITEMS, Remote, Told, find, write_new};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
 use crate::output::{Output, Tone};
+use bowline_engine::formats::rest::Page;
+use bowline_engine::formats::rest::routes::{
+    LogQuery, PageQuery, TypedRequest, get_agent, get_logs, get_session, get_task,
+    list_checkpoints, list_dependencies, list_permissions, list_phases, list_questions,
+    list_reviews, list_sayings, list_spend, list_transitions, list_verifications,
+};
 use bowline_engine::formats::time::{parse, utc};
 use bowline_engine::formats::visible;
-use bowline_engine::webhook::encode_segment;
 use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
 use bowline_server::code_of;
@@ -21,7 +26,7 @@ const KIND: &str = "bowline-capsule";
 const VERSION: u64 = 1;
 /// Bytes of an agent's output that are kept, counted from its end.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
-const OUTPUT_BYTES: u64 = 1 << 20;
+const OUTPUT_BYTES: i64 = 1 << 20;
 /// First of the private code points that stand for bytes which are not UTF-8, so that none is lost.
 const NO_TEXT: u32 = 0x10_ff00;
 /// Prefixes of well-known services' keys; words that begin with one are masked at equal length.
@@ -37,18 +42,25 @@ const KEYS: [&str; 9] = [
     "AKIA",
 ];
 const KEY_LETTERS_MIN: usize = 16;
-/// Lists of a task that a capsule contains in full.
-const LISTS: [&str; 9] = [
-    "phases",
-    "checkpoints",
-    "reviews",
-    "questions",
-    "dependencies",
-    "permissions",
-    "verifications",
-    "sayings",
-    "spend",
-];
+/// Lists of a task that a capsule contains in full, with their requests.
+fn lists(task: &str) -> [(&'static str, TypedRequest<Page<Value>>); 9] {
+    [
+        ("phases", list_phases(task).reading()),
+        ("checkpoints", list_checkpoints(task).reading()),
+        ("reviews", list_reviews(task).reading()),
+        ("questions", list_questions(task).reading()),
+        ("dependencies", list_dependencies(task).reading()),
+        ("permissions", list_permissions(task).reading()),
+        ("verifications", list_verifications(task).reading()),
+        ("sayings", list_sayings(task).reading()),
+        ("spend", list_spend(task).reading()),
+    ]
+}
+
+/// Returns a text field of a value; empty if there is none.
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
 
 pub(crate) fn make(
     context: &Context,
@@ -86,26 +98,28 @@ pub(crate) fn make(
 
 /// Collects everything the server knows of a task; returns it with the number of output bytes kept.
 fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
-    let path = format!("/api/tasks/{}", encode_segment(task));
-    let session = remote.get("/api/session")?;
+    let session = remote.get(&get_session())?;
     let mut capsule = json!({
         "kind": KIND, "version": VERSION,
-        "program": { "version": session["version"], "system": std::env::consts::OS, "machine": std::env::consts::ARCH },
-        "task": remote.get(&path)?, "agent": remote.get(&format!("{path}/agent"))?,
+        "program": { "version": session.version, "system": std::env::consts::OS, "machine": std::env::consts::ARCH },
+        "task": remote.json(&get_task(task))?, "agent": remote.json(&get_agent(task))?,
     });
-    for list in LISTS {
-        capsule[list] = remote.get(&format!("{path}/{list}"))?["items"].clone();
+    for (list, request) in lists(task) {
+        capsule[list] = remote.get(&request)?.items.into();
     }
-    let moves = remote.all(&format!("{path}/transitions?limit=1000"))?;
+    let moves: Vec<Value> = remote.all(|cursor| {
+        let limit = Some(PAGE_ITEMS);
+        list_transitions(task, &PageQuery { limit, cursor }).reading()
+    })?;
     capsule["transitions"] = moves.into();
     let mut bytes: Vec<u8> = Vec::new();
     let mut offset = 0i64;
     loop {
-        let answer = remote.ask(
-            "GET",
-            &format!("{path}/logs?offset={offset}&limit={OUTPUT_BYTES}"),
-            None,
-        )?;
+        let range = LogQuery {
+            offset: Some(offset),
+            limit: Some(OUTPUT_BYTES),
+        };
+        let answer = remote.fetch(&get_logs(task, &range).request)?;
         let next = answer
             .header("x-next-offset")
             .and_then(|it| it.parse().ok());

@@ -4,9 +4,10 @@ use super::remote::{NEEDS_AGENT, agent_client, client};
 use crate::args::mcp::{McpArgs, RoleName};
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
+use bowline_engine::formats::rest::routes::{Access, Route, RouteRequest};
 use bowline_engine::{Context, Error};
 use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks};
-use bowline_server::client::Client;
+use bowline_server::client::{Client, RequestError};
 use bowline_server::code_of;
 use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo};
@@ -14,9 +15,6 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-
-/// Path prefix of an agent's reports about its own task.
-const REPORTS: &str = "/api/agent/";
 
 pub(crate) fn run(
     context: &Context,
@@ -60,10 +58,10 @@ struct Server {
 }
 
 impl Server {
-    fn client(&self, path: &str) -> Result<Client, Refused> {
+    fn client(&self, route: &Route) -> Result<Client, Refused> {
         let found = match agent_client(&self.context, self.lang) {
             Some(found) => found,
-            None if path.starts_with(REPORTS) => {
+            None if route.access == Access::Agent => {
                 let (message, hint) = ServerNo::NeedsAgent.say(self.lang);
                 return Err(Refused {
                     code: NEEDS_AGENT.to_owned(),
@@ -87,26 +85,19 @@ impl Server {
 }
 
 impl Tasks for Server {
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
-        let client = self.client(path)?;
-        let answer = client.ask(method, path, body, &[]);
-        let answer = answer.map_err(|trouble| self.told(&trouble))?;
-        let text = || Value::from(String::from_utf8_lossy(&answer.body));
-        let told = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text());
-        if (200..300).contains(&answer.status) {
-            return Ok(told);
-        }
-        let error = &told["error"];
-        let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-        match error["code"].is_string() {
-            true => Err(Refused {
-                code: word("code"),
-                message: word("message"),
-                hint: word("hint"),
+    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+        let client = self.client(request.route)?;
+        match client.fetch(request) {
+            Ok(answer) => {
+                let text = || Value::from(String::from_utf8_lossy(&answer.body));
+                Ok(serde_json::from_slice(&answer.body).unwrap_or_else(|_| text()))
+            }
+            Err(RequestError::Refused { error, .. }) => Err(Refused {
+                code: error.code,
+                message: error.message,
+                hint: error.hint,
             }),
-            false => Err(self.told(&ServeTrouble::BadAnswer {
-                place: client.place(),
-            })),
+            Err(RequestError::Trouble(trouble)) => Err(self.told(&trouble)),
         }
     }
 

@@ -3,13 +3,19 @@
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::Context;
-use bowline_engine::webhook::encode_segment;
+use bowline_engine::formats::rest::routes::{
+    RouteRequest, TaskQuery, TypedRequest, get_task, list_dependencies, list_permissions,
+    list_questions, list_tasks,
+};
+use bowline_engine::formats::rest::{Dependency, Page, Permission, Question, Task};
+use bowline_engine::machines::job::{DependencyStatus, PermissionStatus, QuestionStatusKind};
 use bowline_engine::words::system;
-use bowline_server::client::{Answer, Client};
+use bowline_server::client::{Answer, Client, RequestError};
 use bowline_server::{code_of, data_folder, read_secret};
 use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo, ServerThing};
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +31,9 @@ const AGENT_TOKEN_VARIABLE: &str = "BOWLINE_AGENT_TOKEN_FILE";
 /// Error code of a report that is not made by the agent of a task.
 pub(crate) const NEEDS_AGENT: &str = "needs_agent";
 
+/// Items of one page of a list.
+pub(crate) const PAGE_ITEMS: i64 = 1_000;
+
 /// Exit code for a server that does not answer.
 const UNREACHABLE: u8 = 6;
 
@@ -36,16 +45,6 @@ pub(crate) struct Remote<'a> {
 
 /// Result of a request whose failure is already printed; the error is the exit code.
 pub(crate) type Told<T> = Result<T, ExitCode>;
-
-/// Returns a text field of an answer; empty if there is none.
-pub(crate) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
-
-/// Returns the items on a page of answers.
-pub(crate) fn items(page: &Value) -> impl Iterator<Item = &Value> {
-    page["items"].as_array().into_iter().flatten()
-}
 
 /// Finds the server: by the arguments, the variables, or the data folder.
 pub(crate) fn find<'a>(
@@ -153,32 +152,53 @@ pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> 
 }
 
 impl Remote<'_> {
-    /// Sends a request; a refusal is printed.
-    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Told<Answer> {
-        match self.client.ask(method, path, body, &[]) {
-            Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
-            Ok(answer) => Err(self.refused(&answer)),
-            Err(trouble) => Err(tell(self.output, &trouble)),
-        }
+    /// Sends a request; a failure is printed.
+    pub(crate) fn fetch(&self, request: &RouteRequest) -> Told<Answer> {
+        let answer = self.client.fetch(request);
+        answer.map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn get(&self, path: &str) -> Told<Value> {
-        Ok(self.ask("GET", path, None)?.json())
+    /// Sends a request and returns the JSON of the response as it was sent.
+    pub(crate) fn json<T>(&self, request: &TypedRequest<T>) -> Told<Value> {
+        Ok(self.fetch(&request.request)?.json())
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Told<Value> {
-        Ok(self.ask("POST", path, Some(body))?.json())
+    /// Sends a request and reads the response.
+    pub(crate) fn get<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Told<T> {
+        self.read(&self.json(request)?)
     }
 
-    /// Prints a refusal of the server and returns its exit code.
-    pub(crate) fn refused(&self, answer: &Answer) -> ExitCode {
-        let body = answer.json();
-        let error = &body["error"];
-        let Some(code) = error["code"].as_str() else {
-            let place = self.client.place();
-            return tell(self.output, &ServeTrouble::BadAnswer { place });
+    pub(crate) fn read<T: DeserializeOwned>(&self, json: &Value) -> Told<T> {
+        let read = self.client.read(json);
+        read.map_err(|trouble| tell(self.output, &trouble))
+    }
+
+    /// Sends a request and prints the response: as it was sent in JSON mode, else the given lines.
+    pub(crate) fn done<T: DeserializeOwned>(
+        &self,
+        request: &TypedRequest<T>,
+        lines: impl FnOnce(&T) -> Vec<String>,
+    ) -> Told<ExitCode> {
+        let json = self.json(request)?;
+        let lines = match self.output.json {
+            true => Vec::new(),
+            false => lines(&self.read(&json)?),
         };
-        let exit = match answer.status {
+        self.output.done(json, &lines);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints why a request failed and returns the exit code.
+    pub(crate) fn failed(&self, error: RequestError) -> ExitCode {
+        let (status, error, json) = match error {
+            RequestError::Trouble(trouble) => return tell(self.output, &trouble),
+            RequestError::Refused {
+                status,
+                error,
+                json,
+            } => (status, error, json),
+        };
+        let exit = match status {
             400 | 405 | 413 | 415 => 2,
             404 | 410 => 3,
             503 => UNREACHABLE,
@@ -186,45 +206,48 @@ impl Remote<'_> {
             _ => 1,
         };
         if self.output.json {
-            self.output.line(&json!({ "error": error }).to_string());
+            self.output.line(&json.to_string());
             return ExitCode::from(exit);
         }
         self.output
-            .told(code, text(error, "message"), text(error, "hint"), exit)
+            .told(&error.code, &error.message, &error.hint, exit)
     }
 
     /// Finds the whole id of a task by its beginning, with or without `task_`.
     pub(crate) fn task(&self, given: &str) -> Told<String> {
-        let exact = self.client.ask(
-            "GET",
-            &format!("/api/tasks/{}", encode_segment(given)),
-            None,
-            &[],
-        );
-        if exact.is_ok_and(|answer| answer.status == 200) {
+        if self.client.fetch(&get_task(given).request).is_ok() {
             return Ok(given.to_owned());
         }
-        let tasks = self.all("/api/tasks?archived=true&limit=1000")?;
-        let ids = tasks.iter().filter_map(|task| task["id"].as_str());
-        let fits = |id: &&str| {
+        let tasks: Vec<Task> = self.all(|cursor| {
+            list_tasks(&TaskQuery {
+                archived: Some(true),
+                limit: Some(PAGE_ITEMS),
+                cursor,
+                ..TaskQuery::default()
+            })
+        })?;
+        let fits = |id: &String| {
             id.starts_with(given)
                 || id
                     .strip_prefix("task_")
                     .is_some_and(|rest| rest.starts_with(given))
         };
-        let fitting = ids.filter(fits).map(str::to_owned).collect();
+        let fitting = tasks.into_iter().map(|task| task.id).filter(fits).collect();
         self.only(ServerThing::Task, given, fitting)
     }
 
     /// Returns the items on all pages of a list.
-    pub(crate) fn all(&self, path: &str) -> Told<Vec<Value>> {
+    pub(crate) fn all<T: DeserializeOwned>(
+        &self,
+        page: impl Fn(Option<String>) -> TypedRequest<Page<T>>,
+    ) -> Told<Vec<T>> {
         let mut all = Vec::new();
-        let mut cursor = String::new();
+        let mut cursor = None;
         loop {
-            let page = self.get(&format!("{path}{cursor}"))?;
-            all.extend(items(&page).cloned());
-            match page["nextCursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
+            let page = self.get(&page(cursor))?;
+            all.extend(page.items);
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
                 None => return Ok(all),
             }
         }
@@ -259,11 +282,32 @@ impl Remote<'_> {
         }
     }
 
-    /// Returns the pending items in a list of a task.
-    pub(crate) fn pending(&self, task: &str, list: &str) -> Told<Vec<Value>> {
-        let page = self.get(&format!("/api/tasks/{}/{list}", encode_segment(task)))?;
-        let pending = items(&page).filter(|it| it["status"] == "pending");
-        Ok(pending.cloned().collect())
+    /// Returns the items of a list of a task that are pending.
+    pub(crate) fn pending<T: DeserializeOwned>(
+        &self,
+        list: &TypedRequest<Page<T>>,
+        is_pending: impl FnMut(&T) -> bool,
+    ) -> Told<Vec<T>> {
+        let page = self.get(list)?;
+        Ok(page.items.into_iter().filter(is_pending).collect())
+    }
+
+    pub(crate) fn open_questions(&self, task: &str) -> Told<Vec<Question>> {
+        self.pending(&list_questions(task), |it| {
+            it.status == QuestionStatusKind::Pending
+        })
+    }
+
+    pub(crate) fn open_dependencies(&self, task: &str) -> Told<Vec<Dependency>> {
+        self.pending(&list_dependencies(task), |it| {
+            it.status == DependencyStatus::Pending
+        })
+    }
+
+    pub(crate) fn open_permissions(&self, task: &str) -> Told<Vec<Permission>> {
+        self.pending(&list_permissions(task), |it| {
+            it.status == PermissionStatus::Pending
+        })
     }
 
     /// Finds a question by its own id, or as the oldest open one of a task: several are answered
@@ -272,9 +316,8 @@ impl Remote<'_> {
         if given.starts_with("q_") {
             return Ok(given.to_owned());
         }
-        let open = self.pending(&self.task(given)?, "questions")?;
-        let mut ids = open.iter().filter_map(|it| it["id"].as_str());
-        let oldest = ids.next().map(str::to_owned);
+        let open = self.open_questions(&self.task(given)?)?;
+        let oldest = open.into_iter().next().map(|it| it.id);
         oldest.ok_or_else(|| self.none(ServerThing::Question, given))
     }
 
@@ -283,15 +326,12 @@ impl Remote<'_> {
         if given.starts_with("dep_") {
             return Ok(given.to_owned());
         }
-        let open = self.pending(&self.task(given)?, "dependencies")?;
-        let open = open
-            .iter()
-            .filter(|it| name.is_none_or(|name| it["name"] == name));
-        let ids = open.filter_map(|it| it["id"].as_str()).map(str::to_owned);
+        let open = self.open_dependencies(&self.task(given)?)?.into_iter();
+        let open = open.filter(|it| name.is_none_or(|name| it.name == name));
         self.only(
             ServerThing::Dependency,
             name.unwrap_or(given),
-            ids.collect(),
+            open.map(|it| it.id).collect(),
         )
     }
 }

@@ -1,14 +1,25 @@
 //! `bowline task`: every action of a person on tasks, through the server.
 
-use super::remote::{Remote, Told, find, tell, text, write_new};
+use super::remote::{PAGE_ITEMS, Remote, Told, find, write_new};
 use super::{task_permits, task_view};
 use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
+use bowline_engine::formats::rest::routes::{
+    EventQuery, LogQuery, TaskQuery, TypedRequest, answer_question, approve_task, archive_task,
+    cancel_task, create_checkpoint, create_task, delete_task, fork_checkpoint, get_artifacts_zip,
+    get_logs, get_task, interrupt_agent, list_tasks, pause_task, provide_dependency,
+    reject_dependency, request_task_changes, restore_task, resume_task, retry_task, say_to_agent,
+    skip_question, submit_task, task_events, withdraw_saying,
+};
+use bowline_engine::formats::rest::{
+    AnswerRequest, Approval, Budget, ChangeRequest, ForkRequest, NewTask, ProvideRequest,
+    RejectRequest, RestoreRequest, SayRequest, Saying, Task,
+};
 use bowline_engine::formats::terminal::TerminalFilter;
-use bowline_engine::webhook::encode_segment;
+use bowline_engine::machines::job::{Priority, TaskStatus};
 use bowline_engine::{Context, Error};
 use bowline_words::message::Desk;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +27,7 @@ use std::process::ExitCode;
 /// Largest size of a provided value.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of output per request.
-const LOG_BYTES: u64 = 1 << 20;
+const LOG_BYTES: i64 = 1 << 20;
 
 pub(crate) fn run(
     context: &Context,
@@ -92,15 +103,8 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let allowed = match remote.client.ask(
-        "GET",
-        &format!("/api/tasks/{}", encode_segment(given)),
-        None,
-        &[],
-    ) {
-        Ok(answer) if answer.status == 200 => Some(answer.json()["allowedActions"].clone()),
-        Ok(_) | Err(_) => None,
-    };
+    let task = remote.client.call(&get_task(given)).ok();
+    let allowed = task.map(|task| task.allowed_actions);
     let would = Desk::WouldDo {
         action: action.to_owned(),
         task: given.to_owned(),
@@ -112,47 +116,44 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
 }
 
 fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCode> {
-    let simple = |given: &str, verb: &str| moved(remote, given, verb, &json!({}));
+    let simple = |given: &str, request: fn(&str) -> TypedRequest<Task>| {
+        let task = remote.task(given)?;
+        decided(remote, &request(&task))
+    };
     match verb {
-        TaskVerb::New(new) => made(remote, "/api/tasks", &new_body(remote, folder, new)?),
+        TaskVerb::New(new) => made(remote, &create_task(&new_body(remote, folder, new)?)),
         TaskVerb::List {
             status,
             task_type,
             search,
             archived,
         } => {
-            let mut query = String::from("limit=1000");
-            for (name, value) in [("status", status), ("type", task_type), ("q", search)] {
-                if let Some(value) = value {
-                    query.push_str(&format!("&{name}={}", encode_segment(value)));
-                }
-            }
-            if *archived {
-                query.push_str("&archived=true");
-            }
-            let page = remote.get(&format!("/api/tasks?{query}"))?;
-            task_view::list(remote.output, &page);
-            Ok(ExitCode::SUCCESS)
+            let query = TaskQuery {
+                status: status.clone(),
+                task_type: task_type.clone(),
+                q: search.clone(),
+                archived: archived.then_some(true),
+                limit: Some(PAGE_ITEMS),
+                cursor: None,
+            };
+            task_view::list(remote, &list_tasks(&query))
         }
         TaskVerb::Show(one) => task_view::show(remote, &remote.task(&one.task)?),
-        TaskVerb::Inbox => {
-            task_view::inbox(remote, &remote.get("/api/inbox")?);
-            Ok(ExitCode::SUCCESS)
-        }
-        TaskVerb::Submit(one) => simple(&one.task, "submit"),
-        TaskVerb::Cancel(one) => simple(&one.task, "cancel"),
-        TaskVerb::Pause(one) => simple(&one.task, "pause"),
-        TaskVerb::Resume(one) => simple(&one.task, "resume"),
-        TaskVerb::Archive(one) => simple(&one.task, "archive"),
-        TaskVerb::Checkpoint(one) => simple(&one.task, "checkpoints"),
-        TaskVerb::Interrupt(one) => simple(&one.task, "interrupt"),
+        TaskVerb::Inbox => task_view::inbox(remote),
+        TaskVerb::Submit(one) => simple(&one.task, submit_task),
+        TaskVerb::Cancel(one) => simple(&one.task, cancel_task),
+        TaskVerb::Pause(one) => simple(&one.task, pause_task),
+        TaskVerb::Resume(one) => simple(&one.task, resume_task),
+        TaskVerb::Archive(one) => simple(&one.task, archive_task),
+        TaskVerb::Checkpoint(one) => simple(&one.task, create_checkpoint),
+        TaskVerb::Interrupt(one) => simple(&one.task, interrupt_agent),
         TaskVerb::Retry(one) => {
             let task = remote.task(&one.task)?;
-            made(remote, &format!("/api/tasks/{task}/retry"), &json!({}))
+            made(remote, &retry_task(&task))
         }
         TaskVerb::Delete(one) => {
             let task = remote.task(&one.task)?;
-            remote.ask("DELETE", &format!("/api/tasks/{task}"), None)?;
+            remote.fetch(&delete_task(&task).request)?;
             let line = format!("✓ {task} {}", Desk::Removed.say(remote.output.lang));
             remote
                 .output
@@ -160,34 +161,42 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             Ok(ExitCode::SUCCESS)
         }
         TaskVerb::Approve { task, comment } => {
-            let body = comment
-                .as_ref()
-                .map_or(json!({}), |it| json!({ "comment": it }));
-            moved(remote, task, "approve", &body)
+            let comment = comment.clone();
+            let task = remote.task(task)?;
+            decided(remote, &approve_task(&task, &Approval { comment }))
         }
-        TaskVerb::RequestChanges { task, feedback } => moved(
-            remote,
-            task,
-            "request-changes",
-            &json!({ "feedback": feedback }),
-        ),
+        TaskVerb::RequestChanges { task, feedback } => {
+            let request = ChangeRequest {
+                feedback: feedback.clone(),
+                comments: Vec::new(),
+            };
+            let task = remote.task(task)?;
+            decided(remote, &request_task_changes(&task, &request))
+        }
         TaskVerb::Answer { id, text } => {
-            let path = format!("/api/questions/{}/answer", remote.question(id)?);
-            decided(remote, &path, &json!({ "answer": text }))
+            let answer = text.clone();
+            let question = remote.question(id)?;
+            decided(
+                remote,
+                &answer_question(&question, &AnswerRequest { answer }),
+            )
         }
-        TaskVerb::Skip { id } => {
-            let path = format!("/api/questions/{}/skip", remote.question(id)?);
-            decided(remote, &path, &json!({}))
-        }
+        TaskVerb::Skip { id } => decided(remote, &skip_question(&remote.question(id)?)),
         TaskVerb::Provide { id, name } => {
             let needed = remote.needed(id, name.as_deref())?;
-            let path = format!("/api/dependencies/{needed}/provide");
             let value = value(remote.output)?;
-            decided(remote, &path, &json!({ "value": value }))
+            decided(
+                remote,
+                &provide_dependency(&needed, &ProvideRequest { value }),
+            )
         }
         TaskVerb::Reject { id, reason } => {
-            let path = format!("/api/dependencies/{}/reject", remote.needed(id, None)?);
-            decided(remote, &path, &json!({ "reason": reason }))
+            let reason = reason.clone();
+            let needed = remote.needed(id, None)?;
+            decided(
+                remote,
+                &reject_dependency(&needed, &RejectRequest { reason }),
+            )
         }
         TaskVerb::Permit { ids } => task_permits::decide(remote, ids, None),
         TaskVerb::Deny { ids, reason } => task_permits::decide(remote, ids, Some(reason)),
@@ -206,156 +215,104 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             done
         }
         TaskVerb::Watch => task_view::watch(remote),
-        TaskVerb::Transitions(one) => {
-            let task = remote.task(&one.task)?;
-            let mut cursor = String::new();
-            loop {
-                let page =
-                    remote.get(&format!("/api/tasks/{task}/transitions?limit=1000{cursor}"))?;
-                task_view::transitions(remote.output, &page);
-                match page["nextCursor"].as_str() {
-                    Some(next) => cursor = format!("&cursor={next}"),
-                    None => return Ok(ExitCode::SUCCESS),
-                }
-            }
+        TaskVerb::Transitions(one) => task_view::transitions(remote, &remote.task(&one.task)?),
+        TaskVerb::Checkpoints(one) => task_view::checkpoints(remote, &remote.task(&one.task)?),
+        TaskVerb::Restore { task, checkpoint } => {
+            let checkpoint_id = checkpoint.clone();
+            let task = remote.task(task)?;
+            decided(
+                remote,
+                &restore_task(&task, &RestoreRequest { checkpoint_id }),
+            )
         }
-        TaskVerb::Checkpoints(one) => {
-            let task = remote.task(&one.task)?;
-            let page = remote.get(&format!("/api/tasks/{task}/checkpoints"))?;
-            task_view::checkpoints(remote.output, &page);
-            Ok(ExitCode::SUCCESS)
-        }
-        TaskVerb::Restore { task, checkpoint } => moved(
-            remote,
-            task,
-            "restore",
-            &json!({ "checkpointId": checkpoint }),
-        ),
         TaskVerb::Fork {
             checkpoint,
             title,
             message,
             draft,
         } => {
-            let path = format!("/api/checkpoints/{}/fork", encode_segment(checkpoint));
-            let body = json!({ "title": title, "instructions": message, "submit": !draft });
-            made(remote, &path, &body)
+            let request = ForkRequest {
+                title: title.clone(),
+                instructions: message.clone(),
+                submit: Some(!draft),
+            };
+            made(remote, &fork_checkpoint(checkpoint, &request))
         }
         TaskVerb::Artifacts { task, zip } => artifacts(remote, folder, task, zip.as_deref()),
         TaskVerb::Say { task, text } => {
+            let text = text.clone();
             let task = remote.task(task)?;
-            let said = remote.post(&format!("/api/tasks/{task}/say"), &json!({ "text": text }))?;
-            Ok(said_now(remote, &said))
+            said(remote, &say_to_agent(&task, &SayRequest { text }))
         }
-        TaskVerb::Unsay { id } => {
-            let path = format!("/api/sayings/{}/withdraw", encode_segment(id));
-            Ok(said_now(remote, &remote.post(&path, &json!({}))?))
-        }
-        TaskVerb::Sayings(one) => {
-            let task = remote.task(&one.task)?;
-            let page = remote.get(&format!("/api/tasks/{task}/sayings"))?;
-            task_view::sayings(remote.output, &page);
-            Ok(ExitCode::SUCCESS)
-        }
+        TaskVerb::Unsay { id } => said(remote, &withdraw_saying(id)),
+        TaskVerb::Sayings(one) => task_view::sayings(remote, &remote.task(&one.task)?),
     }
 }
 
-fn said_now(remote: &Remote<'_>, said: &Value) -> ExitCode {
-    let line = format!("✓ {}: {}", text(said, "id"), text(said, "status"));
-    remote.output.done(said.clone(), &[line]);
-    ExitCode::SUCCESS
+fn said(remote: &Remote<'_>, request: &TypedRequest<Saying>) -> Told<ExitCode> {
+    remote.done(request, |said| {
+        vec![format!("✓ {}: {}", said.id, said.status.name())]
+    })
 }
 
-fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<Value> {
-    let mut body = Map::new();
-    let mut put = |name: &str, value: Value| body.insert(name.into(), value);
-    put("title", new.title.clone().into());
-    put("description", new.description.clone().into());
-    put("submit", new.submit.into());
-    let texts = [
-        ("type", &new.task_type),
-        ("agent", &new.agent),
-        ("scheduledFor", &new.at),
-        ("label", &new.label),
-    ];
-    for (name, value) in texts {
-        if let Some(value) = value {
-            put(name, value.clone().into());
-        }
-    }
-    if let Some(priority) = new.priority {
-        put("priority", priority.name().into());
-    }
-    if let Some(workspace) = &new.workspace {
-        put("workspace", folder.join(workspace).to_string_lossy().into());
-    }
-    if new.share_workspace {
-        put("shareWorkspace", true.into());
-    }
-    let mut before = Vec::new();
-    for given in &new.depends_on {
-        before.push(Value::from(remote.task(given)?));
-    }
-    put("dependsOn", before.into());
-    if let Some(budget) = &new.budget {
-        put("budget", self::budget(remote.output, budget)?);
-    }
-    Ok(body.into())
+fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<NewTask> {
+    let workspace = new.workspace.as_ref();
+    let depends_on = new.depends_on.iter().map(|given| remote.task(given));
+    Ok(NewTask {
+        title: new.title.clone(),
+        task_type: new.task_type.clone(),
+        description: new.description.clone(),
+        priority: new.priority.map(Priority::from).unwrap_or_default(),
+        depends_on: depends_on.collect::<Told<_>>()?,
+        agent: new.agent.clone(),
+        workspace: workspace.map(|it| folder.join(it).to_string_lossy().into_owned()),
+        share_workspace: new.share_workspace,
+        scheduled_for: new.at.clone(),
+        label: new.label.clone(),
+        budget: match &new.budget {
+            Some(text) => Some(budget(remote.output, text)?),
+            None => None,
+        },
+        submit: new.submit,
+    })
 }
 
 /// Parses `tokens=N,usd=N,minutes=N`.
-fn budget(output: &Output, text: &str) -> Told<Value> {
-    let mut limits = Map::new();
+fn budget(output: &Output, text: &str) -> Told<Budget> {
+    let mut budget = Budget::default();
     for part in text.split(',') {
-        let parsed = part.split_once('=').and_then(|(name, value)| {
-            let value = match name {
-                "tokens" | "minutes" => Value::from(value.parse::<u64>().ok()?),
-                "usd" => Value::from(value.parse::<f64>().ok()?),
-                _ => return None,
-            };
-            Some((name.to_owned(), value))
+        let limit = part.split_once('=');
+        let known = limit.is_some_and(|(name, value)| match name {
+            "tokens" => value.parse().map(|it| budget.tokens = Some(it)).is_ok(),
+            "minutes" => value.parse().map(|it| budget.minutes = Some(it)).is_ok(),
+            "usd" => value.parse().map(|it| budget.usd = Some(it)).is_ok(),
+            _ => false,
         });
-        match parsed {
-            Some((name, value)) => limits.insert(name, value),
-            None => {
-                let part = part.to_owned();
-                let message = Desk::NoLimit { part }.say(output.lang);
-                return Err(output.told(
-                    "bad_input",
-                    &message,
-                    "--budget tokens=100000,usd=5,minutes=30",
-                    2,
-                ));
-            }
-        };
+        if !known {
+            let part = part.to_owned();
+            let message = Desk::NoLimit { part }.say(output.lang);
+            return Err(output.told(
+                "bad_input",
+                &message,
+                "--budget tokens=100000,usd=5,minutes=30",
+                2,
+            ));
+        }
     }
-    Ok(limits.into())
+    Ok(budget)
 }
 
 /// Creates a task and prints its id, and nothing else.
-fn made(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
-    let task = remote.post(path, body)?;
-    let line = text(&task, "id").to_owned();
-    remote.output.done(task, &[line]);
-    Ok(ExitCode::SUCCESS)
+fn made(remote: &Remote<'_>, request: &TypedRequest<Task>) -> Told<ExitCode> {
+    remote.done(request, |task| vec![task.id.clone()])
 }
 
-/// Sends a verb for a task that is named by the beginning of its id.
-fn moved(remote: &Remote<'_>, given: &str, verb: &str, body: &Value) -> Told<ExitCode> {
-    let task = remote.task(given)?;
-    decided(
-        remote,
-        &format!("/api/tasks/{}/{verb}", encode_segment(&task)),
-        body,
-    )
-}
-
-fn decided(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
-    let task = remote.post(path, body)?;
-    let (id, status) = (text(&task, "id"), text(&task, "status"));
-    let line = format!("✓ {id}: {status} ({})", text(&task["agentState"], "status"));
-    remote.output.done(task, &[line]);
-    Ok(ExitCode::SUCCESS)
+/// Sends a decision about a task and prints where the task stands.
+fn decided(remote: &Remote<'_>, request: &TypedRequest<Task>) -> Told<ExitCode> {
+    remote.done(request, |task| {
+        let (status, agent) = (task.status.name(), task.agent_state.status.name());
+        vec![format!("✓ {}: {status} ({agent})", task.id)]
+    })
 }
 
 /// Reads a value from standard input, or asks for it without showing it. Never from the arguments:
@@ -433,15 +390,11 @@ fn logs(
             return Ok(ExitCode::SUCCESS);
         }
         // Returns at an event, or after a while without one.
-        let path = format!("/api/tasks/{}/events", encode_segment(&task));
+        let events = task_events(&task, &EventQuery::default());
         let waited = remote
             .client
-            .events(&path, None, |name, _, _| name == "hello");
-        match waited {
-            Ok(None) => {}
-            Ok(Some(answer)) => return Err(remote.refused(&answer)),
-            Err(trouble) => return Err(tell(remote.output, &trouble)),
-        }
+            .follow(&events, None, |name, _, _| name == "hello");
+        waited.map_err(|error| remote.failed(error))?;
     }
 }
 
@@ -454,11 +407,11 @@ fn print_from(
     filter: &mut Option<TerminalFilter>,
 ) -> Told<i64> {
     loop {
-        let path = format!(
-            "/api/tasks/{}/logs?offset={offset}&limit={LOG_BYTES}",
-            encode_segment(task)
-        );
-        let answer = remote.ask("GET", &path, None)?;
+        let range = LogQuery {
+            offset: Some(offset),
+            limit: Some(LOG_BYTES),
+        };
+        let answer = remote.fetch(&get_logs(task, &range).request)?;
         let next = answer
             .header("x-next-offset")
             .and_then(|it| it.parse().ok());
@@ -485,8 +438,11 @@ fn print_from(
 }
 
 fn is_over(remote: &Remote<'_>, task: &str) -> Told<bool> {
-    let task = remote.get(&format!("/api/tasks/{}", encode_segment(task)))?;
-    Ok(task["status"] == "completed" || task["status"] == "failed")
+    let task = remote.get(&get_task(task))?;
+    Ok(matches!(
+        task.status,
+        TaskStatus::Completed | TaskStatus::Failed
+    ))
 }
 
 fn artifacts(
@@ -497,15 +453,9 @@ fn artifacts(
 ) -> Told<ExitCode> {
     let task = remote.task(given)?;
     let Some(zip) = zip else {
-        task_view::artifacts(
-            remote.output,
-            &remote.get(&format!("/api/tasks/{task}/artifacts"))?,
-        );
-        return Ok(ExitCode::SUCCESS);
+        return task_view::artifacts(remote, &task);
     };
-    let bytes = remote
-        .ask("GET", &format!("/api/tasks/{task}/artifacts.zip"), None)?
-        .body;
+    let bytes = remote.fetch(&get_artifacts_zip(&task).request)?.body;
     let path = folder.join(zip);
     write_new(remote.output, &path, &bytes)?;
     let shown = path.display().to_string();

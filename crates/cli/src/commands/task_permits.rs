@@ -1,11 +1,19 @@
 //! `bowline task permit`, `deny` and `rule`: tool calls that agents ask permission for.
 
-use super::remote::{Remote, Told, items, text};
+use super::remote::{Remote, Told};
 use crate::args::task::RuleVerb;
+use bowline_engine::formats::rest::routes::{
+    add_permission_rule, deny_tools, list_permission_rules, permit_tools, remove_permission_rule,
+    try_permission_rule,
+};
+use bowline_engine::formats::rest::{
+    NewPermissionRule, Permission, PermissionBatch, PermissionDecision, PermissionRule, RuleTrial,
+    sent_name,
+};
 use bowline_engine::formats::visible;
-use bowline_engine::webhook::encode_segment;
 use bowline_words::message::{Desk, ServerThing};
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// Permits or denies the named permissions and all pending ones of named tasks: all of them, or
@@ -21,40 +29,38 @@ pub(super) fn decide(
             ids.push(given.clone());
             continue;
         }
-        let waiting = remote.pending(&remote.task(given)?, "permissions")?;
+        let waiting = remote.open_permissions(&remote.task(given)?)?;
         if waiting.is_empty() {
             return Err(remote.none(ServerThing::Permission, given));
         }
-        ids.extend(waiting.iter().map(|it| text(it, "id").to_owned()));
+        ids.extend(waiting.into_iter().map(|it| it.id));
     }
-    let (verb, body) = match denied {
-        None => ("permit", json!({ "ids": ids })),
-        Some(reason) => ("deny", json!({ "ids": ids, "reason": reason })),
+    let reason = denied.cloned().unwrap_or_default();
+    let batch = PermissionBatch { ids, reason };
+    let request = match denied {
+        None => permit_tools(&batch),
+        Some(_) => deny_tools(&batch),
     };
-    let page = remote.post(&format!("/api/permissions/{verb}"), &body)?;
-    let line = |it: &Value| {
-        format!(
-            "✓ {}: {} {}",
-            text(it, "id"),
-            text(it, "status"),
-            visible::name(text(it, "tool"))
-        )
-    };
-    let lines: Vec<String> = items(&page).map(line).collect();
-    remote.output.done(page.clone(), &lines);
-    Ok(ExitCode::SUCCESS)
+    remote.done(&request, |page| {
+        let line = |it: &Permission| {
+            let (status, tool) = (it.status.name(), visible::name(&it.tool));
+            format!("✓ {}: {status} {tool}", it.id)
+        };
+        page.items.iter().map(line).collect()
+    })
 }
 
 pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
     let output = remote.output;
     match verb {
         RuleVerb::List => {
-            let page = remote.get("/api/permission-rules")?;
-            let mut lines: Vec<String> = items(&page).map(line).collect();
-            if lines.is_empty() {
-                lines.push(Desk::NoRules.say(output.lang));
-            }
-            output.done(page.clone(), &lines);
+            return remote.done(&list_permission_rules(), |page| {
+                let mut lines: Vec<String> = page.items.iter().map(line).collect();
+                if lines.is_empty() {
+                    lines.push(Desk::NoRules.say(output.lang));
+                }
+                lines
+            });
         }
         RuleVerb::Add {
             tool,
@@ -63,7 +69,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             reason,
             task,
         } => {
-            let mut fields = Map::new();
+            let mut fields = BTreeMap::new();
             for given in input {
                 let Some((name, pattern)) = given.split_once('=') else {
                     let text = given.clone();
@@ -75,43 +81,47 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
                         2,
                     ));
                 };
-                fields.insert(name.to_owned(), pattern.into());
+                fields.insert(name.to_owned(), pattern.to_owned());
             }
-            let decision = if *deny { "deny" } else { "permit" };
-            let mut body =
-                json!({ "tool": tool, "input": fields, "decision": decision, "reason": reason });
-            if let Some(task) = task {
-                body["taskId"] = remote.task(task)?.into();
-            }
+            let task_id = match task {
+                Some(task) => Some(remote.task(task)?),
+                None => None,
+            };
+            let rule = NewPermissionRule {
+                tool: tool.clone(),
+                input: fields,
+                decision: match deny {
+                    true => PermissionDecision::Deny,
+                    false => PermissionDecision::Permit,
+                },
+                reason: reason.clone(),
+                task_id,
+            };
             // Shows first what the rule would have answered so far.
-            let trial = remote.post("/api/permission-rules/try", &body)?;
-            let count = |name: &str| trial[name].as_u64().unwrap_or(0);
+            let json = remote.json(&try_permission_rule(&rule))?;
+            let trial: RuleTrial = remote.read(&json)?;
             let past = Desk::RulePast {
-                answers: count("answers"),
-                asked: count("asked"),
-                differs: count("differs"),
-                waiting: count("waiting"),
+                answers: trial.answers,
+                asked: trial.asked,
+                differs: trial.differs,
+                waiting: trial.waiting,
             };
             let past = past.say(output.lang);
             if output.dry_run {
                 let mut lines = vec![past];
-                lines.extend(items(&trial).map(|it| {
-                    let (id, status) = (text(it, "id"), text(it, "status"));
-                    let call = format!("{} {}", text(it, "tool"), it["input"]);
-                    format!("  {id}  {status:<9}  {}", visible::name(&call))
+                lines.extend(trial.items.iter().map(|it| {
+                    let call = visible::name(&format!("{} {}", it.tool, it.input));
+                    format!("  {}  {:<9}  {call}", it.id, it.status.name())
                 }));
-                output.done(trial.clone(), &lines);
+                output.done(json, &lines);
                 return Ok(ExitCode::SUCCESS);
             }
-            let made = remote.post("/api/permission-rules", &body)?;
-            output.done(made.clone(), &[format!("✓ {}", line(&made)), past]);
+            return remote.done(&add_permission_rule(&rule), |made| {
+                vec![format!("✓ {}", line(made)), past]
+            });
         }
         RuleVerb::Remove { id } => {
-            remote.ask(
-                "DELETE",
-                &format!("/api/permission-rules/{}", encode_segment(id)),
-                None,
-            )?;
+            remote.fetch(&remove_permission_rule(id).request)?;
             let line = format!("✓ {id} {}", Desk::Removed.say(output.lang));
             output.done(json!({ "id": id, "deleted": true }), &[line]);
         }
@@ -120,18 +130,18 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
 }
 
 /// Formats a rule on one line.
-fn line(rule: &Value) -> String {
-    let fields = rule["input"].as_object().into_iter().flatten();
+fn line(rule: &PermissionRule) -> String {
+    let fields = rule.input.iter();
     let fields: Vec<String> = fields
-        .map(|(name, pattern)| format!("{name}={}", pattern.as_str().unwrap_or_default()))
+        .map(|(name, pattern)| format!("{name}={pattern}"))
         .collect();
     let parts = [
-        text(rule, "id").to_owned(),
-        text(rule, "decision").to_owned(),
-        visible::name(text(rule, "tool")),
+        rule.id.clone(),
+        sent_name(&rule.decision),
+        visible::name(&rule.tool),
         visible::name(&fields.join(" ")),
-        text(rule, "taskId").to_owned(),
-        format!("({})", rule["uses"]),
+        rule.task_id.clone().unwrap_or_default(),
+        format!("({})", rule.uses),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
     parts.join("  ")

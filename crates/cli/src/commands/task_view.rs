@@ -1,14 +1,24 @@
 //! Text views of tasks, as people read them.
 
-use super::remote::{Remote, Told, items, tell, text};
+use super::remote::{PAGE_ITEMS, Remote, Told};
 use super::task_review::{NamedFiles, change_lines};
 use super::task_words::{barred, barred_for_list, prose_lines};
 use crate::output::{Output, Tone};
+use bowline_engine::formats::rest::routes::{
+    EventQuery, PageQuery, TaskQuery, TypedRequest, events, get_agent, get_inbox, get_task,
+    list_artifacts, list_checkpoints, list_reviews, list_sayings, list_tasks, list_transitions,
+};
+use bowline_engine::formats::rest::{
+    Agent, EventBody, InboxKind, Page, Question, Task, WaitReason, sent_name,
+};
 use bowline_engine::formats::tool_input::input_lines;
+use bowline_engine::formats::transition::Transition;
 use bowline_engine::formats::visible;
-use bowline_engine::webhook::encode_segment;
+use bowline_engine::machines::job::{AgentStatus, ReviewStatus, TaskStatus};
 use bowline_words::message::Desk;
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -16,30 +26,25 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// Width of a title in a list, in columns.
 const TITLE_WIDTH: usize = 36;
 
-/// Joins the texts of a list.
-fn joined(list: &Value, between: &str) -> String {
-    let texts = list.as_array().into_iter().flatten();
-    let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
-    texts.join(between)
-}
-
-/// Prints a page of answers: as it is in JSON mode, else `line` of each item.
-fn paged(output: &Output, page: &Value, line: impl Fn(&Value) -> String) {
+/// Prints a page of a list: as it was sent in JSON mode, else `line` of each item, or `nothing`.
+fn paged<T: DeserializeOwned>(
+    remote: &Remote<'_>,
+    request: &TypedRequest<Page<T>>,
+    nothing: Option<Desk>,
+    line: impl Fn(&T) -> String,
+) -> Told<ExitCode> {
+    let output = remote.output;
+    let json = remote.json(request)?;
     if output.json {
-        output.line(&page.to_string());
-        return;
+        output.line(&json.to_string());
+        return Ok(ExitCode::SUCCESS);
     }
-    for item in items(page) {
-        output.line(&line(item));
-    }
-}
-
-/// Prints a page of answers, or `nothing` if the page is empty.
-fn paged_or(output: &Output, page: &Value, nothing: Desk, line: impl Fn(&Value) -> String) {
-    paged(output, page, line);
-    if !output.json && items(page).next().is_none() {
+    let items = remote.read::<Page<T>>(&json)?.items;
+    items.iter().for_each(|item| output.line(&line(item)));
+    if let Some(nothing) = nothing.filter(|_| items.is_empty()) {
         output.line(&nothing.say(output.lang));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Pads a text to a width, or cuts it with `…`.
@@ -63,232 +68,254 @@ fn fitted(text: &str, width: usize) -> String {
     out
 }
 
-fn tone(task: &Value) -> Tone {
-    match text(task, "status") {
-        "completed" => Tone::Good,
-        "failed" => Tone::Bad,
-        "in_progress" | "review" => Tone::Busy,
-        _ => Tone::Faint,
+fn tone(status: TaskStatus) -> Tone {
+    match status {
+        TaskStatus::Completed => Tone::Good,
+        TaskStatus::Failed => Tone::Bad,
+        TaskStatus::InProgress | TaskStatus::Review => Tone::Busy,
+        TaskStatus::Draft | TaskStatus::Pending => Tone::Faint,
     }
 }
 
 /// Formats a task on one line.
-fn line(output: &Output, task: &Value) -> String {
-    let agent = &task["agentState"];
-    let mut note = match (text(agent, "status"), text(agent, "pausedBy")) {
-        ("idle" | "running" | "completed" | "failed", _) => {
-            visible::title(text(agent, "currentStep"))
+fn line(output: &Output, task: &Task) -> String {
+    let agent = &task.agent_state;
+    let mut note = match (agent.status, agent.paused_by) {
+        (
+            AgentStatus::Idle | AgentStatus::Running | AgentStatus::Completed | AgentStatus::Failed,
+            _,
+        ) => visible::title(given(&agent.current_step)),
+        (status, None) => status.name().to_owned(),
+        (status, Some(by)) => {
+            let (status, by) = (status.name(), by.name());
+            format!("{status} ({by} {})", given(&agent.resume_at))
         }
-        (status, "") => status.to_owned(),
-        (status, by) => format!("{status} ({by} {})", text(agent, "resumeAt")),
     };
-    if task["needsYou"] == true {
+    if task.needs_you {
         note = format!("{} {note}", Desk::NeedsYou.say(output.lang));
     }
-    let phase = match task["currentPhase"].as_u64() {
-        Some(phase) => format!("{phase}/{}", task["totalPhases"]),
+    let phase = match task.current_phase {
+        Some(phase) => format!("{phase}/{}", task.total_phases),
         None => "-".to_owned(),
     };
     format!(
-        "{}  {}  {:>5}  {:>4}%  {}  {}",
-        fitted(text(task, "id"), text(task, "id").width().max(12)),
-        output.tone(tone(task), &fitted(text(task, "status"), 11)),
+        "{}  {}  {:>5}  {}%  {}  {}",
+        fitted(&task.id, task.id.width().max(12)),
+        output.tone(tone(task.status), &fitted(task.status.name(), 11)),
         phase,
-        task["progress"],
-        fitted(&visible::title(text(task, "title")), TITLE_WIDTH),
+        task.progress,
+        fitted(&visible::title(&task.title), TITLE_WIDTH),
         note.trim_end(),
     )
     .trim_end()
     .to_owned()
 }
 
-pub(super) fn list(output: &Output, page: &Value) {
-    paged_or(output, page, Desk::NoTasks, |task| line(output, task));
+/// Returns the text; empty if there is none.
+fn given(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or_default()
+}
+
+pub(super) fn list(remote: &Remote<'_>, request: &TypedRequest<Page<Task>>) -> Told<ExitCode> {
+    paged(remote, request, Some(Desk::NoTasks), |task| {
+        line(remote.output, task)
+    })
 }
 
 /// Returns lines with a question and the answers it allows.
-fn question_lines(question: &Value) -> Vec<String> {
-    let mut lines = prose_lines(text(question, "question"));
-    let options = question["options"].as_array().into_iter().flatten();
-    let options = options.filter_map(Value::as_str);
+fn question_lines(question: &Question) -> Vec<String> {
+    let mut lines = prose_lines(&question.question);
+    let options = question.options.iter();
     lines.extend(options.map(|option| format!("- {}", visible::title(option))));
     lines
 }
 
-pub(super) fn inbox(remote: &Remote<'_>, page: &Value) {
+pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
     let output = remote.output;
-    paged_or(output, page, Desk::NothingWaits, |item| {
-        let task = text(item, "taskId");
-        let (what, words, next) = match text(item, "kind") {
-            "review" => {
-                let phase = format!("phase {}", item["review"]["phase"]);
-                (phase, Vec::new(), format!("bowline task approve {task}"))
+    paged(remote, &get_inbox(), Some(Desk::NothingWaits), |item| {
+        let task = &item.task_id;
+        let (what, words, next) = match item.kind {
+            InboxKind::Review => {
+                let phase = item.review.as_ref().map_or(0, |review| review.phase);
+                let next = format!("bowline task approve {task}");
+                (format!("phase {phase}"), Vec::new(), next)
             }
-            "question" => {
-                let lines = question_lines(&item["question"]);
+            InboxKind::Question => {
+                let lines = item.question.as_ref().map(question_lines);
                 let next = format!("bowline task answer {task} TEXT");
-                (Desk::Asks.say(output.lang), lines, next)
+                (Desk::Asks.say(output.lang), lines.unwrap_or_default(), next)
             }
-            "dependency" => {
-                let needed = &item["dependency"];
-                let mut lines = vec![visible::name(text(needed, "name"))];
-                lines.extend(prose_lines(text(needed, "description")));
+            InboxKind::Dependency => {
+                let needed = item.dependency.iter();
+                let lines = needed.flat_map(|needed| {
+                    let mut lines = vec![visible::name(&needed.name)];
+                    lines.extend(prose_lines(&needed.description));
+                    lines
+                });
                 let next = format!("bowline task provide {task}");
-                (Desk::Needs.say(output.lang), lines, next)
+                (Desk::Needs.say(output.lang), lines.collect(), next)
             }
-            "permission" => {
-                let wanted = &item["permission"];
-                let tool = visible::name(text(wanted, "tool"));
+            InboxKind::Permission => {
+                let wanted = item.permission.as_ref();
+                let tool = visible::name(wanted.map_or("", |wanted| &wanted.tool));
                 let what = format!("{} {tool}", Desk::WantsLeave.say(output.lang));
-                let next = format!("bowline task permit {}", text(item, "id"));
-                (what, input_lines(&wanted["input"]), next)
+                let lines = wanted.map(|wanted| input_lines(&wanted.input));
+                let next = format!("bowline task permit {}", item.id);
+                (what, lines.unwrap_or_default(), next)
             }
-            _ => (
-                visible::title(text(item, "reason")),
+            InboxKind::Task => (
+                visible::title(given(&item.reason)),
                 Vec::new(),
                 format!("bowline task show {task}"),
             ),
         };
-        let (kind, title) = (text(item, "kind"), visible::title(text(item, "title")));
-        let agent = visible::name(text(item, "agent"));
+        let (kind, title) = (sent_name(&item.kind), visible::title(&item.title));
+        let agent = visible::name(&item.agent);
         let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
         lines.extend(barred_for_list(&words, output.lang, task));
-        if kind == "review" {
-            let changes = change_lines(remote, text(item, "id"), NamedFiles::Deleted);
+        if item.kind == InboxKind::Review {
+            let changes = change_lines(remote, &item.id, NamedFiles::Deleted);
             lines.extend(changes.iter().map(|line| format!("    {line}")));
         }
         lines.push(output.tone(Tone::Faint, &format!("    {next}")));
         lines.join("\n")
-    });
-}
-
-fn ids(list: &serde_json::Value) -> String {
-    let ids = list.as_array().into_iter().flatten();
-    let ids: Vec<&str> = ids.filter_map(|it| it.as_str()).collect();
-    ids.join(", ")
+    })
 }
 
 pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     let output = remote.output;
-    let path = format!("/api/tasks/{}", encode_segment(id));
-    let task = remote.get(&path)?;
-    let agent = remote.get(&format!("{path}/agent"))?;
+    let mut task_json = remote.json(&get_task(id))?;
+    let agent_json = remote.json(&get_agent(id))?;
     if output.json {
-        let mut body = task;
-        body["agentState"] = agent;
-        output.line(&body.to_string());
+        task_json["agentState"] = agent_json;
+        output.line(&task_json.to_string());
         return Ok(ExitCode::SUCCESS);
     }
+    let task: Task = remote.read(&task_json)?;
+    let agent: Agent = remote.read(&agent_json)?;
     output.line(&line(output, &task));
     let put = |what: Desk, value: &str| {
         if !value.is_empty() {
             output.line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
-    put(Desk::Type, &visible::name(text(&task, "type")));
-    put(Desk::Folder, &visible::name(text(&task, "workspace")));
-    let waits_for = ids(&task["waitingFor"]);
-    let waits_for = match text(&task, "waitReason") == "workspace_busy" {
-        true => Desk::HoldsWorkspace { task: waits_for }.say(output.lang),
-        false => waits_for,
+    put(Desk::Type, &visible::name(given(&task.task_type)));
+    put(Desk::Folder, &visible::name(given(&task.workspace)));
+    let waits_for = task.waiting_for.join(", ");
+    let waits_for = match task.wait_reason {
+        Some(WaitReason::WorkspaceBusy) => {
+            Desk::HoldsWorkspace { task: waits_for }.say(output.lang)
+        }
+        Some(WaitReason::ScheduledLater | WaitReason::WaitingForTasks) | None => waits_for,
     };
     put(Desk::WaitsFor, &waits_for);
-    put(Desk::Step, &visible::title(text(&agent, "currentStep")));
-    put(Desk::Checkpoint, text(&agent["checkpoint"], "lastSaved"));
-    put(Desk::LastOutput, text(&agent, "lastOutput"));
-    let usd = agent["costUsd"].as_f64();
+    put(Desk::Step, &visible::title(given(&agent.current_step)));
+    put(Desk::Checkpoint, given(&agent.checkpoint.last_saved));
+    put(Desk::LastOutput, given(&agent.last_output));
+    let usd = agent.cost_usd;
     let spent = Desk::Spent {
-        tokens: agent["tokensUsed"].as_u64().unwrap_or(0),
+        tokens: agent.tokens_used,
         usd: usd.map_or_else(String::new, |usd| format!(", ${usd:.2}")),
     };
     put(Desk::Spend, &spent.say(output.lang));
-    let failure = &task["failure"];
-    put(
-        Desk::Failed,
-        visible::title(&format!(
-            "{} {}",
-            text(failure, "code"),
-            text(failure, "message")
-        ))
-        .trim(),
-    );
+    if let Some(failure) = &task.failure {
+        let failure = visible::title(&format!("{} {}", failure.code, failure.message));
+        put(Desk::Failed, failure.trim());
+    }
     let quote = |lines: &[String]| barred(lines).iter().for_each(|line| output.line(line));
-    for question in remote.pending(id, "questions")? {
-        put(Desk::Asks, text(&question, "id"));
+    for question in remote.open_questions(id)? {
+        put(Desk::Asks, &question.id);
         quote(&question_lines(&question));
     }
-    for needed in remote.pending(id, "dependencies")? {
-        put(Desk::Needs, &visible::name(text(&needed, "name")));
-        quote(&prose_lines(text(&needed, "description")));
+    for needed in remote.open_dependencies(id)? {
+        put(Desk::Needs, &visible::name(&needed.name));
+        quote(&prose_lines(&needed.description));
     }
-    for wanted in remote.pending(id, "permissions")? {
-        put(Desk::WantsLeave, &visible::name(text(&wanted, "tool")));
-        quote(&input_lines(&wanted["input"]));
+    for wanted in remote.open_permissions(id)? {
+        put(Desk::WantsLeave, &visible::name(&wanted.tool));
+        quote(&input_lines(&wanted.input));
     }
-    for review in remote.pending(id, "reviews")? {
-        let files = joined(&review["deliverables"], ", ");
-        put(Desk::InReview, &visible::name(&files));
-        let changes = change_lines(remote, text(&review, "id"), NamedFiles::All);
+    let reviews = remote.pending(&list_reviews(id), |it| it.status == ReviewStatus::Pending)?;
+    for review in reviews {
+        put(
+            Desk::InReview,
+            &visible::name(&review.deliverables.join(", ")),
+        );
+        let changes = change_lines(remote, &review.id, NamedFiles::All);
         changes
             .iter()
             .for_each(|line| output.line(&format!("    {line}")));
     }
-    put(Desk::AllowedNow, &joined(&task["allowedActions"], ", "));
+    let allowed: Vec<&str> = task.allowed_actions.iter().map(|it| it.name()).collect();
+    put(Desk::AllowedNow, &allowed.join(", "));
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn transitions(output: &Output, page: &Value) {
-    for it in items(page) {
-        if output.json {
-            output.line(&it.to_string());
-            continue;
+pub(super) fn transitions(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
+    let output = remote.output;
+    let mut cursor = None;
+    loop {
+        let limit = Some(PAGE_ITEMS);
+        let request = list_transitions(task, &PageQuery { limit, cursor });
+        let json = remote.json(&request)?;
+        // Items as they were sent; each is read only where it is formatted.
+        let page: Page<Value> = remote.read(&json)?;
+        for item in &page.items {
+            if output.json {
+                output.line(&item.to_string());
+                continue;
+            }
+            let it: Transition = remote.read(item)?;
+            output.line(&format!(
+                "#{} {}  {:<5}  {} -> {}  {}",
+                it.sequence,
+                it.timestamp,
+                it.entity,
+                it.from.unwrap_or_default(),
+                it.to,
+                visible::name(&it.trigger),
+            ));
         }
-        output.line(&format!(
-            "#{:<4} {}  {:<5}  {} -> {}  {}",
-            it["sequence"],
-            text(it, "timestamp"),
-            text(it, "entity"),
-            text(it, "from"),
-            text(it, "to"),
-            visible::name(text(it, "trigger")),
-        ));
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return Ok(ExitCode::SUCCESS),
+        }
     }
 }
 
-pub(super) fn checkpoints(output: &Output, page: &Value) {
-    paged(output, page, |it| {
+pub(super) fn checkpoints(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
+    paged(remote, &list_checkpoints(task), None, |it| {
         format!(
             "{}  {}  {}  {} {}%",
-            text(it, "id"),
-            text(it, "createdAt"),
-            visible::name(text(it, "reason")),
-            Desk::Phase.say(output.lang),
-            it["progress"],
+            it.id,
+            it.created_at,
+            visible::name(&it.reason),
+            Desk::Phase.say(remote.output.lang),
+            it.progress,
         )
-    });
+    })
 }
 
-pub(super) fn sayings(output: &Output, page: &Value) {
-    paged(output, page, |it| {
+pub(super) fn sayings(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
+    paged(remote, &list_sayings(task), None, |it| {
         format!(
             "{}  {}  {:<9}  {}",
-            text(it, "id"),
-            text(it, "createdAt"),
-            text(it, "status"),
-            visible::title(text(it, "text")),
+            it.id,
+            it.created_at,
+            it.status.name(),
+            visible::title(&it.text),
         )
-    });
+    })
 }
 
-pub(super) fn artifacts(output: &Output, page: &Value) {
-    paged(output, page, |it| {
-        let warn = match it["holdsSecret"] == true {
-            true => Desk::HoldsSecret.say(output.lang),
+pub(super) fn artifacts(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
+    paged(remote, &list_artifacts(task), None, |it| {
+        let warn = match it.holds_secret {
+            true => Desk::HoldsSecret.say(remote.output.lang),
             false => String::new(),
         };
-        let path = visible::name(text(it, "path"));
-        format!("{:>10}  {path}{warn}", it["bytes"])
-    });
+        format!("{}  {}{warn}", it.bytes, visible::name(&it.path))
+    })
 }
 
 /// Draws a board of all tasks, again at every event. Without a terminal, prints one line of JSON or
@@ -299,48 +326,48 @@ pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
     let mut since = None;
     loop {
         if drawn {
-            let page = remote.get("/api/tasks?limit=1000")?;
+            let page = remote.get(&list_tasks(&TaskQuery {
+                limit: Some(PAGE_ITEMS),
+                ..TaskQuery::default()
+            }))?;
             let mut board = String::from("\u{1b}[H\u{1b}[2J");
-            for task in items(&page) {
+            for task in &page.items {
                 board.push_str(&line(output, task));
                 board.push('\n');
             }
             crate::output::printed(std::io::stdout().write_all(board.as_bytes()));
             crate::output::printed(std::io::stdout().flush());
         }
-        let listened = remote
-            .client
-            .events("/api/events", since, |name, id, data| {
-                since = id.or(since);
-                if name == "hello" {
-                    return true;
-                }
-                if drawn {
-                    return false;
-                }
-                if name == "log" {
-                    return true;
-                }
-                if output.json {
-                    output.line(data);
-                } else {
-                    let body: Value = serde_json::from_str(data).unwrap_or_else(|_| json!({}));
-                    let moved = &body["data"];
-                    output.line(&format!(
-                        "{}  {}  {} {}",
-                        text(&body, "timestamp"),
-                        text(&body, "taskId"),
-                        name,
-                        visible::name(text(moved, "trigger"))
-                    ));
-                }
-                true
-            });
-        match listened {
-            Ok(None) if drawn => {}
-            Ok(None) => return Ok(ExitCode::SUCCESS),
-            Ok(Some(answer)) => return Err(remote.refused(&answer)),
-            Err(trouble) => return Err(tell(output, &trouble)),
+        let events = events(&EventQuery::default());
+        let followed = remote.client.follow(&events, since, |name, id, data| {
+            since = id.or(since);
+            if name == "hello" {
+                return true;
+            }
+            if drawn {
+                return false;
+            }
+            if name == "log" {
+                return true;
+            }
+            if output.json {
+                output.line(data);
+            } else if let Ok(event) = serde_json::from_str::<EventBody>(data) {
+                // Only a transition has a trigger.
+                let moved = Transition::deserialize(&event.data);
+                let trigger = moved.map_or_else(|_| String::new(), |moved| moved.trigger);
+                output.line(&format!(
+                    "{}  {}  {name} {}",
+                    event.timestamp,
+                    event.task_id,
+                    visible::name(&trigger)
+                ));
+            }
+            true
+        });
+        followed.map_err(|error| remote.failed(error))?;
+        if !drawn {
+            return Ok(ExitCode::SUCCESS);
         }
     }
 }

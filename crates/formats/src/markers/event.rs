@@ -172,6 +172,17 @@ named! {
     }
 }
 
+impl Recovery {
+    /// Returns the recovery after an error reported as fatal, or with seconds to wait.
+    pub const fn of_report(fatal: bool, retry_after: Option<u64>) -> Recovery {
+        match (fatal, retry_after) {
+            (true, _) => Recovery::CheckpointAndFail,
+            (false, Some(_)) => Recovery::PauseAndRetry,
+            (false, None) => Recovery::NotifyUser,
+        }
+    }
+}
+
 named! {
     /// The result of one criterion.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,6 +10,7 @@ mod named_schema;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod requests;
+mod route;
 pub mod routes;
 mod task;
 mod world;
@@ -19,6 +20,9 @@ pub use event::*;
 pub use requests::*;
 pub use task::*;
 pub use world::*;
+
+use bowline_words::message::BodyFault;
+use serde::de::DeserializeOwned;
 
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
@@ -84,3 +88,30 @@ pub struct ErrorTold {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct Nothing {}
+
+/// Returns the text by which a status or another choice is sent.
+pub fn sent_name(choice: &impl Serialize) -> String {
+    let sent = serde_json::to_value(choice).unwrap_or_default();
+    sent.as_str().unwrap_or_default().to_owned()
+}
+
+/// Parses the body of a request; an absent body is `{}`.
+pub fn read_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyFault> {
+    let bytes: &[u8] = match bytes.trim_ascii() {
+        b"" => b"{}",
+        bytes => bytes,
+    };
+    // serde would take a list for the fields in their order.
+    if !bytes.starts_with(b"{") {
+        return Err(BodyFault::Json {
+            line: 1,
+            column: 1,
+            said: "it is no object".into(),
+        });
+    }
+    serde_json::from_slice(bytes).map_err(|error| BodyFault::Json {
+        line: error.line(),
+        column: error.column(),
+        said: error.to_string(),
+    })
+}

@@ -1,96 +1,11 @@
 //! `docs/openapi.json`, made from the table of routes and the shapes of bodies.
 
-use super::routes::{Access, Answer, Method, ROUTES, Route};
-use super::{
-    Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, FileTransition, ForkRequest,
-    Health, InboxItem, Limit, NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page,
-    Permission, PermissionBatch, PermissionRule, Phase, PhaseCompleteReport, ProvideRequest,
-    Question, RejectRequest, Reported, Rescued, RestoreRequest, Review, ReviewDiff, RuleTrial,
-    SayRequest, Saying, Session, SignIn, SignInLink, Spend, Stats, StepReport, Task, TaskType,
-    TokensReport, Utterance, VerbRequest, Verification, Workspace, WorkspaceChange, WorkspaceState,
-};
-use crate::transition::Transition;
+use super::routes::{Access, Answer, BodyShape, Method, Operation, ROUTES, Route};
+use super::{ErrorBody, EventBody, Health};
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-
-type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
-
-/// The shapes the table of routes names, as they are sent.
-const ANSWERS: &[(&str, Shape)] = &[
-    ("Value", shape::<Map<String, Value>>),
-    ("ErrorBody", shape::<ErrorBody>),
-    ("EventBody", shape::<EventBody>),
-    ("Health", shape::<Health>),
-    ("Session", shape::<Session>),
-    ("SignInLink", shape::<SignInLink>),
-    ("Task", shape::<Task>),
-    ("TaskPage", shape::<Page<Task>>),
-    ("Saying", shape::<Saying>),
-    ("SayingPage", shape::<Page<Saying>>),
-    ("Agent", shape::<Agent>),
-    ("PhasePage", shape::<Page<Phase>>),
-    ("TransitionPage", shape::<Page<Transition>>),
-    ("CheckpointPage", shape::<Page<Checkpoint>>),
-    ("Review", shape::<Review>),
-    ("ReviewPage", shape::<Page<Review>>),
-    ("ReviewDiff", shape::<ReviewDiff>),
-    ("QuestionPage", shape::<Page<Question>>),
-    ("DependencyPage", shape::<Page<Dependency>>),
-    ("PermissionPage", shape::<Page<Permission>>),
-    ("PermissionRule", shape::<PermissionRule>),
-    ("PermissionRulePage", shape::<Page<PermissionRule>>),
-    ("RuleTrial", shape::<RuleTrial>),
-    ("VerificationPage", shape::<Page<Verification>>),
-    ("UtterancePage", shape::<Page<Utterance>>),
-    ("ArtifactPage", shape::<Page<Artifact>>),
-    ("App", shape::<App>),
-    ("DeliveryPage", shape::<Page<Delivery>>),
-    ("InboxPage", shape::<Page<InboxItem>>),
-    ("Agents", shape::<Agents>),
-    ("NodePage", shape::<Page<Node>>),
-    ("Stats", shape::<Stats>),
-    ("LimitPage", shape::<Page<Limit>>),
-    ("SpendPage", shape::<Page<Spend>>),
-    ("TaskTypePage", shape::<Page<TaskType>>),
-    ("WorkspacePage", shape::<Page<Workspace>>),
-    ("WorkspaceStatePage", shape::<Page<WorkspaceState>>),
-    ("FileTransitionPage", shape::<Page<FileTransition>>),
-    ("RescuedPage", shape::<Page<Rescued>>),
-    ("WorkspaceChange", shape::<WorkspaceChange>),
-    ("Reported", shape::<Reported>),
-];
-
-/// The same, as they are read.
-const BODIES: &[(&str, Shape)] = &[
-    ("Nothing", shape::<Nothing>),
-    ("NewTask", shape::<NewTask>),
-    ("EditTask", shape::<EditTask>),
-    ("ForkRequest", shape::<ForkRequest>),
-    ("Approval", shape::<Approval>),
-    ("ChangeRequest", shape::<ChangeRequest>),
-    ("AnswerRequest", shape::<AnswerRequest>),
-    ("ProvideRequest", shape::<ProvideRequest>),
-    ("RejectRequest", shape::<RejectRequest>),
-    ("PermissionBatch", shape::<PermissionBatch>),
-    ("NewPermissionRule", shape::<NewPermissionRule>),
-    ("SayRequest", shape::<SayRequest>),
-    ("RestoreRequest", shape::<RestoreRequest>),
-    ("SignIn", shape::<SignIn>),
-    ("VerbRequest", shape::<VerbRequest>),
-    ("PhaseCompleteReport", shape::<PhaseCompleteReport>),
-    ("AskReport", shape::<AskReport>),
-    ("NeedReport", shape::<NeedReport>),
-    ("ErrorReport", shape::<ErrorReport>),
-    ("StepReport", shape::<StepReport>),
-    ("TokensReport", shape::<TokensReport>),
-];
 
 /// The whole document.
 pub fn document() -> Value {
@@ -195,7 +110,7 @@ pub fn text() -> String {
 
 fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerator) -> Value {
     let mut operation = json!({
-        "operationId": route.id,
+        "operationId": route.operation.name(),
         "summary": route.summary,
         "tags": [tag(route.path)],
         "x-access": route.access.name(),
@@ -216,8 +131,8 @@ fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerat
             "ForkRequest",
         ];
         operation["requestBody"] = json!({
-            "required": !optional.contains(&body),
-            "content": { "application/json": { "schema": find(BODIES, body, read) } },
+            "required": !optional.contains(&body.name),
+            "content": { "application/json": { "schema": schema(body, read) } },
         });
     }
     if route.access == Access::Open {
@@ -245,14 +160,17 @@ fn parameters(route: &Route) -> Vec<Value> {
             "description": query.about, "schema": { "type": kind },
         }));
     }
-    if route.answer == Answer::Events {
+    if matches!(route.answer, Answer::Events) {
         all.push(json!({
             "name": "Last-Event-ID", "in": "header", "required": false,
             "description": "The last event that was seen; everything behind it follows.",
             "schema": { "type": "integer" },
         }));
     }
-    let changes = !matches!(route.id, "signIn" | "signOut" | "tryPermissionRule");
+    let changes = !matches!(
+        route.operation,
+        Operation::SignIn | Operation::SignOut | Operation::TryPermissionRule
+    );
     if route.method != Method::Get && changes {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
@@ -272,15 +190,15 @@ fn parameters(route: &Route) -> Vec<Value> {
 
 fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     let content = match route.answer {
-        Answer::Json(name) => {
-            Some(json!({ "application/json": { "schema": find(ANSWERS, name, sent) } }))
+        Answer::Json(shape) => {
+            Some(json!({ "application/json": { "schema": schema(shape, sent) } }))
         }
         Answer::Text => Some(json!({ "text/plain": { "schema": { "type": "string" } } })),
         Answer::Bytes => Some(json!({ "application/octet-stream": {} })),
         Answer::Zip => Some(json!({ "application/zip": {} })),
         Answer::Events => {
             // The schema is of the `data:` of each event.
-            let body = find(ANSWERS, "EventBody", sent);
+            let body = sent.subschema_for::<EventBody>();
             Some(json!({ "text/event-stream": { "schema": { "type": "string" }, "x-data": body } }))
         }
         Answer::Empty => None,
@@ -289,12 +207,12 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     if let Some(content) = content {
         success["content"] = content;
     }
-    let header = match route.id {
-        "listTasks" => Some((
+    let header = match route.operation {
+        Operation::ListTasks => Some((
             "X-Sequence",
             "The latest event the list knows of: ask for events behind it.",
         )),
-        "getLogs" => Some(("X-Next-Offset", "Where to go on.")),
+        Operation::GetLogs => Some(("X-Next-Offset", "Where to go on.")),
         _ => None,
     };
     if let Some((name, about)) = header {
@@ -302,7 +220,7 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
             json!({ name: { "description": about, "schema": { "type": "integer" } } });
     }
     let mut all = json!({ route.status.to_string(): success });
-    let error = find(ANSWERS, "ErrorBody", sent);
+    let error = sent.subschema_for::<ErrorBody>();
     let mut fails = |status: &str, about: &str| {
         all[status] = json!({
             "description": about,
@@ -320,11 +238,14 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         "503",
         "The server starts, drains or has too many connections.",
     );
-    if route.access != Access::Open || route.body == Some("SignIn") {
+    if route.access != Access::Open || route.operation == Operation::SignIn {
         fails("401", "Without a token, or with a wrong one.");
     }
     // Who is named by its path, by its token, or by its body.
-    let named = matches!(route.body, Some("PermissionBatch" | "NewTask"));
+    let named = matches!(
+        route.operation,
+        Operation::PermitTools | Operation::DenyTools | Operation::CreateTask
+    );
     let names = route.path.contains('{') || named;
     if names || route.access == Access::Agent {
         fails("404", "There is none.");
@@ -334,32 +255,24 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         fails("413", "The body is too big.");
         fails("415", "The body is no JSON.");
     }
-    if route.answer == Answer::Events {
+    if matches!(route.answer, Answer::Events) {
         fails(
             "410",
             "The event is older than what is kept; `oldest` is the first that is.",
         );
     }
-    if route.answer == Answer::Zip {
+    if matches!(route.answer, Answer::Zip) {
         fails("413", "The files are too big for one ZIP.");
     }
-    if route.id == "ready" {
-        let health = find(ANSWERS, "Health", sent);
+    if route.operation == Operation::Ready {
+        let health = sent.subschema_for::<Health>();
         all["503"]["content"]["application/json"]["schema"] = json!({ "anyOf": [error, health] });
     }
     all
 }
 
-fn find(shapes: &[(&str, Shape)], name: &str, generator: &mut SchemaGenerator) -> Value {
-    #[expect(
-        clippy::panic,
-        reason = "the table of routes names shapes of the two lists above; a test makes the document"
-    )]
-    let (_, shape) = shapes
-        .iter()
-        .find(|(known, _)| *known == name)
-        .unwrap_or_else(|| panic!("no shape '{name}'"));
-    shape(generator).to_value()
+fn schema(shape: BodyShape, generator: &mut SchemaGenerator) -> Value {
+    (shape.schema)(generator).to_value()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub struct NewTask {
     /// Description of the work.
     #[serde(default)]
     pub description: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "openapi", schemars(with = "NamedSchema<Priority>"))]
     pub priority: Priority,
     /// Tasks that must be completed first.
@@ -49,8 +49,12 @@ pub struct NewTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// Puts the task into the queue at once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub submit: bool,
+}
+
+fn is_default(priority: &Priority) -> bool {
+    *priority == Priority::default()
 }
 
 /// Changes to a draft; absent fields stay.
@@ -264,7 +268,7 @@ pub struct AskReport {
     #[serde(default)]
     pub options: Vec<String>,
     /// The answer taken when an optional question gets none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub default: Option<String>,
     /// True if only a person's answer is accepted.
     #[serde(default)]
@@ -284,7 +288,7 @@ pub struct NeedReport {
     #[serde(default)]
     pub description: String,
     /// The value taken when an optional one is not provided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub default: Option<String>,
     /// True if the task fails without it.
     #[serde(default)]
@@ -301,7 +305,7 @@ pub struct ErrorReport {
     pub details: Option<String>,
     pub recovery: Recovery,
     /// Seconds after which the agent can continue.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub retry_after: Option<u64>,
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod tests {
     use bowline_engine::machines::develop::{FailureClass, Gate, Phase, Strategy};
     use bowline_engine::machines::plan::{FailureKind, TaskResult};
     use bowline_engine::machines::thinking::Stage;
+    use bowline_formats::rest::routes::RouteRequest;
     use bowline_words::Lang;
     use serde_json::Value;
     use std::collections::HashSet;
@@ -32,10 +33,10 @@ pub(crate) mod tests {
     }
 
     impl Tasks for NoServer {
-        fn ask(&self, method: &str, path: &str, _: Option<&Value>) -> Result<Value, Refused> {
+        fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
             Err(Refused {
                 code: "unreachable".into(),
-                message: format!("{method} {path}"),
+                message: format!("{} {}", request.route.method.name(), request.path),
                 hint: String::new(),
             })
         }

@@ -5,7 +5,12 @@ use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
-use serde_json::{Value, json};
+use bowline_formats::rest::routes::{
+    TypedRequest, report_ask, report_done, report_error, report_need, report_phase_complete,
+    report_step, report_tokens,
+};
+use bowline_formats::rest::{ErrorReport, Recovery, Reported};
+use serde::de::DeserializeOwned;
 
 /// Kinds of value an agent can request.
 const NEEDS: &[&str] = &[
@@ -23,7 +28,7 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Your task: a phase is done",
         &[Arg::need("phase", Number), Arg::may("files", Texts)],
-        |desk, given| report(desk, given, "phase-complete"),
+        |desk, given| report(desk, given, report_phase_complete),
     )
     .of_task(),
     Verb::new(
@@ -36,7 +41,7 @@ pub(crate) static VERBS: &[Verb] = &[
             Arg::may("default", Text),
             Arg::may("required", Flag),
         ],
-        |desk, given| report(desk, given, "ask"),
+        |desk, given| report(desk, given, report_ask),
     )
     .of_task(),
     Verb::new(
@@ -50,7 +55,7 @@ pub(crate) static VERBS: &[Verb] = &[
             Arg::may("default", Text),
             Arg::may("required", Flag),
         ],
-        |desk, given| report(desk, given, "need"),
+        |desk, given| report(desk, given, report_need),
     )
     .of_task(),
     Verb::new(
@@ -62,7 +67,7 @@ pub(crate) static VERBS: &[Verb] = &[
             Arg::need("of", Number),
             Arg::need("name", Text),
         ],
-        |desk, given| report(desk, given, "step"),
+        |desk, given| report(desk, given, report_step),
     )
     .of_task(),
     Verb::new(
@@ -82,7 +87,7 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Your task: done, where it has no phases",
         &[],
-        |desk, given| report(desk, given, "done"),
+        |desk, _| desk.ask(&report_done()),
     )
     .of_task(),
     Verb::new(
@@ -90,24 +95,25 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Your task: count tokens",
         &[Arg::need("used", Number)],
-        |desk, given| report(desk, given, "tokens"),
+        |desk, given| report(desk, given, report_tokens),
     )
     .rare(),
 ];
 
-fn report(desk: &Desk, given: &Given, what: &str) -> Done {
-    let body = Value::Object(given.all().clone());
-    desk.post(&format!("/api/agent/{what}"), body)
+fn report<B: DeserializeOwned>(
+    desk: &Desk,
+    given: &Given,
+    request: fn(&B) -> TypedRequest<Reported>,
+) -> Done {
+    desk.ask(&request(&given.body(desk.lang)?))
 }
 
 fn error(desk: &Desk, given: &Given) -> Done {
-    let retry = given.number("retryAfter");
-    let recovery = match (given.is("fatal"), retry) {
-        (true, _) => "checkpoint_and_fail",
-        (false, Some(_)) => "pause_and_retry",
-        (false, None) => "notify_user",
-    };
-    let body =
-        json!({ "message": given.word("message"), "recovery": recovery, "retryAfter": retry });
-    desk.post("/api/agent/error", body)
+    let retry_after = given.number("retryAfter");
+    desk.ask(&report_error(&ErrorReport {
+        message: given.word("message").to_owned(),
+        details: None,
+        recovery: Recovery::of_report(given.is("fatal"), retry_after),
+        retry_after,
+    }))
 }

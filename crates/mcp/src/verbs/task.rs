@@ -4,16 +4,33 @@
 //! No tool passes on a value that an agent requested: it would become part of a model's
 //! conversation. That is done with `bowline task provide`, in a person's terminal.
 
-use crate::answer::Done;
+use crate::answer::{Done, No, Refused};
 use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
-use bowline_engine::webhook::encode_segment;
-use serde_json::{Map, Value, json};
+use bowline_engine::machines::job::{
+    DependencyStatus, PermissionStatus, QuestionStatusKind, TaskStatus,
+};
+use bowline_formats::rest::routes::{
+    LogQuery, PageQuery, TaskQuery, TypedRequest, answer_question, approve_task, archive_task,
+    cancel_task, create_checkpoint, create_task, delete_task, deny_tool, fork_checkpoint,
+    get_inbox, get_logs, get_task, interrupt_agent, list_artifacts, list_checkpoints,
+    list_dependencies, list_permissions, list_questions, list_tasks, list_transitions, pause_task,
+    permit_tool, reject_dependency, request_task_changes, restore_task, resume_task, retry_task,
+    say_to_agent, skip_question, submit_task,
+};
+use bowline_formats::rest::{
+    AnswerRequest, Approval, ChangeRequest, ForkRequest, NewTask, Page, RejectRequest,
+    RestoreRequest, SayRequest, Task,
+};
+use bowline_words::message::ServeTrouble;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 /// Tasks of one list.
-const TASKS_MAX: u32 = 50;
+const TASKS_MAX: i64 = 50;
 /// Bytes of an agent's output shown by default.
 const LOG_BYTES: u64 = 4_000;
 const LOG_BYTES_MAX: u64 = 12_000;
@@ -34,7 +51,7 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::ReadOnly,
         "One task, and what may be done with it",
         &[ID],
-        |desk, given| desk.ask("GET", &of(given, ""), None),
+        |desk, given| desk.ask(&get_task(given.word("id"))),
     ),
     Verb::new(
         "task_new",
@@ -58,21 +75,30 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Person,
         "Queue a draft",
         &[ID],
-        |desk, given| desk.post(&of(given, "/submit"), json!({})),
+        |desk, given| desk.ask(&submit_task(given.word("id"))),
     ),
     Verb::new(
         "task_approve",
         Role::Person,
         "Approve the phase under review",
         &[ID, Arg::may("comment", Text)],
-        |desk, given| desk.post(&of(given, "/approve"), body(given, &["comment"])),
+        |desk, given| {
+            let comment = given.text("comment").map(str::to_owned);
+            desk.ask(&approve_task(given.word("id"), &Approval { comment }))
+        },
     ),
     Verb::new(
         "task_request_changes",
         Role::Person,
         "Have the phase under review changed",
         &[ID, Arg::need("feedback", Text)],
-        |desk, given| desk.post(&of(given, "/request-changes"), body(given, &["feedback"])),
+        |desk, given| {
+            let request = ChangeRequest {
+                feedback: given.word("feedback").to_owned(),
+                comments: Vec::new(),
+            };
+            desk.ask(&request_task_changes(given.word("id"), &request))
+        },
     ),
     Verb::new(
         "task_answer",
@@ -80,9 +106,9 @@ pub(crate) static VERBS: &[Verb] = &[
         "Answer the oldest question of a task",
         &[ID, Arg::need("answer", Text)],
         |desk, given| {
-            let question = open(desk, given, "questions", "q_")?;
-            let path = format!("/api/questions/{question}/answer");
-            desk.post(&path, body(given, &["answer"]))
+            let answer = given.word("answer").to_owned();
+            let question = open_question(desk, given)?;
+            desk.ask(&answer_question(&question, &AnswerRequest { answer }))
         },
     ),
     Verb::new(
@@ -90,7 +116,7 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Person,
         "Give a task up",
         &[ID],
-        |desk, given| desk.post(&of(given, "/cancel"), json!({})),
+        |desk, given| desk.ask(&cancel_task(given.word("id"))),
     )
     .destructive(),
     Verb::new(
@@ -98,21 +124,21 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Person,
         "Stop its agent",
         &[ID],
-        |desk, given| desk.post(&of(given, "/pause"), json!({})),
+        |desk, given| desk.ask(&pause_task(given.word("id"))),
     ),
     Verb::new(
         "task_resume",
         Role::Person,
         "Let it go on",
         &[ID],
-        |desk, given| desk.post(&of(given, "/resume"), json!({})),
+        |desk, given| desk.ask(&resume_task(given.word("id"))),
     ),
     Verb::new(
         "task_inbox",
         Role::ReadOnly,
         "All that waits for a person",
         &[],
-        |desk, _| desk.ask("GET", "/api/inbox", None),
+        |desk, _| desk.ask(&get_inbox()),
     )
     .rare(),
     Verb::new(
@@ -125,64 +151,65 @@ pub(crate) static VERBS: &[Verb] = &[
                 .number("last")
                 .unwrap_or(LOG_BYTES)
                 .clamp(1, LOG_BYTES_MAX);
-            let path = of(
-                given,
-                &format!("/logs?offset=-{last}&limit={LOG_BYTES_MAX}"),
-            );
-            Ok(json!({ "text": desk.ask("GET", &path, None)? }))
+            let range = LogQuery {
+                offset: i64::try_from(last).ok().map(|last| -last),
+                limit: i64::try_from(LOG_BYTES_MAX).ok(),
+            };
+            let text = desk.ask(&get_logs(given.word("id"), &range))?;
+            Ok(json!({ "text": text }))
         },
     )
     .rare(),
     reading(
         "task_transitions",
         "Every move of task and agent",
-        |desk, given| desk.ask("GET", &of(given, "/transitions?limit=100"), None),
+        |desk, given| {
+            let page = PageQuery {
+                limit: Some(100),
+                cursor: None,
+            };
+            desk.ask(&list_transitions(given.word("id"), &page))
+        },
     ),
     reading("task_checkpoints", "Its checkpoints", |desk, given| {
-        desk.ask("GET", &of(given, "/checkpoints"), None)
+        desk.ask(&list_checkpoints(given.word("id")))
     }),
     reading("task_artifacts", "Files of its workspace", |desk, given| {
-        desk.ask("GET", &of(given, "/artifacts"), None)
+        desk.ask(&list_artifacts(given.word("id")))
     }),
     reading("task_questions", "Its questions", |desk, given| {
-        desk.ask("GET", &of(given, "/questions"), None)
+        desk.ask(&list_questions(given.word("id")))
     }),
     moving(
         "task_retry",
         "Make a new task in the place of a failed one",
-        |desk, given| desk.post(&of(given, "/retry"), json!({})),
+        |desk, given| desk.ask(&retry_task(given.word("id"))),
     ),
     moving("task_archive", "Hide a completed task", |desk, given| {
-        desk.post(&of(given, "/archive"), json!({}))
+        desk.ask(&archive_task(given.word("id")))
     }),
     moving(
         "task_delete",
         "Remove a task and all that belongs to it",
-        |desk, given| desk.ask("DELETE", &of(given, ""), None),
+        |desk, given| desk.ask(&delete_task(given.word("id"))),
     ),
     moving("task_checkpoint", "Save a checkpoint now", |desk, given| {
-        desk.post(&of(given, "/checkpoints"), json!({}))
+        desk.ask(&create_checkpoint(given.word("id")))
     }),
     moving(
         "task_interrupt",
         "Interrupt what its agent does",
-        |desk, given| desk.post(&of(given, "/interrupt"), json!({})),
+        |desk, given| desk.ask(&interrupt_agent(given.word("id"))),
     ),
     moving(
         "task_skip",
         "Leave an optional question without an answer",
-        |desk, given| {
-            let question = open(desk, given, "questions", "q_")?;
-            desk.post(&format!("/api/questions/{question}/skip"), json!({}))
-        },
+        |desk, given| desk.ask(&skip_question(&open_question(desk, given)?)),
     ),
     moving(
         "task_permit",
         "Let a tool call of its agent go on",
-        |desk, given| {
-            let asked = open(desk, given, "permissions", "perm_")?;
-            desk.post(&format!("/api/permissions/{asked}/permit"), json!({}))
-        },
+        |desk, given| desk.ask(&permit_tool(&open_permission(desk, given)?)),
     ),
     Verb::new(
         "task_deny",
@@ -190,9 +217,9 @@ pub(crate) static VERBS: &[Verb] = &[
         "Refuse a tool call of its agent",
         &[ID, Arg::may("reason", Text)],
         |desk, given| {
-            let asked = open(desk, given, "permissions", "perm_")?;
-            let path = format!("/api/permissions/{asked}/deny");
-            desk.post(&path, body(given, &["reason"]))
+            let reason = given.word("reason").to_owned();
+            let permission = open_permission(desk, given)?;
+            desk.ask(&deny_tool(&permission, &RejectRequest { reason }))
         },
     )
     .rare(),
@@ -202,9 +229,9 @@ pub(crate) static VERBS: &[Verb] = &[
         "Refuse a dependency",
         &[ID, Arg::need("reason", Text)],
         |desk, given| {
-            let needed = open(desk, given, "dependencies", "dep_")?;
-            let path = format!("/api/dependencies/{needed}/reject");
-            desk.post(&path, body(given, &["reason"]))
+            let reason = given.word("reason").to_owned();
+            let dependency = open_dependency(desk, given)?;
+            desk.ask(&reject_dependency(&dependency, &RejectRequest { reason }))
         },
     )
     .rare(),
@@ -213,7 +240,11 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Person,
         "Set a task back to a checkpoint",
         &[ID, Arg::need("checkpointId", Text)],
-        |desk, given| desk.post(&of(given, "/restore"), body(given, &["checkpointId"])),
+        |desk, given| {
+            let checkpoint_id = given.word("checkpointId").to_owned();
+            let request = RestoreRequest { checkpoint_id };
+            desk.ask(&restore_task(given.word("id"), &request))
+        },
     )
     .rare(),
     Verb::new(
@@ -227,11 +258,12 @@ pub(crate) static VERBS: &[Verb] = &[
             Arg::may("submit", Flag),
         ],
         |desk, given| {
-            let path = format!(
-                "/api/checkpoints/{}/fork",
-                encode_segment(given.word("checkpointId"))
-            );
-            desk.post(&path, body(given, &["title", "instructions", "submit"]))
+            let request = ForkRequest {
+                title: given.text("title").map(str::to_owned),
+                instructions: given.text("instructions").map(str::to_owned),
+                submit: given.value("submit").and_then(Value::as_bool),
+            };
+            desk.ask(&fork_checkpoint(given.word("checkpointId"), &request))
         },
     )
     .rare(),
@@ -240,7 +272,10 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Person,
         "Say something to its agent",
         &[ID, Arg::need("text", Text)],
-        |desk, given| desk.post(&of(given, "/say"), body(given, &["text"])),
+        |desk, given| {
+            let text = given.word("text").to_owned();
+            desk.ask(&say_to_agent(given.word("id"), &SayRequest { text }))
+        },
     )
     .rare(),
 ];
@@ -256,78 +291,100 @@ const fn moving(name: &'static str, about: &'static str, run: fn(&Desk, &Given) 
 }
 
 impl Desk {
-    pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Done {
-        Ok(self.tasks.ask(method, path, body)?)
+    /// Sends a request to the task server; returns the response as it was sent.
+    pub(super) fn ask<T>(&self, request: &TypedRequest<T>) -> Done {
+        Ok(self.tasks.ask(&request.request)?)
     }
 
-    pub(super) fn post(&self, path: &str, body: Value) -> Done {
-        self.ask("POST", path, Some(&body))
+    /// Sends a request to the task server and reads the response.
+    fn read<T: DeserializeOwned>(&self, request: &TypedRequest<T>) -> Result<T, No> {
+        serde_json::from_value(self.ask(request)?).map_err(|_| {
+            let place = request.request.path.clone();
+            let (message, hint) = ServeTrouble::BadAnswer { place }.say(self.lang);
+            No::Told(Refused {
+                code: "not_a_server".to_owned(),
+                message,
+                hint,
+            })
+        })
     }
 }
 
-/// Returns the URL path of a task, or of something below it.
-fn of(given: &Given, below: &str) -> String {
-    format!("/api/tasks/{}{below}", encode_segment(given.word("id")))
-}
-
-/// Returns the named arguments as the body of a request.
-fn body(given: &Given, names: &[&str]) -> Value {
-    let values = given.all().iter();
-    let named = values.filter(|(name, _)| names.contains(&name.as_str()));
-    let named: Map<String, Value> = named
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    named.into()
+/// A task in a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskBrief {
+    id: String,
+    title: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    task_type: Option<String>,
+    status: TaskStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_phase: Option<u32>,
+    progress: u32,
+    needs_you: bool,
 }
 
 fn list(desk: &Desk, given: &Given) -> Done {
-    let mut path = format!("/api/tasks?limit={TASKS_MAX}");
-    for name in ["status", "q"] {
-        if let Some(value) = given.text(name) {
-            path.push_str(&format!("&{name}={}", encode_segment(value)));
-        }
-    }
-    let page = desk.ask("GET", &path, None)?;
-    let tasks = page["items"].as_array().into_iter().flatten().map(|task| {
-        let mut brief = Map::new();
-        for name in [
-            "id",
-            "title",
-            "type",
-            "status",
-            "currentPhase",
-            "progress",
-            "needsYou",
-        ] {
-            match &task[name] {
-                Value::Null => {}
-                value => drop(brief.insert(name.to_owned(), value.clone())),
-            }
-        }
-        Value::Object(brief)
+    let page = desk.read(&list_tasks(&TaskQuery {
+        status: given.text("status").map(str::to_owned),
+        q: given.text("q").map(str::to_owned),
+        limit: Some(TASKS_MAX),
+        ..TaskQuery::default()
+    }))?;
+    let tasks = page.items.into_iter().map(|task: Task| TaskBrief {
+        id: task.id,
+        title: task.title,
+        task_type: task.task_type,
+        status: task.status,
+        current_phase: task.current_phase,
+        progress: task.progress,
+        needs_you: task.needs_you,
     });
-    let tasks: Vec<Value> = tasks.collect();
-    Ok(json!({ "tasks": tasks, "more": !page["nextCursor"].is_null() }))
+    let tasks: Vec<TaskBrief> = tasks.collect();
+    Ok(json!({ "tasks": tasks, "more": page.next_cursor.is_some() }))
 }
 
 fn new(desk: &Desk, given: &Given) -> Done {
-    let mut body = Value::Object(given.all().clone());
-    if let Some(workspace) = given.text("workspace") {
-        body["workspace"] = desk.path(workspace)?.to_string_lossy().into();
+    let mut body: NewTask = given.body(desk.lang)?;
+    if let Some(workspace) = &mut body.workspace {
+        *workspace = desk.path(workspace)?.to_string_lossy().into_owned();
     }
-    desk.post("/api/tasks", body)
+    desk.ask(&create_task(&body))
 }
 
 /// Returns the id of a pending request of a task: the one given, or the oldest pending one.
-fn open(desk: &Desk, given: &Given, list: &str, prefix: &str) -> Result<String, crate::answer::No> {
+fn open<T: DeserializeOwned>(
+    desk: &Desk,
+    given: &Given,
+    prefix: &str,
+    list: fn(&str) -> TypedRequest<Page<T>>,
+    pending_id: fn(T) -> Option<String>,
+) -> Result<String, No> {
     let id = given.word("id");
     if id.starts_with(prefix) {
-        return Ok(encode_segment(id));
+        return Ok(id.to_owned());
     }
-    let page = desk.ask("GET", &of(given, &format!("/{list}")), None)?;
-    let mut items = page["items"].as_array().into_iter().flatten();
-    let open = items.find(|item| item["status"] == "pending");
+    let page = desk.read(&list(id))?;
+    let found = page.items.into_iter().find_map(pending_id);
     // Without a pending one, an unknown id is sent, so that the server answers with its own error.
-    let found = open.and_then(|item| item["id"].as_str());
-    Ok(encode_segment(found.unwrap_or(prefix)))
+    Ok(found.unwrap_or_else(|| prefix.to_owned()))
+}
+
+fn open_question(desk: &Desk, given: &Given) -> Result<String, No> {
+    open(desk, given, "q_", list_questions, |it| {
+        (it.status == QuestionStatusKind::Pending).then_some(it.id)
+    })
+}
+
+fn open_permission(desk: &Desk, given: &Given) -> Result<String, No> {
+    open(desk, given, "perm_", list_permissions, |it| {
+        (it.status == PermissionStatus::Pending).then_some(it.id)
+    })
+}
+
+fn open_dependency(desk: &Desk, given: &Given) -> Result<String, No> {
+    open(desk, given, "dep_", list_dependencies, |it| {
+        (it.status == DependencyStatus::Pending).then_some(it.id)
+    })
 }

@@ -443,7 +443,7 @@ fn tasks_are_asked_of_their_server() {
     let listed = wire.done("task_list", json!({ "status": "review", "q": "a b&c" }));
     assert_eq!(
         listed["tasks"],
-        json!([{ "id": "task_1", "title": "T", "status": "review" }])
+        json!([{ "id": "task_1", "title": "T", "status": "review", "progress": 0, "needsYou": true }])
     );
     wire.refused("task_show", json!({ "id": "task_gone" }), "unknown_id");
     wire.done("task_answer", json!({ "id": "task_1", "answer": "yes" }));
@@ -471,7 +471,7 @@ fn tasks_are_asked_of_their_server() {
         .collect();
     let folder = wire.folder.display();
     assert_eq!(asked, [
-        "GET /api/tasks?limit=50&status=review&q=a%20b%26c null".to_owned(),
+        "GET /api/tasks?status=review&q=a%20b%26c&limit=50 null".to_owned(),
         "GET /api/tasks/task_gone null".into(),
         "GET /api/tasks/task_1/questions null".into(),
         r#"POST /api/questions/q_2/answer {"answer":"yes"}"#.into(),

@@ -1,6 +1,7 @@
 //! A connection whose both ends are in this process, and the folder that is worked in.
 
 use bowline_engine::Context;
+use bowline_formats::rest::routes::RouteRequest;
 use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, serve_on};
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -21,22 +22,39 @@ pub(crate) struct Server {
     pub(crate) of_task: bool,
 }
 
+/// A task as a server sends it, with a key that we do not know.
+fn task() -> Value {
+    json!({
+        "id": "task_1", "title": "T", "status": "review", "description": "long", "currentPhase": null, "totalPhases": 4,
+        "progress": 0, "createdAt": "", "updatedAt": "", "allowedActions": [], "priority": "normal", "dependsOn": [],
+        "waitingFor": [], "needsYou": true, "shareWorkspace": false, "archived": false, "tokensUsed": 0, "version": 1,
+        "moves": 1, "newer": { "key": 1 },
+        "agentState": { "status": "waiting_review", "alive": false, "tokensUsed": 0 },
+    })
+}
+
 impl Tasks for Server {
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
+    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+        let path = request.path.as_str();
         let asked = (
-            method.into(),
+            request.route.method.name().into(),
             path.into(),
-            body.cloned().unwrap_or_default(),
+            request.body.clone().unwrap_or_default(),
         );
         self.asked.lock().unwrap().push(asked);
+        let question = |id: &str, status: &str| {
+            json!({
+                "id": id, "taskId": "task_1", "question": "Which?", "options": [], "required": true, "status": status,
+                "newer": 1,
+            })
+        };
         match path {
-            _ if path.starts_with("/api/tasks?") => Ok(json!({
-                "items": [{ "id": "task_1", "title": "T", "status": "review", "description": "long" }],
-                "nextCursor": null,
+            _ if path.starts_with("/api/tasks?") => {
+                Ok(json!({ "items": [task()], "nextCursor": null }))
+            }
+            "/api/tasks/task_1/questions" => Ok(json!({
+                "items": [question("q_1", "answered"), question("q_2", "pending")],
             })),
-            "/api/tasks/task_1/questions" => Ok(json!({ "items": [
-                { "id": "q_1", "status": "answered" }, { "id": "q_2", "status": "pending" },
-            ] })),
             "/api/tasks/task_gone" => Err(Refused {
                 code: "unknown_id".into(),
                 message: "there is no task 'task_gone'".into(),

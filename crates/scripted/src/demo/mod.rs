@@ -3,16 +3,22 @@
 mod garden;
 
 use bowline_engine::Context;
+use bowline_engine::formats::rest::routes::{
+    PageQuery, TaskQuery, answer_question, approve_review, create_task, get_agent, get_artifact,
+    get_inbox, list_tasks, list_transitions, provide_dependency, request_review_changes,
+};
+use bowline_engine::formats::rest::{
+    AnswerRequest, Approval, ChangeRequest, InboxKind, NewTask, ProvideRequest, sent_name,
+};
 use bowline_engine::formats::settings::{Agent, Settings};
-use bowline_engine::machines::job::Command;
+use bowline_engine::machines::job::{Command, Priority, TaskStatus};
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
-use bowline_server::client::Client;
+use bowline_server::client::{Client, RequestError};
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{JobRequest, SubmittedRequest};
 use bowline_server::{ADDRESS_FILE, Options, Stopper};
 use bowline_words::Lang;
 use bowline_words::message::{Cause, Desk, ServeTrouble};
-use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -341,14 +347,12 @@ fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
     Ok((options, setup))
 }
 
-/// Returns the text in a field of a value, or nothing.
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
-
-/// Returns the items on a page of answers.
-fn items(page: &Value) -> impl Iterator<Item = &Value> {
-    page["items"].as_array().into_iter().flatten()
+/// Explains why a request failed.
+fn failed(error: RequestError, lang: Lang) -> String {
+    match error {
+        RequestError::Refused { status, json, .. } => format!("{status} {json}"),
+        RequestError::Trouble(trouble) => trouble.say(lang).0,
+    }
 }
 
 /// Creates the tasks and prints what there is to see; with `check`, also does what a person would.
@@ -360,39 +364,42 @@ fn walk(
     data: &Path,
     check: bool,
 ) -> Result<(), String> {
-    let ask = |method: &str, path: &str, body: Option<&Value>| -> Result<Value, String> {
-        let answer = client.ask(method, path, body, &[]);
-        let answer = answer.map_err(|trouble| trouble.say(output.lang()).0)?;
-        match answer.status {
-            200..300 => Ok(answer.json()),
-            status => Err(format!("{method} {path}: {status} {}", answer.json())),
-        }
-    };
-    let known = ask("GET", "/api/tasks", None)?;
-    for task in items(&known) {
+    let failed = |error| failed(error, output.lang());
+    let tasks = || client.call(&list_tasks(&TaskQuery::default()));
+    let known = tasks().map_err(failed)?.items;
+    for task in &known {
         // After a kill all tasks are still there, and no agent was restarted.
-        let agent = ask(
-            "GET",
-            &format!("/api/tasks/{}/agent", text(task, "id")),
-            None,
-        )?;
+        let agent = client.call(&get_agent(&task.id)).map_err(failed)?;
         let again = Desk::FoundAgain {
-            title: text(task, "title").to_owned(),
-            status: text(task, "status").to_owned(),
-            starts: agent["attempt"].as_u64().unwrap_or(0),
+            title: task.title.clone(),
+            status: task.status.name().to_owned(),
+            starts: u64::from(agent.attempt),
         };
         output.print_message(&format!("✓ {}", again.say(output.lang())));
     }
-    if items(&known).next().is_none() {
-        let shop = json!({ "title": "A shop for tea", "type": "create_app", "description": "Sell tea, green and black.",
-            "agent": "shopkeeper", "priority": "high", "submit": true });
-        let made = ask("POST", "/api/tasks", Some(&shop))?;
-        let note = json!({ "title": "A note about the shop", "type": "custom", "description": "One page.", "agent": "clerk",
-            "submit": true });
-        ask("POST", "/api/tasks", Some(&note))?;
-        let draft = json!({ "title": "Tell the neighbours", "type": "workflow", "description": "When the shop is open.",
-            "dependsOn": [made["id"]] });
-        ask("POST", "/api/tasks", Some(&draft))?;
+    if known.is_empty() {
+        let new = |title: &str, task_type: &str, description: &str| NewTask {
+            title: title.to_owned(),
+            task_type: Some(task_type.to_owned()),
+            description: description.to_owned(),
+            ..NewTask::default()
+        };
+        let create = |task: NewTask| client.call(&create_task(&task)).map_err(failed);
+        let shop = create(NewTask {
+            agent: Some("shopkeeper".into()),
+            priority: Priority::High,
+            submit: true,
+            ..new("A shop for tea", "create_app", "Sell tea, green and black.")
+        })?;
+        create(NewTask {
+            agent: Some("clerk".into()),
+            submit: true,
+            ..new("A note about the shop", "custom", "One page.")
+        })?;
+        create(NewTask {
+            depends_on: vec![shop.id],
+            ..new("Tell the neighbours", "workflow", "When the shop is open.")
+        })?;
     }
     output.print_data(&format!("listening on {url}"));
     let place = data.display();
@@ -426,92 +433,82 @@ fn walk(
     let mut changes = 0;
     let wanted = |number: usize| format!("Say it in {number} words");
     loop {
-        let inbox = ask("GET", "/api/inbox", None)?;
-        for item in items(&inbox) {
-            let (id, kind) = (text(item, "id"), text(item, "kind"));
-            let told = |path: String, body: Value| client.ask("POST", &path, Some(&body), &[]);
-            let (answer, count) = match kind {
-                "question" => (
-                    told(
-                        format!("/api/questions/{id}/answer"),
-                        json!({ "answer": "green" }),
-                    ),
-                    &mut answers,
-                ),
-                "dependency" => (
-                    told(
-                        format!("/api/dependencies/{id}/provide"),
-                        json!({ "value": "tea-payment-key-1" }),
-                    ),
-                    &mut values,
-                ),
+        for item in client.call(&get_inbox()).map_err(failed)?.items {
+            let id = item.id.as_str();
+            let (request, count) = match item.kind {
+                InboxKind::Question => {
+                    let answer = "green".to_owned();
+                    let request = answer_question(id, &AnswerRequest { answer });
+                    (request, &mut answers)
+                }
+                InboxKind::Dependency => {
+                    let value = "tea-payment-key-1".to_owned();
+                    let request = provide_dependency(id, &ProvideRequest { value });
+                    (request, &mut values)
+                }
                 // The first phase is sent back twice, every other once.
-                "review" if changes < approvals + 2 => (
-                    told(
-                        format!("/api/reviews/{id}/request-changes"),
-                        json!({ "feedback": wanted(changes) }),
-                    ),
-                    &mut changes,
-                ),
-                "review" => (
-                    told(
-                        format!("/api/reviews/{id}/approve"),
-                        json!({ "comment": "good" }),
-                    ),
-                    &mut approvals,
-                ),
-                other => return Err(format!("nobody expected {other}: {item}")),
+                InboxKind::Review if changes < approvals + 2 => {
+                    let request = ChangeRequest {
+                        feedback: wanted(changes),
+                        comments: Vec::new(),
+                    };
+                    (request_review_changes(id, &request), &mut changes)
+                }
+                InboxKind::Review => {
+                    let comment = Some("good".to_owned());
+                    let request = approve_review(id, &Approval { comment });
+                    (request, &mut approvals)
+                }
+                InboxKind::Permission | InboxKind::Task => {
+                    return Err(format!("nobody expected {item:?}"));
+                }
             };
-            let status = answer
-                .map_err(|trouble| trouble.say(output.lang()).0)?
-                .status;
-            if status == 200 {
-                *count += 1;
-                last = Instant::now();
-                output.print_message(&format!("✓ {kind}"));
+            match client.call(&request) {
+                Ok(_) => {
+                    *count += 1;
+                    last = Instant::now();
+                    output.print_message(&format!("✓ {}", sent_name(&item.kind)));
+                }
+                // Somebody else, or a timer, was faster.
+                Err(RequestError::Refused { .. }) => {}
+                Err(error) => return Err(failed(error)),
             }
         }
-        let tasks = ask("GET", "/api/tasks", None)?;
+        let tasks = tasks().map_err(failed)?.items;
         let of = |kind: &str| {
-            let mut all = items(&tasks);
-            all.find(|it| it["type"] == kind)
-                .cloned()
-                .unwrap_or_default()
+            let mut all = tasks.iter();
+            let found = all.find(|it| it.task_type.as_deref() == Some(kind));
+            found.ok_or_else(|| format!("there is no {kind}"))
         };
-        let (shop, note) = (of("create_app"), of("custom"));
-        if shop["status"] == "failed" || note["status"] == "failed" {
+        let (shop, note) = (of("create_app")?, of("custom")?);
+        if [shop.status, note.status].contains(&TaskStatus::Failed) {
             return Err(format!(
-                "a task failed: {} {}",
-                shop["failure"], note["failure"]
+                "a task failed: {:?} {:?}",
+                shop.failure, note.failure
             ));
         }
-        if shop["status"] == "completed" && note["status"] == "completed" {
+        if [shop.status, note.status] == [TaskStatus::Completed; 2] {
             if (answers, values, approvals, changes) != (1, 1, 4, 5) {
                 return Err(format!(
                     "{answers} answers, {values} values, {approvals} approvals and {changes} requests for changes; \
                      1, 1, 4 and 5 were expected"
                 ));
             }
-            let id = text(&shop, "id");
             for number in 0..changes {
                 let path = &reworked()[number.saturating_sub(1)];
-                let answer = client.ask(
-                    "GET",
-                    &format!("/api/tasks/{id}/artifacts/{path}"),
-                    None,
-                    &[],
-                );
-                let file = answer.map_err(|trouble| trouble.say(output.lang()).0)?.body;
+                let file = client.fetch(&get_artifact(&shop.id, path).request);
+                let file = file.map_err(failed)?.body;
                 if !String::from_utf8_lossy(&file).contains(&wanted(number)) {
                     return Err(format!("{path} does not have {:?}", wanted(number)));
                 }
             }
-            let lines = ask(
-                "GET",
-                &format!("/api/tasks/{id}/transitions?limit=1000"),
-                None,
-            )?;
-            let has = |trigger: &str| items(&lines).any(|it| it["trigger"] == trigger);
+            let page = PageQuery {
+                limit: Some(1000),
+                cursor: None,
+            };
+            let lines = client.call(&list_transitions(&shop.id, &page));
+            let lines = lines.map_err(failed)?.items;
+            let has = |trigger: &str| lines.iter().any(|it| it.trigger == trigger);
             for trigger in [
                 "SUBMIT",
                 "ASSIGN",
@@ -538,7 +535,7 @@ fn walk(
             return Ok(());
         }
         if last.elapsed() > NEXT_TIME {
-            return Err(format!("nothing happens any more: {shop} {note}"));
+            return Err(format!("nothing happens any more: {shop:?} {note:?}"));
         }
         std::thread::sleep(LOOK_TIME);
     }

@@ -64,7 +64,7 @@ fn artifacts_of_any_name_are_listed_sent_and_zipped() {
     for (number, name) in NAMES.iter().enumerate() {
         let parts: Vec<String> = name
             .split('/')
-            .map(bowline_engine::webhook::encode_segment)
+            .map(bowline_formats::rest::routes::encode_segment)
             .collect();
         let path = format!("/api/tasks/task_n/artifacts/{}", parts.join("/"));
         let sent = world.get(&path);

@@ -4,7 +4,7 @@ use crate::desk::{AGENT_TOKEN, World, refusal};
 use crate::mcp::called;
 use bowline_engine::machines::job::{Command, JobMachine};
 use bowline_engine::machines::table::Catalogue as _;
-use bowline_formats::rest::routes::{Access, Method, ROUTES};
+use bowline_formats::rest::routes::{Access, Method, Operation, ROUTES};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -36,7 +36,10 @@ fn without_the_token_nothing_but_health_is_told() {
     let nobody =
         bowline_server::client::Client::tcp(&world.url, None, bowline_words::Lang::En).unwrap();
     let wrong = world.with_token("0000").without_retries();
-    for route in ROUTES.iter().filter(|route| route.id != "signIn") {
+    for route in ROUTES
+        .iter()
+        .filter(|route| route.operation != Operation::SignIn)
+    {
         let path = route
             .path
             .replace(['{', '}'], "")
@@ -113,7 +116,7 @@ fn an_agent_reads_its_own_task_and_those_it_depends_on() {
     let of_task = ROUTES
         .iter()
         .filter(|route| route.access == Access::Read && route.path.starts_with("/api/tasks/{id}"));
-    for route in of_task.filter(|route| route.id != "taskEvents") {
+    for route in of_task.filter(|route| route.operation != Operation::TaskEvents) {
         let at = |task: &str| {
             let path = route.path.replace("{id}", task).replace("{path}", "a.md");
             ask(&path)
@@ -483,12 +486,14 @@ fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
             .replace("{kind}", "thinking")
             .replace("{path}", "x")
             .replace("{verb}", "start");
-        let body = match route.id {
-            "requestTaskChanges" | "requestReviewChanges" => json!({"feedback": "x"}),
-            "restoreTask" => json!({"checkpointId": "cp_none"}),
-            "sayToAgent" => json!({"text": "x"}),
-            "answerQuestion" => json!({"answer": "x"}),
-            "provideDependency" => json!({"value": "x"}),
+        let body = match route.operation {
+            Operation::RequestTaskChanges | Operation::RequestReviewChanges => {
+                json!({"feedback": "x"})
+            }
+            Operation::RestoreTask => json!({"checkpointId": "cp_none"}),
+            Operation::SayToAgent => json!({"text": "x"}),
+            Operation::AnswerQuestion => json!({"answer": "x"}),
+            Operation::ProvideDependency => json!({"value": "x"}),
             _ => json!({}),
         };
         let body = Some(&body).filter(|_| route.method != Method::Get);
