@@ -9,8 +9,8 @@ use crate::report::{Bound, Report};
 use bowline_engine::Context;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
-use bowline_engine::supervisor::Want;
+use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
+use bowline_engine::supervisor::WantedState;
 use bowline_machines::orchestrate::{Command as Move, Effect, Id, PhaseEnd, Run};
 use bowline_runner::orchestrate as runner;
 use bowline_runner::orchestrate::{
@@ -320,10 +320,10 @@ fn alone(folder: &Path) -> Outcome<Duration> {
     std::fs::remove_dir_all(folder.join(".claude")).ok();
     std::fs::remove_dir_all(folder.join("notes")).ok();
     let context = Context::from_environment("bench");
-    let orchestration = Orchestration::at(&context, folder);
-    orchestration.init(
+    let orchestration = Orchestration::in_folder(&context, folder);
+    orchestration.create_run(
         &context,
-        &Begin {
+        &OrchestrationOptions {
             plan: None,
             mode: Mode::Normal,
             parallel: u32::try_from(PARALLEL)?,
@@ -340,7 +340,7 @@ fn alone(folder: &Path) -> Outcome<Duration> {
         )
     };
     let (taken, ended) = time(|| -> Outcome<Ended> {
-        let owned = orchestration.own(&context, |config| config)?;
+        let owned = orchestration.take_ownership(&context, |config| config)?;
         let mut nothing = Nothing {
             ledger: Ledger::open(owned, &folder.join("notes"), "bench")?,
             context: context.clone(),
@@ -359,7 +359,7 @@ fn alone(folder: &Path) -> Outcome<Duration> {
             }
             nothing.ledger.write_now_and_then(&context)?;
         };
-        nothing.ledger.owned.write(&context)?;
+        nothing.ledger.owned.write_file(&context)?;
         Ok(ended)
     });
     match ended? {
@@ -449,7 +449,7 @@ impl Ports for Nothing {
 
     fn attach(&mut self, _id: &Id, _note: &Note) {}
 
-    fn want(&mut self, _id: &Id, _number: u32, _want: Want) {}
+    fn want(&mut self, _id: &Id, _number: u32, _want: WantedState) {}
 
     fn repeat(&mut self, _id: &Id, _number: u32) -> bool {
         false

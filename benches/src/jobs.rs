@@ -9,7 +9,7 @@ use crate::report::{Bound, Report};
 use bowline_machines::job;
 use bowline_runner::drivers::jobs::{Config, Edit, JobRequest, Jobs, SubmittedRequest};
 use bowline_store::{About, Advance, Change, JobRow, Key, Memory, Sqlite, Store};
-use bowline_supervisor::Shim;
+use bowline_supervisor::ShimProgram;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ const GROWTH_MAX: f64 = 2.0;
 fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
     std::fs::create_dir_all(folder)?;
     let me = std::env::current_exe()?;
-    let mut config = Config::new(folder, Shim::new(&me, &["shim"]));
+    let mut config = Config::new(folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
     let key = Key::open(&folder.join("key"))?;

@@ -274,7 +274,7 @@ struct Agents(PathBuf);
 impl Drop for Agents {
     fn drop(&mut self) {
         let folders = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let attempts = folders.filter_map(|entry| Attempt::open(&entry.path()).ok());
+        let attempts = folders.filter_map(|entry| Attempt::open_existing(&entry.path()).ok());
         drop(Live(attempts.collect()));
     }
 }

@@ -4,7 +4,9 @@ use crate::Outcome;
 use crate::measure::{Contender, Samples, in_turns, time};
 use crate::options::Options;
 use crate::report::{Bound, Report};
-use bowline_supervisor::{Attempt, Handle, Shim, Spec, State, Stream, Want};
+use bowline_supervisor::{
+    Attempt, AttemptSpec, ObservedState, OutputStream, ShimHandle, ShimProgram, WantedState,
+};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -34,9 +36,9 @@ pub(crate) fn shims(options: &Options) -> Outcome<Report> {
     let mut attaching = Samples::default();
     let mut memory = Vec::new();
     for attempt in &live.0 {
-        let (taken, handle) = time(|| Handle::attach(attempt, 1));
+        let (taken, handle) = time(|| ShimHandle::attach(attempt, 1));
         attaching.push(taken);
-        memory.push(Memory::of(handle?.hello().shim)?);
+        memory.push(Memory::of(handle?.greeting().shim)?);
     }
     let average = |part: fn(&Memory) -> u64| {
         let total: u64 = memory.iter().map(part).sum();
@@ -173,28 +175,28 @@ pub(crate) fn output(options: &Options) -> Outcome<Report> {
     })
 }
 
-fn spec(number: usize, command: &[&str], folder: &Path) -> Spec {
+fn spec(number: usize, command: &[&str], folder: &Path) -> AttemptSpec {
     let id = format!("bench-{}-{number}", std::process::id());
     let command = command.iter().map(|&word| word.to_owned()).collect();
-    Spec::new(&id, command, folder.to_owned())
+    AttemptSpec::new(&id, command, folder.to_owned())
 }
 
 /// Shim and agent, started.
-fn begin(options: &Options, folder: &Path, spec: Spec) -> Outcome<(Attempt, Handle)> {
+fn begin(options: &Options, folder: &Path, spec: AttemptSpec) -> Outcome<(Attempt, ShimHandle)> {
     let attempt = Attempt::create(&folder.join(&spec.attempt), spec)?;
     let program = options.bowline.with_file_name("bowline-shim");
-    Shim::new(&program, &[]).start(&attempt)?;
-    let mut handle = Handle::attach(&attempt, 1)?;
+    ShimProgram::new(&program, &[]).start_shim(&attempt)?;
+    let mut handle = ShimHandle::attach(&attempt, 1)?;
     let path = std::env::var("PATH").unwrap_or_default();
-    handle.go(&BTreeMap::from([("PATH".to_owned(), path)]))?;
+    handle.start_agent(&BTreeMap::from([("PATH".to_owned(), path)]))?;
     Ok((attempt, handle))
 }
 
-fn until_ended(handle: &mut Handle) -> Outcome {
-    while handle.last_status().state != State::Ended {
+fn until_ended(handle: &mut ShimHandle) -> Outcome {
+    while handle.last_status().state != ObservedState::Ended {
         let status = handle.last_status();
         let (out, err) = (status.out.end, status.err.end);
-        if handle.wait(out, err, BOUND)?.is_none() {
+        if handle.wait_for_change(out, err, BOUND)?.is_none() {
             return Err("the agent did not end".into());
         }
     }
@@ -202,18 +204,18 @@ fn until_ended(handle: &mut Handle) -> Outcome {
 }
 
 /// Reads all output as a server does, and acknowledges it.
-fn process(attempt: &Attempt, handle: &mut Handle, total: u64) -> Outcome {
+fn process(attempt: &Attempt, handle: &mut ShimHandle, total: u64) -> Outcome {
     let mut at = 0;
     while at < total {
-        let (from, bytes) = attempt.read(Stream::Out, at, 1 << 20)?;
+        let (from, bytes) = attempt.read_output(OutputStream::Out, at, 1 << 20)?;
         if from != at {
             return Err("output was lost".into());
         }
         at += bytes.len() as u64;
         if bytes.is_empty() {
-            handle.wait(at, 0, BOUND)?;
+            handle.wait_for_change(at, 0, BOUND)?;
         } else {
-            handle.acknowledge(at, 0)?;
+            handle.acknowledge_output(at, 0)?;
         }
     }
     until_ended(handle)
@@ -290,12 +292,12 @@ pub(crate) struct Live(pub(crate) Vec<Attempt>);
 impl Drop for Live {
     fn drop(&mut self) {
         for attempt in &self.0 {
-            if let Ok(mut handle) = Handle::attach(attempt, u64::MAX) {
-                let _ = handle.want(Want::Ended, 1);
+            if let Ok(mut handle) = ShimHandle::attach(attempt, u64::MAX) {
+                let _ = handle.set_wanted_state(WantedState::Ended, 1);
             }
         }
         for attempt in &self.0 {
-            if let Ok(mut handle) = Handle::attach(attempt, u64::MAX) {
+            if let Ok(mut handle) = ShimHandle::attach(attempt, u64::MAX) {
                 let _ = until_ended(&mut handle);
             }
         }

@@ -5,7 +5,7 @@
 //! header, type or body that the description does not have, and of every 5xx. Event streams are left out: they never end, and
 //! have tests of their own. Wrong tokens too: they are slowed down by 429, which the tool takes for a fault.
 
-use bowline_supervisor::{Attempt, Condition};
+use bowline_supervisor::{Attempt, AttemptCondition};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -167,8 +167,8 @@ impl Server {
         let attempts = std::fs::read_dir(self.folder.join("data/attempts"));
         let mut attempts = attempts.into_iter().flatten().flatten();
         attempts.any(|it| {
-            let attempt = Attempt::open(&it.path());
-            attempt.is_ok_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
+            let attempt = Attempt::open_existing(&it.path());
+            attempt.is_ok_and(|it| matches!(it.condition(), Ok(AttemptCondition::Alive)))
         })
     }
 

@@ -218,7 +218,7 @@ const ONLY_IN: [(&str, &[&str]); 8] = [
             // Evidence commands and git, bounded and guarded.
             "crates/engine/src/process.rs",
             // What only git knows, on the rare ways where it decides.
-            "crates/gate/src/hook/world.rs",
+            "crates/gate/src/hook/host_environment.rs",
         ],
     ),
     (

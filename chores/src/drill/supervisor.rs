@@ -5,8 +5,9 @@
 
 use super::common::Random;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Blocked, CgroupSpec, CgroupSupport, Condition, Handle, Shim, Spec,
-    State, Stream, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, AttemptCondition, AttemptSpec, CgroupSpec, CgroupSupport,
+    ObservedState, OutputBlockReason, OutputStream, ShimHandle, ShimProgram, WantedState,
+    sweep_attempt,
 };
 use bowline_test_support::{Lack, skip, wait_until};
 use std::collections::BTreeMap;
@@ -60,9 +61,9 @@ fn grouped_attempt(
 ) -> Outcome<Attempt> {
     let id = format!("drill-{}-{name}", std::process::id());
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let mut spec = Spec::new(&id, command, folder.to_owned());
+    let mut spec = AttemptSpec::new(&id, command, folder.to_owned());
     spec.bounds.grace_ms = 500;
-    spec.cgroup = parent.map(CgroupSpec::below);
+    spec.cgroup = parent.map(CgroupSpec::in_parent);
     Attempt::create(&folder.join(name), spec).map_err(told)
 }
 
@@ -76,9 +77,11 @@ fn clients(kills: usize, shim: &Path) -> Outcome {
     let scratch = Scratch::new("drill-clients")?;
     let script = "i=0; while read word; do i=$((i+1)); echo \"$i $word\"; done";
     let attempt = attempt(&scratch.0, "attempt", script)?;
-    Shim::new(shim, &[]).start(&attempt).map_err(told)?;
-    let mut watcher = Handle::attach(&attempt, 1).map_err(told)?;
-    watcher.go(&environment()).map_err(told)?;
+    ShimProgram::new(shim, &[])
+        .start_shim(&attempt)
+        .map_err(told)?;
+    let mut watcher = ShimHandle::attach(&attempt, 1).map_err(told)?;
+    watcher.start_agent(&environment()).map_err(told)?;
     let total = kills as u64 * MESSAGES_EACH;
     let notes = scratch.0.join("notes");
     let me = std::env::current_exe().map_err(told)?;
@@ -100,21 +103,25 @@ fn clients(kills: usize, shim: &Path) -> Outcome {
         std::thread::sleep(Duration::from_micros(500 + dice.below(12_000)));
         if round % PAUSED_EVERY == 0 {
             generation += 1;
-            watcher.want(Want::Paused, generation).map_err(told)?;
-            until(&mut watcher, State::Paused)?;
+            watcher
+                .set_wanted_state(WantedState::Paused, generation)
+                .map_err(told)?;
+            until(&mut watcher, ObservedState::Paused)?;
         }
         client.kill().map_err(told)?;
         client.wait().map_err(told)?;
         if round % PAUSED_EVERY == 0 {
-            if watcher.status().map_err(told)?.state != State::Paused {
+            if watcher.fetch_status().map_err(told)?.state != ObservedState::Paused {
                 return Err("a paused agent went on when its client was killed".into());
             }
             held += 1;
             generation += 1;
-            watcher.want(Want::Running, generation).map_err(told)?;
+            watcher
+                .set_wanted_state(WantedState::Running, generation)
+                .map_err(told)?;
         }
     }
-    let sent_before = watcher.status().map_err(told)?.input.next - 1;
+    let sent_before = watcher.fetch_status().map_err(told)?.input.next - 1;
     let last = start()?.wait().map_err(told)?;
     if !last.success() {
         return Err(format!("the last client: {last}"));
@@ -123,7 +130,7 @@ fn clients(kills: usize, shim: &Path) -> Outcome {
         .map(|number| format!("{number} m{number}\n"))
         .collect();
     let log = attempt
-        .read(Stream::Out, 0, wanted.len() + 1)
+        .read_output(OutputStream::Out, 0, wanted.len() + 1)
         .map_err(told)?
         .1;
     let processed = fs::read(notes.join("output")).map_err(told)?;
@@ -164,7 +171,7 @@ pub(crate) fn client(folder: &str, notes: &str, total: &str) -> Outcome {
         fs::write(&new, value.to_string()).map_err(told)?;
         fs::rename(&new, notes.join(name)).map_err(told)
     };
-    let attempt = Attempt::open(Path::new(folder)).map_err(told)?;
+    let attempt = Attempt::open_existing(Path::new(folder)).map_err(told)?;
     let output = File::options()
         .create(true)
         .truncate(false)
@@ -174,9 +181,11 @@ pub(crate) fn client(folder: &str, notes: &str, total: &str) -> Outcome {
     let mut at = number("processed");
     // Confirmed is written after the answer, so that a kill in between makes the next client send it again.
     let mut confirmed = number("confirmed");
-    let mut handle = Handle::attach(&attempt, 1).map_err(told)?;
+    let mut handle = ShimHandle::attach(&attempt, 1).map_err(told)?;
     loop {
-        let (from, bytes) = attempt.read(Stream::Out, at, 1 << 16).map_err(told)?;
+        let (from, bytes) = attempt
+            .read_output(OutputStream::Out, at, 1 << 16)
+            .map_err(told)?;
         if from != at {
             return Err(format!("output between {at} and {from} is gone"));
         }
@@ -184,12 +193,12 @@ pub(crate) fn client(folder: &str, notes: &str, total: &str) -> Outcome {
             output.write_all_at(&bytes, at).map_err(told)?;
             at += bytes.len() as u64;
             note("processed", at)?;
-            handle.acknowledge(at, 0).map_err(told)?;
+            handle.acknowledge_output(at, 0).map_err(told)?;
         }
         if confirmed < total {
             let seq = confirmed + 1;
             let text = format!("m{seq}\n");
-            match handle.send(seq, text.as_bytes(), seq == total) {
+            match handle.send_input(seq, text.as_bytes(), seq == total) {
                 Ok(_) => {
                     confirmed = seq;
                     note("confirmed", confirmed)?;
@@ -201,9 +210,13 @@ pub(crate) fn client(folder: &str, notes: &str, total: &str) -> Outcome {
         }
         if bytes.is_empty() {
             match attempt.condition().map_err(told)? {
-                Condition::Ended(exit) if exit.out == at => return Ok(()),
-                Condition::Ended(_) => continue,
-                Condition::Alive => drop(handle.wait(at, 0, Duration::from_secs(1)).map_err(told)?),
+                AttemptCondition::Ended(exit) if exit.out == at => return Ok(()),
+                AttemptCondition::Ended(_) => continue,
+                AttemptCondition::Alive => drop(
+                    handle
+                        .wait_for_change(at, 0, Duration::from_secs(1))
+                        .map_err(told)?,
+                ),
                 other => return Err(format!("{other:?}")),
             }
         }
@@ -217,7 +230,7 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         (setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.01; done' &)
         while :; do echo tick; sleep 0.01; done";
     let mut dice = Random(11);
-    let groups = CgroupSupport::here();
+    let groups = CgroupSupport::detect_features();
     let (mut lost, mut intended, mut paused, mut swept, mut grouped) = (0, 0, 0, 0, 0);
     for round in 0..kills {
         let scratch = Scratch::new(&format!("drill-shims-{round}"))?;
@@ -230,28 +243,30 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         let count = scratch.0.join("count");
         let mut given = environment();
         given.insert("COUNT".into(), count.to_string_lossy().into_owned());
-        let program = Shim::new(shim, &[]);
-        program.start(&attempt).map_err(told)?;
-        let mut handle = Handle::attach(&attempt, 1).map_err(told)?;
-        let pid = handle.hello().shim;
+        let program = ShimProgram::new(shim, &[]);
+        program.start_shim(&attempt).map_err(told)?;
+        let mut handle = ShimHandle::attach(&attempt, 1).map_err(told)?;
+        let pid = handle.greeting().shim;
         let before_go = dice.below(10) == 0;
         let pausing = dice.below(2) == 0;
         if !before_go {
-            handle.go(&given).map_err(told)?;
+            handle.start_agent(&given).map_err(told)?;
             std::thread::sleep(Duration::from_micros(dice.below(30_000)));
             if pausing {
-                handle.want(Want::Paused, 1).map_err(told)?;
+                handle
+                    .set_wanted_state(WantedState::Paused, 1)
+                    .map_err(told)?;
                 if dice.below(2) == 0 {
-                    until(&mut handle, State::Paused)?;
+                    until(&mut handle, ObservedState::Paused)?;
                     paused += 1;
                 }
             }
         }
         kill(pid)?;
         let expected = if before_go {
-            Condition::Intended
+            AttemptCondition::Intended
         } else {
-            Condition::Lost
+            AttemptCondition::Lost
         };
         if !wait_until(BOUND, || {
             attempt.condition().ok().as_ref() == Some(&expected)
@@ -261,7 +276,7 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
                 attempt.condition()
             ));
         }
-        swept += sweep(&attempt).map_err(told)?.killed.len();
+        swept += sweep_attempt(&attempt).map_err(told)?.killed.len();
         nobody(&attempt)?;
         let group = attempt.spec().cgroup.as_ref();
         let group = group.map(|group| group.parent.join(format!("bowline-{}", attempt.id())));
@@ -273,18 +288,20 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         }
         if before_go {
             intended += 1;
-            program.start(&attempt).map_err(told)?;
-            let mut again = Handle::attach(&attempt, 2).map_err(told)?;
-            again.go(&given).map_err(told)?;
+            program.start_shim(&attempt).map_err(told)?;
+            let mut again = ShimHandle::attach(&attempt, 2).map_err(told)?;
+            again.start_agent(&given).map_err(told)?;
             if !wait_until(BOUND, || count.exists()) {
                 return Err(format!("round {round}: nothing began"));
             }
-            again.want(Want::Ended, 1).map_err(told)?;
-            until(&mut again, State::Ended)?;
+            again
+                .set_wanted_state(WantedState::Ended, 1)
+                .map_err(told)?;
+            until(&mut again, ObservedState::Ended)?;
             nobody(&attempt)?;
         } else {
             lost += 1;
-            if program.start(&attempt).is_ok() {
+            if program.start_shim(&attempt).is_ok() {
                 return Err(format!("round {round}: a lost attempt was started again"));
             }
         }
@@ -323,20 +340,27 @@ fn replaced(shim: &Path) -> Outcome {
             &format!("attempt-{number}"),
             "read word; echo $word",
         )?;
-        Shim::new(&program, &[]).start(&attempt).map_err(told)?;
+        ShimProgram::new(&program, &[])
+            .start_shim(&attempt)
+            .map_err(told)?;
         if number % 2 == 0 {
-            let mut handle = Handle::attach(&attempt, 1).map_err(told)?;
-            handle.go(&environment()).map_err(told)?;
+            let mut handle = ShimHandle::attach(&attempt, 1).map_err(told)?;
+            handle.start_agent(&environment()).map_err(told)?;
         }
         attempts.push(attempt);
     }
     install(Path::new("/bin/false"))?;
     for attempt in &attempts {
-        let mut handle = Handle::attach(attempt, 1).map_err(told)?;
-        handle.go(&environment()).map_err(told)?;
-        handle.send(1, b"still here\n", true).map_err(told)?;
-        until(&mut handle, State::Ended)?;
-        if attempt.read(Stream::Out, 0, 64).map_err(told)?.1 != b"still here\n" {
+        let mut handle = ShimHandle::attach(attempt, 1).map_err(told)?;
+        handle.start_agent(&environment()).map_err(told)?;
+        handle.send_input(1, b"still here\n", true).map_err(told)?;
+        until(&mut handle, ObservedState::Ended)?;
+        if attempt
+            .read_output(OutputStream::Out, 0, 64)
+            .map_err(told)?
+            .1
+            != b"still here\n"
+        {
             return Err("an agent did not survive the upgrade".into());
         }
         nobody(attempt)?;
@@ -351,20 +375,26 @@ fn replaced(shim: &Path) -> Outcome {
 fn megabyte(shim: &Path) -> Outcome {
     let scratch = Scratch::new("drill-megabyte")?;
     let attempt = attempt(&scratch.0, "attempt", "exec cat")?;
-    Shim::new(shim, &[]).start(&attempt).map_err(told)?;
-    let mut handle = Handle::attach(&attempt, 1).map_err(told)?;
-    handle.go(&environment()).map_err(told)?;
-    handle.want(Want::Paused, 1).map_err(told)?;
-    until(&mut handle, State::Paused)?;
+    ShimProgram::new(shim, &[])
+        .start_shim(&attempt)
+        .map_err(told)?;
+    let mut handle = ShimHandle::attach(&attempt, 1).map_err(told)?;
+    handle.start_agent(&environment()).map_err(told)?;
+    handle
+        .set_wanted_state(WantedState::Paused, 1)
+        .map_err(told)?;
+    until(&mut handle, ObservedState::Paused)?;
     let mut dice = Random(3);
     let text: Vec<u8> = (0..1 << 20)
         .map(|_| b'a' + u8::try_from(dice.below(26)).unwrap_or(0))
         .collect();
-    handle.send(1, &text, true).map_err(told)?;
-    handle.want(Want::Running, 2).map_err(told)?;
-    until(&mut handle, State::Ended)?;
+    handle.send_input(1, &text, true).map_err(told)?;
+    handle
+        .set_wanted_state(WantedState::Running, 2)
+        .map_err(told)?;
+    until(&mut handle, ObservedState::Ended)?;
     if attempt
-        .read(Stream::Out, 0, text.len() + 1)
+        .read_output(OutputStream::Out, 0, text.len() + 1)
         .map_err(told)?
         .1
         != text
@@ -402,13 +432,15 @@ fn full_disk(shim: &Path) -> Outcome {
 fn full(shim: &Path, folder: &Path, grow: &dyn Fn() -> bool) -> Outcome {
     let lines = 1_000_000;
     let attempt = attempt(folder, "attempt", &format!("seq 1 {lines}"))?;
-    Shim::new(shim, &[]).start(&attempt).map_err(told)?;
-    let mut handle = Handle::attach(&attempt, 1).map_err(told)?;
-    handle.go(&environment()).map_err(told)?;
+    ShimProgram::new(shim, &[])
+        .start_shim(&attempt)
+        .map_err(told)?;
+    let mut handle = ShimHandle::attach(&attempt, 1).map_err(told)?;
+    handle.start_agent(&environment()).map_err(told)?;
     let blocked = wait_until(BOUND, || {
         handle
-            .status()
-            .is_ok_and(|status| status.blocked == Some(Blocked::DiskFull))
+            .fetch_status()
+            .is_ok_and(|status| status.blocked == Some(OutputBlockReason::DiskFull))
     });
     if !blocked {
         return Err(format!(
@@ -420,10 +452,10 @@ fn full(shim: &Path, folder: &Path, grow: &dyn Fn() -> bool) -> Outcome {
     if !grow() {
         return Err("the file system could not be made larger".into());
     }
-    until(&mut handle, State::Ended)?;
+    until(&mut handle, ObservedState::Ended)?;
     let wanted: String = (1..=lines).map(|number| format!("{number}\n")).collect();
     let log = attempt
-        .read(Stream::Out, 0, wanted.len() + 1)
+        .read_output(OutputStream::Out, 0, wanted.len() + 1)
         .map_err(told)?
         .1;
     if log != wanted.as_bytes() {
@@ -441,7 +473,7 @@ fn full(shim: &Path, folder: &Path, grow: &dyn Fn() -> bool) -> Outcome {
     Ok(())
 }
 
-fn until(handle: &mut Handle, state: State) -> Outcome {
+fn until(handle: &mut ShimHandle, state: ObservedState) -> Outcome {
     let end = Instant::now() + BOUND;
     while handle.last_status().state != state {
         if Instant::now() >= end {
@@ -450,7 +482,7 @@ fn until(handle: &mut Handle, state: State) -> Outcome {
         let status = handle.last_status();
         let (out, err) = (status.out.end, status.err.end);
         handle
-            .wait(out, err, Duration::from_secs(1))
+            .wait_for_change(out, err, Duration::from_secs(1))
             .map_err(told)?;
     }
     Ok(())

@@ -13,8 +13,8 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     }
     // The answer already reports a panic; a client would also show the default message on stderr.
     std::panic::set_hook(Box::new(|_| {}));
-    let registered = bowline_gate::hook::Registered::Personal;
-    let answer = bowline_gate::hook::answer(event, &registered, std::io::stdin().lock());
+    let registered = bowline_gate::hook::HookRegistration::Personal;
+    let answer = bowline_gate::hook::answer_client(event, &registered, std::io::stdin().lock());
     // A client that has gone away needs no answer; the exit code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());

@@ -1,7 +1,7 @@
 //! Output of commands: data on stdout, messages on stderr, and exit codes.
 
 use crate::args::Common;
-use bowline_engine::files::{Changed, Notice, View};
+use bowline_engine::files::{ChangeOutcome, FileNotice, FileView};
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
@@ -102,18 +102,18 @@ impl Output {
     }
 
     /// Returns the JSON form of a view of a file.
-    pub(crate) fn view_json(&self, context: &Context, view: &View) -> Value {
+    pub(crate) fn view_json(&self, context: &Context, view: &FileView) -> Value {
         json!({
             "kind": view.kind.name(),
             "path": view.path,
-            "state": view.shown(),
+            "state": view.masked_document(),
             "findings": all_findings(view),
-            "next": advice::commands(context, view),
+            "next": advice::suggested_commands(context, view),
         })
     }
 
     /// Returns the JSON form of a change.
-    pub(crate) fn changed_json<S>(&self, context: &Context, changed: &Changed<S>) -> Value {
+    pub(crate) fn changed_json<S>(&self, context: &Context, changed: &ChangeOutcome<S>) -> Value {
         let mut value = self.view_json(context, &changed.view);
         value["from"] = json!(changed.moved.from);
         value["to"] = json!(changed.moved.to);
@@ -128,7 +128,7 @@ impl Output {
     pub(crate) fn changed<S>(
         &self,
         context: &Context,
-        changed: &Changed<S>,
+        changed: &ChangeOutcome<S>,
         did: &Did,
     ) -> ExitCode {
         if self.json {
@@ -163,23 +163,23 @@ impl Output {
     }
 
     /// Prints notices about a file on stderr.
-    pub(crate) fn notices(&self, notices: &[Notice]) {
+    pub(crate) fn notices(&self, notices: &[FileNotice]) {
         for notice in notices {
             let word = match notice {
-                Notice::OutsideEdit { lost } if !lost.is_empty() => Label::Warning,
-                Notice::PutBack { .. }
-                | Notice::AnotherTask { .. }
-                | Notice::Distrusted { .. }
-                | Notice::NotIgnored => Label::Warning,
-                Notice::RolledForward { .. }
-                | Notice::TreeNotCompared
-                | Notice::OutsideEdit { .. }
-                | Notice::Mended(_)
-                | Notice::Restored { .. }
-                | Notice::Keeper { .. } => Label::Note,
+                FileNotice::OutsideEdit { lost } if !lost.is_empty() => Label::Warning,
+                FileNotice::PutBack { .. }
+                | FileNotice::AnotherTask { .. }
+                | FileNotice::Distrusted { .. }
+                | FileNotice::NotIgnored => Label::Warning,
+                FileNotice::RolledForward { .. }
+                | FileNotice::TreeNotCompared
+                | FileNotice::OutsideEdit { .. }
+                | FileNotice::Mended(_)
+                | FileNotice::Restored { .. }
+                | FileNotice::Keeper { .. } => Label::Note,
             };
             let word = self.label(word);
-            let text = notice.say(self.lang);
+            let text = notice.render_notice(self.lang);
             self.talk(&format!("{word}[{}]: {text}", notice.code()));
         }
     }
@@ -217,7 +217,7 @@ impl Output {
 
     /// Returns an error's message and hint in the language of the output.
     fn words(&self, error: &Error) -> (String, String) {
-        let (message, hint) = error.told(self.lang);
+        let (message, hint) = error.render_message(self.lang);
         (message, pasted(error, hint))
     }
 
@@ -225,7 +225,7 @@ impl Output {
     pub(crate) fn error_json(&self, error: &Error) -> Value {
         let (mut message, hint) = self.words(error);
         // One sentence with all its causes: JSON has no lines below it.
-        for cause in error.causes(self.lang) {
+        for cause in error.render_causes(self.lang) {
             message.push_str(&format!(": {cause}"));
         }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
@@ -249,14 +249,14 @@ impl Output {
             let (message, hint) = self.words(error);
             let head = self.label(Label::Error);
             self.talk(&format!("{head}[{}]: {message}", error.code()));
-            for cause in error.causes(self.lang) {
+            for cause in error.render_causes(self.lang) {
                 self.talk(&format!("  {}: {cause}", self.label(Label::Because)));
             }
             if !hint.is_empty() {
                 self.talk(&format!("{}: {hint}", self.label(Label::Hint)));
             }
         }
-        exit_code(error.class())
+        exit_code(error.exit_class())
     }
 }
 
@@ -309,7 +309,7 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return code;
     }
-    let cause = bowline_engine::words::system(error);
+    let cause = bowline_engine::words::system_cause(error);
     let message = Told::OutputUnwritten { cause }.say(lang);
     talk(&format!("{}[io]: {message}", Label::Error.say(lang)));
     let hint = Told::OutputUnwrittenHint.say(lang);
@@ -369,11 +369,11 @@ pub(crate) fn exit_code(class: ExitClass) -> ExitCode {
     })
 }
 
-fn all_findings(view: &View) -> Vec<Value> {
+fn all_findings(view: &FileView) -> Vec<Value> {
     let notices = view
         .notices
         .iter()
-        .filter(|notice| !matches!(notice, Notice::Mended(_)));
+        .filter(|notice| !matches!(notice, FileNotice::Mended(_)));
     let notices = notices.map(|notice| notice.to_finding().to_json(None));
     let found = view
         .examined

@@ -7,9 +7,9 @@ use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::context::EVIDENCE_KEY_VARIABLE;
 use bowline_engine::kinds::FileKind;
-use bowline_engine::supervisor::relay::{self, Asked, Printed};
+use bowline_engine::supervisor::relay::{self, RelayRequest, RelayStream};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
-use bowline_engine::{Context, Error, relayed, workspace};
+use bowline_engine::{Context, Error, relay_process, workspace};
 use bowline_words::message::{Advice, Unrelayed, Wrong};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -27,7 +27,7 @@ const INPUT_BYTES_MAX: u64 = 1 << 20;
 /// Serves the relay connection of one agent.
 pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
     match folder {
-        Some(folder) => relay::serve(&[RELAYED_WORD], Path::new(folder)),
+        Some(folder) => relay::serve_connection(&[RELAYED_WORD], Path::new(folder)),
         None => ExitCode::FAILURE,
     }
 }
@@ -35,13 +35,13 @@ pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
 /// Prepares this process to run an agent's command: it ends with the connection, may touch the
 /// agent's roots and the records of its run, and starts its children in the agent's sandbox.
 pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
-    let attempt = Attempt::open(folder)?;
+    let attempt = Attempt::open_existing(folder)?;
     relay::end_with_parent().map_err(|source| Error::ProgramFailed {
         program: "bowline".into(),
         message: source.to_string(),
     })?;
     let key = std::env::var_os(EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
-    relayed::hold(attempt.spec(), key)?;
+    relay_process::restrict_process(attempt.spec(), key)?;
     Ok(attempt)
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
         .as_ref()
         .map_or(here.clone(), |it| here.join(it));
     let context = Context::from_environment("relay");
-    let file = workspace::locate(&context, FileKind::Develop, &from);
+    let file = workspace::locate_file(&context, FileKind::Develop, &from);
     match file.ancestors().take(2).find(|it| it.is_symlink()) {
         None => Ok(()),
         Some(link) => Err(refused(Unrelayed::Link {
@@ -166,12 +166,16 @@ fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
             .read_to_string(&mut input)
             .map_err(|_| bad(Wrong::InputNotText))?;
     }
-    let code = relay::ask(socket, &Asked::new(words, folder, input), |what, bytes| {
-        match what {
-            Printed::Out => crate::output::printed(std::io::stdout().write_all(bytes)),
-            // A failed write to stderr is ignored, as in every other command.
-            Printed::Err => drop(std::io::stderr().write_all(bytes)),
-        }
-    })?;
+    let code = relay::run_outside(
+        socket,
+        &RelayRequest::new(words, folder, input),
+        |what, bytes| {
+            match what {
+                RelayStream::Out => crate::output::printed(std::io::stdout().write_all(bytes)),
+                // A failed write to stderr is ignored, as in every other command.
+                RelayStream::Err => drop(std::io::stderr().write_all(bytes)),
+            }
+        },
+    )?;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }

@@ -3,7 +3,7 @@
 //! whatever they claim.
 
 use crate::agents::SHIM_WORD;
-use bowline_gate::clients::{Process, is_noted};
+use bowline_gate::clients::{ProcessStat, is_noted};
 use bowline_machines::Actor;
 use bowline_supervisor::shim;
 use std::collections::BTreeSet;
@@ -59,69 +59,69 @@ const ANCESTORS_MAX: usize = 256;
 
 /// Conclusion about the actor behind a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DetectedActor {
     /// A person, or a script that acts for one.
     Person,
     /// An agent, by its own or an ancestor's environment, or because it descends from a client.
     Agent,
     /// Neither an agent nor a person was shown.
-    Unshown(Missing),
+    Unshown(MissingPersonProof),
 }
 
 /// Missing proof that a person acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingPersonProof {
     /// There is no controlling terminal.
     Terminal,
     /// The leader of the terminal's session is not among our ancestors: we were cut off from it.
     Ancestors,
 }
 
-impl Standing {
+impl DetectedActor {
     /// Returns the actor whose rights apply: an agent's unless a person is shown.
-    pub fn actor(self) -> Actor {
+    pub fn effective_actor(self) -> Actor {
         match self {
-            Standing::Person => Actor::Person,
-            Standing::Agent | Standing::Unshown(_) => Actor::Agent,
+            DetectedActor::Person => Actor::Person,
+            DetectedActor::Agent | DetectedActor::Unshown(_) => Actor::Agent,
         }
     }
 
     /// `person`, `agent` or `unknown`.
     pub fn name(self) -> &'static str {
         match self {
-            Standing::Person => "person",
-            Standing::Agent => "agent",
-            Standing::Unshown(_) => "unknown",
+            DetectedActor::Person => "person",
+            DetectedActor::Agent => "agent",
+            DetectedActor::Unshown(_) => "unknown",
         }
     }
 }
 
 /// Returns the standing of this process. Computed once: it examines every ancestor.
-pub fn standing() -> Standing {
-    static STANDING: OnceLock<Standing> = OnceLock::new();
-    *STANDING.get_or_init(look)
+pub fn detect_actor() -> DetectedActor {
+    static STANDING: OnceLock<DetectedActor> = OnceLock::new();
+    *STANDING.get_or_init(detect_uncached)
 }
 
 /// Returns the standing of another process of this user, such as one that calls a server by its
 /// socket. Examined at every call.
-pub fn standing_of(pid: u32) -> Standing {
-    let environment = proc(pid, "environ").unwrap_or_default();
+pub fn standing_of(pid: u32) -> DetectedActor {
+    let environment = read_proc_file(pid, "environ").unwrap_or_default();
     let says_person = format!("{ACTOR_VARIABLE}={ACTOR_PERSON}");
     let person = environment
         .split(|&byte| byte == 0)
         .any(|entry| entry == says_person.as_bytes());
-    let Some(asking) = Process::look(pid) else {
-        return Standing::Unshown(Missing::Terminal);
+    let Some(asking) = ProcessStat::read_process(pid) else {
+        return DetectedActor::Unshown(MissingPersonProof::Terminal);
     };
     if is_agent(&asking) {
-        return Standing::Agent;
+        return DetectedActor::Agent;
     }
-    above(&asking, person)
+    judge_by_ancestors(&asking, person)
 }
 
 /// Process ancestry by which the attempt of an agent is identified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Descent {
+pub struct ProcessAncestry {
     /// The process and its ancestors, nearest first.
     pub processes: Vec<u32>,
     /// Attempts that their environments name. A process can name any attempt: its shim must be
@@ -130,58 +130,58 @@ pub struct Descent {
 }
 
 /// Returns the ancestry of another process of this user.
-pub fn descent_of(pid: u32) -> Descent {
-    let mut descent = Descent::default();
+pub fn descent_of(pid: u32) -> ProcessAncestry {
+    let mut descent = ProcessAncestry::default();
     let mut next = Some(pid);
     while let Some(pid) = next.filter(|pid| *pid > 1 && descent.processes.len() < ANCESTORS_MAX) {
         descent.processes.push(pid);
-        let environment = proc(pid, "environ").unwrap_or_default();
+        let environment = read_proc_file(pid, "environ").unwrap_or_default();
         let attempts = environment.split(|&byte| byte == 0).filter_map(|entry| {
             let (name, value) = str::from_utf8(entry).ok()?.split_once('=')?;
             (name == bowline_supervisor::ATTEMPT_VARIABLE).then(|| value.to_owned())
         });
         descent.attempts.extend(attempts);
-        next = Process::look(pid).map(|process| process.parent);
+        next = ProcessStat::read_process(pid).map(|process| process.parent);
     }
     descent
 }
 
-fn look() -> Standing {
+fn detect_uncached() -> DetectedActor {
     if AGENT_VARIABLES
         .iter()
         .any(|name| std::env::var_os(name).is_some())
     {
-        return Standing::Agent;
+        return DetectedActor::Agent;
     }
-    let Some(us) = Process::look(std::process::id()) else {
-        return Standing::Unshown(Missing::Terminal);
+    let Some(us) = ProcessStat::read_process(std::process::id()) else {
+        return DetectedActor::Unshown(MissingPersonProof::Terminal);
     };
     let person = std::env::var_os(ACTOR_VARIABLE).is_some_and(|value| value == ACTOR_PERSON);
     // A client may become this command without a new process.
     if is_noted(&us, &[]) {
-        return Standing::Agent;
+        return DetectedActor::Agent;
     }
-    above(&us, person)
+    judge_by_ancestors(&us, person)
 }
 
 /// Decides by the ancestors of a process that is not itself an agent. `person` is true if it
 /// declares that it acts for one.
-fn above(us: &Process, person: bool) -> Standing {
+fn judge_by_ancestors(us: &ProcessStat, person: bool) -> DetectedActor {
     let mut led = us.pid == us.session;
     let mut pid = us.parent;
     for depth in 0.. {
         if depth == ANCESTORS_MAX {
             // No terminal session is this deep; a chain that cannot be followed to its end counts
             // as an agent.
-            return Standing::Agent;
+            return DetectedActor::Agent;
         }
         // An ancestor that cannot be read has ended or is hidden from us: the chain is cut there.
-        let Some(ancestor) = Process::look(pid) else {
+        let Some(ancestor) = ProcessStat::read_process(pid) else {
             break;
         };
         led |= ancestor.pid == us.session;
         if ancestor.pid > 1 && is_agent(&ancestor) {
-            return Standing::Agent;
+            return DetectedActor::Agent;
         }
         pid = ancestor.parent;
         if pid == 0 {
@@ -189,19 +189,19 @@ fn above(us: &Process, person: bool) -> Standing {
         }
     }
     if person {
-        Standing::Person
+        DetectedActor::Person
     } else if us.terminal == 0 {
-        Standing::Unshown(Missing::Terminal)
+        DetectedActor::Unshown(MissingPersonProof::Terminal)
     } else if led {
-        Standing::Person
+        DetectedActor::Person
     } else {
-        Standing::Unshown(Missing::Ancestors)
+        DetectedActor::Unshown(MissingPersonProof::Ancestors)
     }
 }
 
-fn is_agent(process: &Process) -> bool {
+fn is_agent(process: &ProcessStat) -> bool {
     // Another user's environment cannot be read; such an ancestor is no agent of ours.
-    let environment = proc(process.pid, "environ").unwrap_or_default();
+    let environment = read_proc_file(process.pid, "environ").unwrap_or_default();
     mentions_agent(&environment)
         || is_noted(process, &environment)
         || CLIENTS.contains(&process.name.as_str())
@@ -232,7 +232,7 @@ fn is_client(pid: u32) -> bool {
     if !script && !shim {
         return false;
     }
-    let line = proc(pid, "cmdline").unwrap_or_default();
+    let line = read_proc_file(pid, "cmdline").unwrap_or_default();
     let mut words = line.split(|&byte| byte == 0).skip(1);
     if shim {
         let word = words.next().and_then(|word| str::from_utf8(word).ok());
@@ -255,7 +255,7 @@ fn mentions_agent(environment: &[u8]) -> bool {
 }
 
 /// Reads a file of a process in `/proc`; `None` if the process is gone or belongs to another user.
-fn proc(pid: u32, what: &str) -> Option<Vec<u8>> {
+fn read_proc_file(pid: u32, what: &str) -> Option<Vec<u8>> {
     let mut file = File::open(format!("/proc/{pid}/{what}")).ok()?;
     let mut bytes = vec![0; PROC_BYTES_FIRST];
     let mut filled = 0;
@@ -297,9 +297,14 @@ mod tests {
 
     #[test]
     fn whoever_is_not_shown_has_the_rights_of_an_agent() {
-        let unshown = [Missing::Terminal, Missing::Ancestors].map(Standing::Unshown);
-        assert!(unshown.iter().all(|one| one.actor() == Actor::Agent));
-        assert_eq!(Standing::Agent.actor(), Actor::Agent);
-        assert_eq!(Standing::Person.actor(), Actor::Person);
+        let unshown = [MissingPersonProof::Terminal, MissingPersonProof::Ancestors]
+            .map(DetectedActor::Unshown);
+        assert!(
+            unshown
+                .iter()
+                .all(|one| one.effective_actor() == Actor::Agent)
+        );
+        assert_eq!(DetectedActor::Agent.effective_actor(), Actor::Agent);
+        assert_eq!(DetectedActor::Person.effective_actor(), Actor::Person);
     }
 }

@@ -1,10 +1,10 @@
 //! Suggested next commands, ready to paste.
 
 use crate::context::Context;
-use crate::files::View;
-use crate::kinds::{FileKind, State};
+use crate::files::FileView;
+use crate::kinds::{DocumentState, FileKind};
 use crate::workspace;
-pub use bowline_gate::advice::{Next, quoted};
+pub use bowline_gate::advice::{NextCommand, quoted};
 use bowline_machines::Advice;
 use bowline_machines::thinking::{Metric, Stage};
 use bowline_words::Lang;
@@ -12,26 +12,30 @@ use std::path::{Path, PathBuf};
 
 /// Completes a machine's advice with required options. Values that only the caller knows are
 /// placeholders in capitals.
-pub(crate) fn next(kind: FileKind, state: &State, advice: Advice) -> Next {
+pub(crate) fn complete_advice(
+    kind: FileKind,
+    state: &DocumentState,
+    advice: Advice,
+) -> NextCommand {
     let more = match state {
-        State::Thinking(sheet) => of_thinking(&sheet.run, &advice),
-        State::TaskState(_) => match advice.verb {
+        DocumentState::Thinking(sheet) => of_thinking(&sheet.run, &advice),
+        DocumentState::TaskState(_) => match advice.verb {
             "task new" => "NAME --goal GOAL".into(),
             "step fail" => "--message MESSAGE".into(),
             "step add" => "name=NAME".into(),
             _ => String::new(),
         },
-        State::TaskHistory(_)
-        | State::SharedContext(_)
-        | State::AgentMemory(_)
-        | State::Develop(_)
-        | State::Orchestrate => String::new(),
+        DocumentState::TaskHistory(_)
+        | DocumentState::SharedContext(_)
+        | DocumentState::AgentMemory(_)
+        | DocumentState::Develop(_)
+        | DocumentState::Orchestrate => String::new(),
     };
     let options = [advice.options, &more];
     let options: Vec<&str> = options.into_iter().filter(|it| !it.is_empty()).collect();
-    Next {
+    NextCommand {
         options: options.join(" "),
-        ..Next::new(kind.noun(), advice.verb, advice.target)
+        ..NextCommand::new(kind.command_noun(), advice.verb, advice.target)
     }
 }
 
@@ -72,41 +76,41 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
 
 /// Renders the resume card of a folder: a summary of its work for an agent that has lost its
 /// context.
-pub fn card(folder: &Path, lang: Lang) -> Option<String> {
-    let belief = bowline_gate::belief::of_folder(folder);
-    bowline_gate::hook::card(&belief, folder, lang)
+pub fn resume_card(folder: &Path, lang: Lang) -> Option<String> {
+    let belief = bowline_gate::run_trust::assess_folder(folder);
+    bowline_gate::hook::render_card(&belief, folder, lang)
 }
 
 /// Returns the suggested commands of a view as they work in the caller's folder. For a file that is
 /// not found from there, they name its folder.
-pub fn commands(context: &Context, view: &View) -> Vec<String> {
+pub fn suggested_commands(context: &Context, view: &FileView) -> Vec<String> {
     if view.examined.next.is_empty() {
         return Vec::new();
     }
-    let (before, behind) = reach(context, view).unwrap_or_default();
+    let (before, behind) = locating_options(context, view).unwrap_or_default();
     let next = view.examined.next.iter();
     next.map(|one| one.command_with(&before, &behind)).collect()
 }
 
 /// Returns the suggested commands for a reader in any folder: all of them name the whole path of
 /// the file's folder.
-pub fn commands_anywhere(view: &View) -> Vec<String> {
-    let (before, behind) = naming(view, None).unwrap_or_default();
+pub fn commands_anywhere(view: &FileView) -> Vec<String> {
+    let (before, behind) = naming_options(view, None).unwrap_or_default();
     let next = view.examined.next.iter();
     next.map(|one| one.command_with(&before, &behind)).collect()
 }
 
 /// Returns the program's and the noun's options that locate a file from the caller's folder; `None`
 /// if none are needed.
-fn reach(context: &Context, view: &View) -> Option<(String, String)> {
+fn locating_options(context: &Context, view: &FileView) -> Option<(String, String)> {
     let here = &context.here;
-    if workspace::locate(context, view.kind, here) == view.path {
+    if workspace::locate_file(context, view.kind, here) == view.path {
         return None;
     }
-    naming(view, Some(here))
+    naming_options(view, Some(here))
 }
 
-fn naming(view: &View, here: Option<&Path>) -> Option<(String, String)> {
+fn naming_options(view: &FileView, here: Option<&Path>) -> Option<(String, String)> {
     let word = |folder: &Path| {
         let near = here.and_then(|here| folder.strip_prefix(here).ok());
         let near = near.unwrap_or(folder);

@@ -24,7 +24,7 @@ impl Clock {
 
     /// Returns the content of [`CLOCK_VARIABLE`] if it is not a time, so that a person who fixes
     /// the clock learns that it failed.
-    pub fn misread() -> Option<String> {
+    pub fn invalid_variable() -> Option<String> {
         let text = std::env::var_os(CLOCK_VARIABLE)?;
         let text = text.to_string_lossy();
         text.parse::<jiff::Timestamp>()
@@ -32,7 +32,7 @@ impl Clock {
             .then(|| text.into_owned())
     }
 
-    fn read(&self) -> jiff::Timestamp {
+    fn read_time(&self) -> jiff::Timestamp {
         match self {
             #[expect(
                 clippy::disallowed_methods,
@@ -45,18 +45,18 @@ impl Clock {
 
     /// Returns the present time in whole seconds.
     pub fn now(&self) -> Timestamp {
-        Timestamp(self.read().as_second())
+        Timestamp(self.read_time().as_second())
     }
 
     /// Returns the present time in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
-        self.read().as_millisecond()
+        self.read_time().as_millisecond()
     }
 
     /// Returns the local wall-clock time as if it were UTC, for the one file format that stores no
     /// time zone.
     pub fn local_civil(&self) -> Timestamp {
-        let zoned: Zoned = self.read().to_zoned(jiff::tz::TimeZone::system());
+        let zoned: Zoned = self.read_time().to_zoned(jiff::tz::TimeZone::system());
         let as_utc = zoned.datetime().to_zoned(jiff::tz::TimeZone::UTC);
         Timestamp(as_utc.map_or_else(|_| self.now().0, |time| time.timestamp().as_second()))
     }

@@ -1,11 +1,11 @@
 //! Context of an operation: its time, actor, environment and limits.
 
-use crate::actor::{self, Standing};
+use crate::actor::{self, DetectedActor};
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::evidence_key;
 use crate::kinds::FileKind;
-use crate::relayed;
-use crate::signing;
+use crate::relay_process;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
 use bowline_statefiles::{Disk, Request};
@@ -23,9 +23,9 @@ pub const EVIDENCE_KEY_VARIABLE: &str = "BOWLINE_EVIDENCE_KEY_FILE";
 
 /// Environment variables of a process. Debug output shows names only: values may be secrets.
 #[derive(Clone, Default)]
-pub struct Variables(Arc<BTreeMap<OsString, OsString>>);
+pub struct EnvVars(Arc<BTreeMap<OsString, OsString>>);
 
-impl Variables {
+impl EnvVars {
     /// Returns the value of a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         let value = self.0.get(OsStr::new(name)).map(OsString::as_os_str);
@@ -33,7 +33,7 @@ impl Variables {
     }
 
     /// Returns the variables that are valid text, to pass them to another process.
-    pub fn texts(&self) -> impl Iterator<Item = (String, String)> {
+    pub fn text_pairs(&self) -> impl Iterator<Item = (String, String)> {
         let text = |it: &OsString| it.to_str().map(str::to_owned);
         let texts = self.0.iter();
         texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
@@ -43,18 +43,18 @@ impl Variables {
     /// that are not evidence of a gate.
     pub fn for_commands(&self) -> BTreeMap<String, String> {
         let not_the_key = |(name, _): &(String, String)| name != EVIDENCE_KEY_VARIABLE;
-        self.texts().filter(not_the_key).collect()
+        self.text_pairs().filter(not_the_key).collect()
     }
 
     /// Returns all variables, to pass them to another process.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> {
+    pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.0
             .iter()
             .map(|(name, value)| (name.clone(), value.clone()))
     }
 }
 
-impl fmt::Debug for Variables {
+impl fmt::Debug for EnvVars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -63,15 +63,15 @@ impl fmt::Debug for Variables {
 /// Version of a file that the caller's decision is based on. It is compared with the file under the
 /// lock of the first change; later versions of the same operation are the verb's own.
 #[derive(Debug, Clone, Default)]
-pub struct Seen(Arc<Mutex<Option<(PathBuf, u64)>>>);
+pub struct ExpectedVersion(Arc<Mutex<Option<(PathBuf, u64)>>>);
 
-impl Seen {
+impl ExpectedVersion {
     /// Returns the expected version of a file.
-    pub fn of(path: &Path, version: u64) -> Self {
-        Seen(Arc::new(Mutex::new(Some((path.to_owned(), version)))))
+    pub fn of_file(path: &Path, version: u64) -> Self {
+        ExpectedVersion(Arc::new(Mutex::new(Some((path.to_owned(), version)))))
     }
 
-    pub(crate) fn version(&self, path: &Path) -> Option<u64> {
+    pub(crate) fn version_of(&self, path: &Path) -> Option<u64> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = seen.as_ref().filter(|(known, _)| known == path);
         seen.map(|(_, version)| *version)
@@ -102,22 +102,22 @@ pub struct Context {
     /// True if a person accepts signed evidence of commands that ran outside a sandbox.
     pub unsandboxed_signing: bool,
     /// Environment of the caller.
-    pub variables: Variables,
+    pub variables: EnvVars,
     /// Language of texts that are stored, such as commit messages.
     pub lang: Lang,
     /// Working folder of the caller: suggested commands work there.
     pub here: PathBuf,
     /// Version of the file that the caller saw; empty if any version may be changed.
-    pub seen: Seen,
+    pub seen: ExpectedVersion,
 }
 
 impl Context {
     /// Creates the context of this process. `what` describes the operation.
     pub fn from_environment(what: &str) -> Self {
-        let variables = Variables(Arc::new(std::env::vars_os().collect()));
+        let variables = EnvVars(Arc::new(std::env::vars_os().collect()));
         let evidence_key = variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
         if let Some(key) = &evidence_key {
-            signing::load_key(key);
+            evidence_key::load_key(key);
         }
         Context {
             clock: Clock::from_environment(),
@@ -125,13 +125,13 @@ impl Context {
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
-            disk: relayed::disk(),
+            disk: relay_process::state_disk(),
             evidence_key,
             unsandboxed_signing: false,
             variables,
             lang: Lang::of_environment(),
             here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
-            seen: Seen::default(),
+            seen: ExpectedVersion::default(),
         }
     }
 
@@ -143,7 +143,7 @@ impl Context {
     /// Returns the actor. Determined only when a rule needs it: it examines every ancestor of this
     /// process.
     pub fn actor(&self) -> Actor {
-        self.standing().actor()
+        self.detected_actor().effective_actor()
     }
 
     /// Returns the actor if `wanted`, otherwise an agent, which has the fewest rights.
@@ -152,28 +152,28 @@ impl Context {
     }
 
     /// Returns the standing of the caller.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn detected_actor(&self) -> DetectedActor {
         match self.actor {
-            Some(Actor::Person) => Standing::Person,
-            Some(Actor::Agent) => Standing::Agent,
-            None => actor::standing(),
+            Some(Actor::Person) => DetectedActor::Person,
+            Some(Actor::Agent) => DetectedActor::Agent,
+            None => actor::detect_actor(),
         }
     }
 
     /// Completes a refusal that needs a person: a caller that may be a person but does not show it
     /// learns how to.
-    pub fn explained(&self, error: Error) -> Error {
+    pub fn explain_refusal(&self, error: Error) -> Error {
         match (error, self.actor) {
             (Error::AfterRepair { notices, error }, _) => Error::AfterRepair {
                 notices,
-                error: Box::new(self.explained(*error)),
+                error: Box::new(self.explain_refusal(*error)),
             },
-            (error, None) if error.code() == "needs_person" => match actor::standing() {
-                Standing::Unshown(missing) => Error::PersonNotShown {
+            (error, None) if error.code() == "needs_person" => match actor::detect_actor() {
+                DetectedActor::Unshown(missing) => Error::PersonNotShown {
                     refused: Box::new(error),
                     missing,
                 },
-                Standing::Person | Standing::Agent => error,
+                DetectedActor::Person | DetectedActor::Agent => error,
             },
             (error, _) => error,
         }
@@ -197,7 +197,7 @@ impl Context {
     }
 
     /// Creates the request under which a file is written.
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn new_request(&self) -> Request {
         let now_ms = self.clock.now_ms();
         // A process may make many within one millisecond.
         static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{KnownFile, Moved, Notice, unnoted_edit};
+use crate::files::{ChangeRecord, FileNotice, KnownFile, unnoted_edit};
 use crate::kinds::{self, FileKind};
-use crate::lost;
+use crate::lost_updates;
 use crate::operations::develop::run_in;
 use crate::operations::memory::MemoryFolder;
 use bowline_formats::finding::{Finding, Severity};
@@ -33,7 +33,7 @@ pub struct Diagnosis {
 
 impl Diagnosis {
     /// True if nothing worse than a warning is left.
-    pub fn healthy(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.remaining
             .iter()
             .all(|finding| finding.severity < Severity::Error)
@@ -41,7 +41,7 @@ impl Diagnosis {
 }
 
 /// Examines a file without changing anything.
-pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+pub fn examine_file(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = Diagnosis {
         file: file.clone(),
         document: None,
@@ -49,7 +49,7 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         repairs: Vec::new(),
         remaining: Vec::new(),
     };
-    let view = file.view(context);
+    let view = file.read_view(context);
     let journals = file.file.check_journals()?;
     match view {
         Ok(view) => {
@@ -58,15 +58,17 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
             // Only an outside edit loses transitions, and only then the history is read.
             let may_lack = journals.outside || view.edited.is_some();
             let healed = match may_lack {
-                true => lost::healed(file.kind, &file.file.history()?, now, view.edited),
+                true => {
+                    lost_updates::reapply_lost(file.kind, &file.file.history()?, now, view.edited)
+                }
                 false => None,
             };
             if let Some((_, lost)) = healed {
                 // The loss of the last edit is part of it.
                 notices.retain(|notice| notice.code() != "lost_transition");
-                notices.push(Notice::OutsideEdit { lost });
+                notices.push(FileNotice::OutsideEdit { lost });
             }
-            diagnosis.findings = notices.iter().map(Notice::to_finding).collect();
+            diagnosis.findings = notices.iter().map(FileNotice::to_finding).collect();
             diagnosis.findings.extend(view.examined.findings);
             diagnosis.document = Some(view.document);
         }
@@ -95,7 +97,7 @@ fn journal_findings(journals: &JournalCheck) -> Vec<Finding> {
         code: one.code(),
         pointer: String::new(),
         message: Found::Told {
-            notice: Box::new(crate::words::keeper(one)),
+            notice: Box::new(crate::words::storage_notice(one)),
         },
         repair: None,
     });
@@ -120,9 +122,9 @@ fn owes_history(file: &KnownFile) -> Result<bool, Error> {
 ///
 /// A run is not repaired from inside a sandbox: its records cannot be written there, and the relay
 /// does not do it for an agent.
-pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+pub fn repair_file(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     if file.kind == FileKind::Develop && context.variables.get(RELAY_VARIABLE).is_some() {
-        let diagnosis = examine(context, file)?;
+        let diagnosis = examine_file(context, file)?;
         let sound = |one: &Finding| one.severity < Severity::Error && one.repair.is_none();
         return match diagnosis.findings.iter().all(sound) {
             true => Ok(diagnosis),
@@ -132,29 +134,33 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             }),
         };
     }
-    let mut diagnosis = mend(context, file)?;
+    let mut diagnosis = apply_repairs(context, file)?;
     if owes_history(file)? {
         let folder = file.path.parent().unwrap_or(Path::new("."));
-        MemoryFolder::at(context, folder).settle(context)?;
+        MemoryFolder::in_folder(context, folder).settle_effects(context)?;
         diagnosis.repairs.push(Repair::Wrote);
     }
     if file.kind == FileKind::TaskState {
         let folder = file.path.parent().unwrap_or(Path::new("."));
-        let cleared = MemoryFolder::at(context, folder).clear_finished(context)?;
-        diagnosis.repairs.extend(cleared.iter().map(told));
+        let cleared = MemoryFolder::in_folder(context, folder).clear_finished(context)?;
+        diagnosis
+            .repairs
+            .extend(cleared.iter().map(repair_from_notice));
     }
-    diagnosis.remaining = examine(context, file)?.findings;
+    diagnosis.remaining = examine_file(context, file)?.findings;
     Ok(diagnosis)
 }
 
-fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
-    let mut diagnosis = examine(context, file)?;
+fn apply_repairs(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+    let mut diagnosis = examine_file(context, file)?;
     if diagnosis.document.is_none() {
-        let claimed = file.kind.beyond().claimed(file)?;
-        let recovered = file.recover(context, &diagnosis.findings)?;
-        let document = file.view(context)?.document;
+        let claimed = file.kind.behaviour().claimed_run(file)?;
+        let recovered = file.restore_damaged(context, &diagnosis.findings)?;
+        let document = file.read_view(context)?.document;
         if let Some(recovered) = recovered {
-            diagnosis.repairs.push(told(&recovered.notice));
+            diagnosis
+                .repairs
+                .push(repair_from_notice(&recovered.notice));
             let found = JsonDocument::from_text(recovered.found).ok();
             let found = claimed.or_else(|| found.as_ref().and_then(run_in));
             let both = found.zip(run_in(&document));
@@ -167,11 +173,13 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     }
     // The decision may be made several times; the last one counts.
     let lost = RefCell::new(Vec::new());
-    let changed = file.mend(context, |now, snapshot| {
+    let changed = file.fix_document(context, |now, snapshot| {
         let edited = unnoted_edit(snapshot);
         let history = file.file.history_of(snapshot.history.as_ref())?;
-        let healed = lost::healed(file.kind, &history, now.value(), edited);
-        let examined = file.examine(now).map_err(|found| file.damaged(found))?;
+        let healed = lost_updates::reapply_lost(file.kind, &history, now.value(), edited);
+        let examined = file
+            .examine_document(now)
+            .map_err(|found| file.damaged_error(found))?;
         // Adopting an outside edit is itself a change: the journal has to record it before its loss
         // can be determined.
         if edited.is_none() && healed.is_none() && !examined.needs_repair() {
@@ -181,11 +189,13 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             Some((value, again)) => (now.reconcile(&value), again),
             None => (now.clone(), Vec::new()),
         };
-        let after = file.examine(&joined).map_err(|found| file.damaged(found))?;
+        let after = file
+            .examine_document(&joined)
+            .map_err(|found| file.damaged_error(found))?;
         let mended = joined.reconcile(&after.fixed);
-        let mended = kinds::brought_back(file.kind, &mended, context.now_for(file.kind));
+        let mended = kinds::restored_document(file.kind, &mended, context.now_for(file.kind));
         let sequences: Vec<u64> = again.iter().map(|one| one.sequence).collect();
-        let moved = Moved {
+        let moved = ChangeRecord {
             entity: "file",
             from: Some(examined.status),
             to: after.status,
@@ -209,21 +219,21 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let lost = lost.into_inner();
     diagnosis
         .repairs
-        .extend(crate::words::passages(&lost).map(|passage| Repair::Applied { passage }));
+        .extend(crate::words::lost_passages(&lost).map(|passage| Repair::Applied { passage }));
     let mended = changed
         .view
         .notices
         .iter()
-        .filter(|notice| matches!(notice, Notice::Mended(_)));
-    diagnosis.repairs.extend(mended.map(told));
+        .filter(|notice| matches!(notice, FileNotice::Mended(_)));
+    diagnosis.repairs.extend(mended.map(repair_from_notice));
     diagnosis.document = Some(changed.view.document);
     Ok(diagnosis)
 }
 
 /// Converts a notice about a file to a repair.
-fn told(notice: &Notice) -> Repair {
+fn repair_from_notice(notice: &FileNotice) -> Repair {
     Repair::Told {
-        notice: Box::new(notice.words()),
+        notice: Box::new(notice.to_message()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Side effects of a change outside its file. They are stored in the journal with the change until
 //! they are done, and may be executed twice.
 
-use crate::operations::orchestrate::Announced;
+use crate::operations::orchestrate::RunNotification;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::task_history::TaskHistoryFile;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Pending side effect of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owed {
+pub enum PendingEffect {
     /// Adds a task that is over to the history; an entry that exists is not added again.
     PushHistory(Box<HistoryEntry>),
     /// Ticks a completed task in its plan; an existing tick stays.
@@ -24,20 +24,20 @@ pub enum Owed {
         folder: PathBuf,
     },
     /// Sends notifications; they may be sent twice.
-    Announce(Vec<Announced>),
+    Announce(Vec<RunNotification>),
 }
 
-impl Owed {
+impl PendingEffect {
     /// Serialises the effect for the journal.
     pub(crate) fn to_raw(&self) -> Box<RawValue> {
         let value = match self {
-            Owed::PushHistory(entry) => {
+            PendingEffect::PushHistory(entry) => {
                 let mut history = json!({});
                 TaskHistoryFile::write(&vec![(**entry).clone()], &mut history, Timestamp(0));
                 json!({ "push_history": history["tasks"][0].take() })
             }
-            Owed::Tick { task, folder } => json!({ "tick": task, "in": folder }),
-            Owed::Announce(news) => json!({ "announce": news }),
+            PendingEffect::Tick { task, folder } => json!({ "tick": task, "in": folder }),
+            PendingEffect::Announce(news) => json!({ "announce": news }),
         };
         // A value of texts and numbers always serialises; an effect must not be able to stop a
         // change.
@@ -45,22 +45,24 @@ impl Owed {
     }
 
     /// Parses an effect from the journal; `None` if this program does not know it.
-    pub(crate) fn of_raw(raw: &RawValue) -> Option<Owed> {
+    pub(crate) fn of_raw(raw: &RawValue) -> Option<PendingEffect> {
         let mut value: Value = serde_json::from_str(raw.get()).ok()?;
         if let (Some(task), Some(folder)) = (value["tick"].as_str(), value["in"].as_str()) {
-            return Some(Owed::Tick {
+            return Some(PendingEffect::Tick {
                 task: task.to_owned(),
                 folder: folder.into(),
             });
         }
         if let Some(news) = value.get_mut("announce") {
             let news = serde_json::from_value(news.take()).ok()?;
-            return Some(Owed::Announce(news));
+            return Some(PendingEffect::Announce(news));
         }
         let entry = value.get_mut("push_history")?.take();
         let document =
             JsonDocument::new(json!({ "version": "1.0", "tasks": [entry], "statistics": {} }));
         let entries = TaskHistoryFile::read(&document).ok()?.state;
-        Some(Owed::PushHistory(Box::new(entries.into_iter().next()?)))
+        Some(PendingEffect::PushHistory(Box::new(
+            entries.into_iter().next()?,
+        )))
     }
 }

@@ -1,9 +1,9 @@
 //! Errors of all operations.
 
-use crate::actor::Missing;
+use crate::actor::MissingPersonProof;
 use crate::history::HistoryStart;
 use crate::kinds::FileKind;
-use crate::notice::Notice;
+use crate::notice::FileNotice;
 use crate::operations::develop::evidence_code;
 use bowline_formats::finding::Finding;
 use bowline_formats::foreign::OTHER_PROGRAM;
@@ -33,7 +33,7 @@ pub enum ExitClass {
 
 /// Refusal by a rule of one of the machines.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum MachineRefusal {
     #[error(transparent)]
     Thinking(#[from] thinking::Refusal),
     /// From the current task of the memory.
@@ -45,27 +45,27 @@ pub enum Refusal {
     Orchestrate(#[from] orchestrate::Refusal),
 }
 
-impl Refusal {
+impl MachineRefusal {
     /// True if the subject of the command does not exist.
     fn is_not_found(&self) -> bool {
         matches!(
             self,
-            Refusal::Plan(plan::Refusal::NoStep { .. } | plan::Refusal::NotQueued { .. })
-                | Refusal::Develop(develop::Refusal::UnknownCheckpoint { .. })
-                | Refusal::Orchestrate(
+            MachineRefusal::Plan(plan::Refusal::NoStep { .. } | plan::Refusal::NotQueued { .. })
+                | MachineRefusal::Develop(develop::Refusal::UnknownCheckpoint { .. })
+                | MachineRefusal::Orchestrate(
                     orchestrate::Refusal::NoTask { .. } | orchestrate::Refusal::NoPhase { .. }
                 )
         )
     }
 }
 
-impl Refuse for Refusal {
+impl Refuse for MachineRefusal {
     fn code(&self) -> &'static str {
         match self {
-            Refusal::Thinking(refusal) => refusal.code(),
-            Refusal::Plan(refusal) => refusal.code(),
-            Refusal::Develop(refusal) => refusal.code(),
-            Refusal::Orchestrate(refusal) => refusal.code(),
+            MachineRefusal::Thinking(refusal) => refusal.code(),
+            MachineRefusal::Plan(refusal) => refusal.code(),
+            MachineRefusal::Develop(refusal) => refusal.code(),
+            MachineRefusal::Orchestrate(refusal) => refusal.code(),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Refuse for Refusal {
 #[derive(Debug)]
 pub enum Error {
     /// A rule refused; nothing changed.
-    Refused(Refusal),
+    Refused(MachineRefusal),
     /// The file does not exist.
     NoFile {
         kind: FileKind,
@@ -186,7 +186,7 @@ pub enum Error {
         /// Refusal that others get.
         refused: Box<Error>,
         /// Proof that would have shown a person.
-        missing: Missing,
+        missing: MissingPersonProof,
     },
     /// The develop run was replaced by another one while a command about it was in progress.
     RunChanged,
@@ -256,14 +256,14 @@ pub enum Error {
     /// The command failed after the file had been repaired for it.
     AfterRepair {
         /// Repairs that were made.
-        notices: Vec<Notice>,
+        notices: Vec<FileNotice>,
         /// Failure of the command.
         error: Box<Error>,
     },
     /// The file could not be locked, read or written.
     File(statefiles::Error),
     /// An agent's process failed, or its shim refused.
-    Agent(bowline_supervisor::Error),
+    Agent(bowline_supervisor::SupervisorError),
     /// There is no attempt with such an id.
     NoAttempt {
         id: String,
@@ -304,7 +304,7 @@ pub enum Error {
     NotYet {
         id: String,
         /// Ordered level.
-        want: bowline_supervisor::Want,
+        want: bowline_supervisor::WantedState,
         /// Time limit in seconds.
         seconds: u64,
     },
@@ -316,7 +316,7 @@ pub enum Error {
     NoControlGroup {
         /// Requested option.
         what: &'static str,
-        reason: bowline_supervisor::NoGroup,
+        reason: bowline_supervisor::CgroupUnavailable,
     },
     /// A sandbox would hold the folder in which attempts are kept.
     StateInSandbox {
@@ -368,7 +368,7 @@ impl Error {
     }
 
     /// Adds the repairs that were made before the command failed.
-    pub(crate) fn after(self, mut repaired: Vec<Notice>) -> Error {
+    pub(crate) fn after_repairs(self, mut repaired: Vec<FileNotice>) -> Error {
         if repaired.is_empty() {
             return self;
         }
@@ -453,7 +453,7 @@ impl Error {
     }
 
     /// Returns the class that decides the exit code.
-    pub fn class(&self) -> ExitClass {
+    pub fn exit_class(&self) -> ExitClass {
         match self {
             Error::Refused(refusal) if refusal.is_not_found() => ExitClass::NotFound,
             Error::BadInput {
@@ -529,17 +529,17 @@ impl Error {
             Error::Damaged { .. } => ExitClass::Damaged,
             Error::Output { .. } | Error::SilentShim { .. } => ExitClass::Failure,
             Error::Agent(error) => match error {
-                bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
-                bowline_supervisor::Error::AttemptExists { .. }
-                | bowline_supervisor::Error::BadId { .. }
-                | bowline_supervisor::Error::Refused { .. } => ExitClass::Refused,
-                bowline_supervisor::Error::Io { .. }
-                | bowline_supervisor::Error::NotStarted { .. }
-                | bowline_supervisor::Error::Unreachable { .. }
-                | bowline_supervisor::Error::Relay { .. }
-                | bowline_supervisor::Error::Protocol { .. } => ExitClass::Failure,
+                bowline_supervisor::SupervisorError::NoAttempt { .. } => ExitClass::NotFound,
+                bowline_supervisor::SupervisorError::AttemptExists { .. }
+                | bowline_supervisor::SupervisorError::BadId { .. }
+                | bowline_supervisor::SupervisorError::Refused { .. } => ExitClass::Refused,
+                bowline_supervisor::SupervisorError::Io { .. }
+                | bowline_supervisor::SupervisorError::NotStarted { .. }
+                | bowline_supervisor::SupervisorError::Unreachable { .. }
+                | bowline_supervisor::SupervisorError::Relay { .. }
+                | bowline_supervisor::SupervisorError::Protocol { .. } => ExitClass::Failure,
             },
-            Error::AfterRepair { error, .. } => error.class(),
+            Error::AfterRepair { error, .. } => error.exit_class(),
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {
                     ExitClass::Locked
@@ -560,7 +560,7 @@ impl Error {
 /// Writes the English message as debug text.
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.told(Lang::En).0)
+        f.write_str(&self.render_message(Lang::En).0)
     }
 }
 
@@ -575,8 +575,8 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<MachineRefusal> for Error {
+    fn from(refusal: MachineRefusal) -> Self {
         Error::Refused(refusal)
     }
 }
@@ -593,8 +593,8 @@ impl From<statefiles::Error> for Error {
     }
 }
 
-impl From<bowline_supervisor::Error> for Error {
-    fn from(error: bowline_supervisor::Error) -> Self {
+impl From<bowline_supervisor::SupervisorError> for Error {
+    fn from(error: bowline_supervisor::SupervisorError) -> Self {
         Error::Agent(error)
     }
 }

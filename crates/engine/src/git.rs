@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use crate::git_locks::{GitRecords, folders_of, lock_in_the_way};
-use crate::process::{GitEnd, git, git_holding};
+use crate::process::{GitResult, run_git, run_git_holding};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct Git {
 
 impl Git {
     /// Returns git for a folder.
-    pub fn at(folder: &Path) -> Git {
+    pub fn for_folder(folder: &Path) -> Git {
         Git {
             folder: folder.to_owned(),
             hold: None,
@@ -67,7 +67,7 @@ impl Git {
 
     /// Fails if this git is too old. One that does not report its version passes.
     pub fn check_version(&self) -> Result<(), Error> {
-        let found = self.text(&["version"])?;
+        let found = self.output_text(&["version"])?;
         let mut numbers = found.trim_start_matches("git version ").split('.');
         let mut next = || numbers.next()?.parse().ok();
         match next().zip(next()) {
@@ -79,7 +79,7 @@ impl Git {
     /// Returns the same with a name for commits, if the user has set none.
     #[must_use]
     pub fn with_a_name(mut self) -> Git {
-        if self.text(&["var", "GIT_COMMITTER_IDENT"]).is_err() {
+        if self.output_text(&["var", "GIT_COMMITTER_IDENT"]).is_err() {
             for (name, email) in [
                 ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"),
                 ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
@@ -93,7 +93,7 @@ impl Git {
 
     /// Returns the same with a further variable.
     #[must_use]
-    pub fn with(&self, name: &'static str, value: impl Into<OsString>) -> Git {
+    pub fn with_variable(&self, name: &'static str, value: impl Into<OsString>) -> Git {
         let mut other = self.clone();
         other.variables.push((name, value.into()));
         other
@@ -118,7 +118,7 @@ impl Git {
     }
 
     /// Runs git to its end. A lock in its way whose owner is known to be dead is removed.
-    pub fn run(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
+    pub fn run(&self, arguments: &[&str]) -> Result<GitResult, Error> {
         let Some((records, common)) = &self.records else {
             return self.run_once(arguments);
         };
@@ -127,13 +127,13 @@ impl Git {
             let end = self.run_once(arguments);
             match &end {
                 Ok(end) if end.code.is_none() => records.cut_off(&record),
-                Ok(_) | Err(_) => records.ended(&record),
+                Ok(_) | Err(_) => records.remove_record(&record),
             }
             let end = end?;
-            let lock = lock_in_the_way(&end.said).filter(|_| end.code != Some(0));
+            let lock = lock_in_the_way(&end.stderr).filter(|_| end.code != Some(0));
             match lock {
                 Some(lock) if records.remove_stale(&lock, &folders_of(common)) => {}
-                None if end.said.contains("/commondir: ")
+                None if end.stderr.contains("/commondir: ")
                     && records.remove_half_made(common, &folders_of(common)) => {}
                 Some(_) | None => return Ok(end),
             }
@@ -141,41 +141,41 @@ impl Git {
         self.run_once(arguments)
     }
 
-    fn run_once(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
+    fn run_once(&self, arguments: &[&str]) -> Result<GitResult, Error> {
         let variables: Vec<(&str, &OsStr)> = self
             .variables
             .iter()
             .map(|(name, value)| (*name, value.as_os_str()))
             .collect();
         match &self.hold {
-            None => git(&self.folder, arguments, &variables),
+            None => run_git(&self.folder, arguments, &variables),
             Some(file) => {
                 let file = file.try_clone().map_err(|error| Error::ProgramFailed {
                     program: "git".into(),
                     message: error.to_string(),
                 })?;
-                git_holding(&self.folder, arguments, &variables, file)
+                run_git_holding(&self.folder, arguments, &variables, file)
             }
         }
     }
 
     /// Returns the output of a git that succeeds.
-    pub fn text(&self, arguments: &[&str]) -> Result<String, Error> {
-        self.run(arguments)?.good()
+    pub fn output_text(&self, arguments: &[&str]) -> Result<String, Error> {
+        self.run(arguments)?.into_stdout()
     }
 
     /// Returns true for exit code 0 and false for 1; any other end is an error.
-    pub fn says(&self, arguments: &[&str]) -> Result<bool, Error> {
+    pub fn exits_zero(&self, arguments: &[&str]) -> Result<bool, Error> {
         let end = self.run(arguments)?;
         match end.code {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            Some(_) | None => end.good().map(|_| true),
+            Some(_) | None => end.into_stdout().map(|_| true),
         }
     }
 
     /// Returns the commit that a name refers to, if any.
-    pub fn commit(&self, name: &str) -> Result<Option<String>, Error> {
+    pub fn resolve_commit(&self, name: &str) -> Result<Option<String>, Error> {
         let name = format!("{name}^{{commit}}");
         let end = self.run(&[
             "rev-parse",
@@ -184,6 +184,6 @@ impl Git {
             "--end-of-options",
             &name,
         ])?;
-        Ok((end.code == Some(0)).then_some(end.printed))
+        Ok((end.code == Some(0)).then_some(end.stdout))
     }
 }

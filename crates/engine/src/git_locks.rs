@@ -34,7 +34,7 @@ impl GitRecords {
         let records = GitRecords {
             folder: folder.to_owned(),
         };
-        for path in records.paths() {
+        for path in records.record_paths() {
             if path.extension().is_none() {
                 File::create(path.with_extension(CUT_OFF))?;
             }
@@ -42,19 +42,19 @@ impl GitRecords {
         Ok(records)
     }
 
-    fn paths(&self) -> impl Iterator<Item = PathBuf> + use<> {
+    fn record_paths(&self) -> impl Iterator<Item = PathBuf> + use<> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     }
 
-    fn record(&self, name: &str) -> PathBuf {
+    fn record_path(&self, name: &str) -> PathBuf {
         self.folder.join(name.replace('.', "_"))
     }
 
     /// Records that a process is about to start. If the record cannot be written, its locks will
     /// stay.
-    pub fn begin(&self, name: &str) {
-        let _ = File::create(self.record(name));
+    pub fn add_record(&self, name: &str) {
+        let _ = File::create(self.record_path(name));
     }
 
     /// Records that a git is about to start; returns the name of its record.
@@ -62,18 +62,18 @@ impl GitRecords {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("git-{}-{number}", std::process::id());
-        self.begin(&name);
+        self.add_record(&name);
         name
     }
 
     /// Removes the record of a process that removed its locks.
-    pub fn ended(&self, name: &str) {
-        let _ = fs::remove_file(self.record(name));
+    pub fn remove_record(&self, name: &str) {
+        let _ = fs::remove_file(self.record_path(name));
     }
 
     /// Records that a process is gone and may have left locks.
     pub fn cut_off(&self, name: &str) {
-        let path = self.record(name);
+        let path = self.record_path(name);
         if path.exists() {
             let _ = File::create(path.with_extension(CUT_OFF));
         }
@@ -81,7 +81,7 @@ impl GitRecords {
 
     /// True if a recorded process that is gone was alive at a time.
     fn was_alive(&self, at: SystemTime) -> bool {
-        let cut = self.paths().filter(|path| {
+        let cut = self.record_paths().filter(|path| {
             path.extension()
                 .is_some_and(|extension| extension == CUT_OFF)
         });
@@ -136,8 +136,8 @@ impl GitRecords {
     }
 
     /// Removes the locks of a repository whose owners are known to be dead, then their records.
-    pub fn sweep(&self, common: &Path) {
-        if self.paths().next().is_none() {
+    pub fn remove_dead_locks(&self, common: &Path) {
+        if self.record_paths().next().is_none() {
             return;
         }
         let repository = folders_of(common);
@@ -147,7 +147,7 @@ impl GitRecords {
             left |= !self.remove_stale(&lock, &repository);
         }
         if !left {
-            for path in self.paths() {
+            for path in self.record_paths() {
                 let _ = fs::remove_file(path);
             }
         }

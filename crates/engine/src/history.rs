@@ -1,11 +1,11 @@
 //! Implements `history`, `undo` and `restore`.
 
+use crate::agent_run_lock;
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, View, unnoted_edit};
+use crate::files::{ChangeOutcome, ChangeRecord, FileView, KnownFile, unnoted_edit};
 use crate::kinds;
-use crate::lost::OlderVersions;
-use crate::run_place;
+use crate::lost_updates::OlderVersions;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
@@ -23,8 +23,8 @@ const OUTSIDE_EDIT: &str = "OUTSIDE_EDIT";
 const RECENT_LINES: [usize; 2] = [64, 1_024];
 
 /// Returns the transitions of a file, outside edits included, the oldest first.
-pub fn transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
-    Ok(told(file, &file.file.history()?))
+pub fn read_transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
+    Ok(transitions_in(file, &file.file.history()?))
 }
 
 /// Latest transitions of a file.
@@ -46,7 +46,7 @@ pub struct HistoryStart {
 }
 
 impl HistoryStart {
-    fn of(history: &History) -> Option<Self> {
+    fn from_history(history: &History) -> Option<Self> {
         history.begins_with().map(|line| HistoryStart {
             sequence: line.seq,
             at: line.at.clone(),
@@ -61,7 +61,7 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
     let read = RECENT_LINES.into_iter().filter(|lines| wanted < *lines);
     for lines_max in read.chain([usize::MAX]) {
         let history = file.file.recent_history(lines_max, None)?;
-        let mut transitions = told(file, &history);
+        let mut transitions = transitions_in(file, &history);
         let known = transitions.len();
         transitions.drain(..known.saturating_sub(wanted));
         // An edit may have restored a version that was not read.
@@ -69,7 +69,7 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
             |one: &Transition| one.trigger == OUTSIDE_EDIT && one.metadata.get("putBack").is_none();
         let enough = known >= wanted && !transitions.iter().any(doubtful);
         if enough || history.is_whole() {
-            let begins = HistoryStart::of(&history).filter(|_| known <= wanted);
+            let begins = HistoryStart::from_history(&history).filter(|_| known <= wanted);
             return Ok(RecentTransitions {
                 transitions,
                 begins,
@@ -84,7 +84,7 @@ pub fn last_transitions(file: &KnownFile, last: Option<usize>) -> Result<RecentT
 
 /// Evaluates `ask` on the end of a file's history, and on all of it if the end does not suffice.
 /// `end` is the document after its last line.
-fn ask_history<T>(
+fn query_history<T>(
     file: &KnownFile,
     seen: Option<&Arc<History>>,
     end: Option<&str>,
@@ -103,19 +103,19 @@ fn ask_history<T>(
     ask(&file.file.recent_history(usize::MAX, end)?)
 }
 
-fn told(file: &KnownFile, history: &History) -> Vec<Transition> {
+fn transitions_in(file: &KnownFile, history: &History) -> Vec<Transition> {
     let mut older = OlderVersions::default();
     let mut told = Vec::new();
     for line in history.lines() {
-        let put_back = older.note(file.kind, history, line);
-        told.extend(transition(file, line, put_back));
+        let put_back = older.record_line(file.kind, history, line);
+        told.extend(transition_of_line(file, line, put_back));
     }
     told
 }
 
 /// Converts a journal line to a transition; `put_back` is the older version that an outside edit
 /// restored.
-fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
+fn transition_of_line(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
     if let Some(raw) = &line.transition
         && let Ok(transition) = serde_json::from_str::<Transition>(raw.get())
     {
@@ -151,17 +151,17 @@ fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Tr
 
 /// Options of going back.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Back {
+pub struct RestoreOptions {
     /// Version that the caller saw: later changes are not undone. `None` accepts any version.
     pub seen: Option<u64>,
     /// True to go back even across side effects outside the file, which stay.
     pub state_only: bool,
 }
 
-impl Back {
+impl RestoreOptions {
     /// Options for going back from whatever version is current, as commands do.
     pub fn from_now(state_only: bool) -> Self {
-        Back {
+        RestoreOptions {
             seen: None,
             state_only,
         }
@@ -170,7 +170,7 @@ impl Back {
 
 /// Returns the transitions of a file, each with true if the document right after it can be
 /// restored: not the last one, and none before a side effect outside the file.
-pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
+pub fn restorable_versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
     let history = file.file.history()?;
     let lines: Vec<&Line> = history.lines().collect();
     let left = lines.iter().rev().find(|line| line.effects.is_some());
@@ -182,7 +182,7 @@ pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
         .filter(|line| line.after.is_some() && line.seq >= left && line.seq < last)
         .map(|line| line.seq)
         .collect();
-    let all = told(file, &history).into_iter();
+    let all = transitions_in(file, &history).into_iter();
     Ok(all
         .map(|one| {
             let restorable = documents.contains(&one.sequence);
@@ -192,7 +192,7 @@ pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
 }
 
 /// Version to restore, and the transition line for it.
-struct Way {
+struct RestoreTarget {
     version: u64,
     trigger: &'static str,
     metadata: Value,
@@ -200,11 +200,11 @@ struct Way {
 
 /// True if the last transition of a viewed file can be undone: there is one, and it had no side
 /// effect outside the file.
-pub fn can_undo(file: &KnownFile, view: &View) -> bool {
+pub fn can_undo(file: &KnownFile, view: &FileView) -> bool {
     let unnoted = view.version > view.sequence;
     let end = Some(view.document.text());
-    let way = ask_history(file, view.history.as_ref(), end, |history| {
-        let (_, way) = way_back(file, history, unnoted.then_some(view.version))?;
+    let way = query_history(file, view.history.as_ref(), end, |history| {
+        let (_, way) = undo_target(file, history, unnoted.then_some(view.version))?;
         within_the_file(file, history, way.version)
     });
     way.is_ok()
@@ -212,11 +212,11 @@ pub fn can_undo(file: &KnownFile, view: &View) -> bool {
 
 /// Returns the number of the last transition and the version before it. An edit that the journal
 /// does not know comes after all others.
-fn way_back(
+fn undo_target(
     file: &KnownFile,
     history: &History,
     unnoted: Option<u64>,
-) -> Result<(u64, Way), Error> {
+) -> Result<(u64, RestoreTarget), Error> {
     let nothing = || Error::NothingToUndo {
         path: file.path.clone(),
     };
@@ -224,8 +224,10 @@ fn way_back(
     let target = match unnoted {
         Some(edit) => edit,
         None => {
-            let last = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
-            if let Some(again) = reapplied(&last) {
+            let last = in_effect(transitions_in(file, history))
+                .pop()
+                .ok_or_else(nothing)?;
+            if let Some(again) = reapplied_transitions(&last) {
                 metadata["with"] = again.clone();
             }
             last.sequence
@@ -238,7 +240,7 @@ fn way_back(
     while !is_version(history, version)? {
         version = history.version_before(version).ok_or_else(nothing)?;
     }
-    let way = Way {
+    let way = RestoreTarget {
         version,
         trigger: "UNDO",
         metadata,
@@ -247,18 +249,22 @@ fn way_back(
 }
 
 /// Undoes the last transition that is not undone yet, and returns its number.
-pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u64>, Error> {
-    person(context, "undo")?;
-    run_place::is_free(context, file)?;
+pub fn undo_transition(
+    context: &Context,
+    file: &KnownFile,
+    back: RestoreOptions,
+) -> Result<ChangeOutcome<u64>, Error> {
+    require_person(context, "undo")?;
+    agent_run_lock::is_free(context, file)?;
     let undone = Cell::new(0);
-    let changed = go_back(context, file, back, |history, now| {
+    let changed = restore_chosen(context, file, back, |history, now| {
         let unnoted = unnoted_edit(now).is_some();
         // The edit is recorded first, under the next number.
-        let (target, way) = way_back(file, history, unnoted.then_some(now.seq + 1))?;
+        let (target, way) = undo_target(file, history, unnoted.then_some(now.seq + 1))?;
         undone.set(target);
         Ok(way)
     })?;
-    Ok(changed.telling(undone.get()))
+    Ok(changed.with_state(undone.get()))
 }
 
 /// True if the document after a line can be read. An acknowledged one always can.
@@ -277,7 +283,7 @@ fn in_effect(transitions: Vec<Transition>) -> Vec<Transition> {
                 let undone = one.metadata.get("undone").and_then(Value::as_u64);
                 done.retain(|earlier| undone.is_none_or(|undone| earlier.sequence < undone));
             }
-            "REPAIR" if reapplied(&one).is_none() => {}
+            "REPAIR" if reapplied_transitions(&one).is_none() => {}
             _ => done.push(one),
         }
     }
@@ -285,7 +291,7 @@ fn in_effect(transitions: Vec<Transition>) -> Vec<Transition> {
 }
 
 /// Returns the transitions that a repair reapplied, if any.
-fn reapplied(repair: &Transition) -> Option<&Value> {
+fn reapplied_transitions(repair: &Transition) -> Option<&Value> {
     let again = repair.metadata.get("reapplied")?;
     again
         .as_array()
@@ -294,24 +300,24 @@ fn reapplied(repair: &Transition) -> Option<&Value> {
 }
 
 /// Restores the document as it was right after a transition.
-pub fn restore(
+pub fn restore_version(
     context: &Context,
     file: &KnownFile,
     sequence: u64,
-    back: Back,
-) -> Result<Changed, Error> {
-    person(context, "restore")?;
-    run_place::is_free(context, file)?;
-    go_back(context, file, back, |history, _| {
+    back: RestoreOptions,
+) -> Result<ChangeOutcome, Error> {
+    require_person(context, "restore")?;
+    agent_run_lock::is_free(context, file)?;
+    restore_chosen(context, file, back, |history, _| {
         if !history.lines().any(|line| line.seq == sequence) {
-            let begins = HistoryStart::of(history);
+            let begins = HistoryStart::from_history(history);
             return Err(Error::NoSuchTransition {
                 path: file.path.clone(),
                 sequence,
                 begins: begins.filter(|first| sequence < first.sequence),
             });
         }
-        Ok(Way {
+        Ok(RestoreTarget {
             version: sequence,
             trigger: "RESTORE",
             metadata: json!({ "restored": sequence }),
@@ -321,16 +327,16 @@ pub fn restore(
 
 /// Restores the version that `choose` finds in the history. It is chosen under the lock, so that it
 /// accounts for every earlier change.
-fn go_back(
+fn restore_chosen(
     context: &Context,
     file: &KnownFile,
-    back: Back,
-    choose: impl Fn(&History, &Snapshot) -> Result<Way, Error>,
-) -> Result<Changed, Error> {
+    back: RestoreOptions,
+    choose: impl Fn(&History, &Snapshot) -> Result<RestoreTarget, Error>,
+) -> Result<ChangeOutcome, Error> {
     let mut changed = file.replace_seen(context, |now, snapshot| {
-        file.still(back.seen, snapshot)?;
+        file.check_current(back.seen, snapshot)?;
         let (seen, end) = (snapshot.history.as_ref(), snapshot.acknowledged());
-        let (way, earlier) = ask_history(file, seen, end, |history| {
+        let (way, earlier) = query_history(file, seen, end, |history| {
             let way = choose(history, snapshot)?;
             if !back.state_only {
                 within_the_file(file, history, way.version)?;
@@ -349,22 +355,22 @@ fn go_back(
                 })?;
             Ok((way, earlier))
         })?;
-        let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
+        let earlier = kinds::restored_document(file.kind, &earlier, context.now_for(file.kind));
         let mut metadata = way.metadata;
         // A run that was reset comes back under its old id.
         if now.is_none() {
             let history = file.file.history_of(seen)?;
-            if let Some(run) = run_at(&told(file, &history), way.version) {
+            if let Some(run) = run_at(&transitions_in(file, &history), way.version) {
                 metadata["run"] = run.into();
             }
         }
         let status = |document: &JsonDocument| {
-            kinds::examine(file.kind, document).map(|examined| examined.status)
+            kinds::examine_document(file.kind, document).map(|examined| examined.status)
         };
-        let moved = Moved {
+        let moved = ChangeRecord {
             entity: "file",
             from: now.and_then(|now| status(now).ok()),
-            to: status(&earlier).map_err(|findings| file.damaged(findings))?,
+            to: status(&earlier).map_err(|findings| file.damaged_error(findings))?,
             trigger: way.trigger,
             metadata,
             important: true,
@@ -372,8 +378,8 @@ fn go_back(
         };
         Ok((Some(earlier), moved))
     })?;
-    let beyond = file.kind.beyond();
-    beyond.advise(context, file, &mut changed.view)?;
+    let beyond = file.kind.behaviour();
+    beyond.add_advice(context, file, &mut changed.view)?;
     Ok(changed)
 }
 
@@ -384,7 +390,8 @@ fn within_the_file(file: &KnownFile, history: &History, version: u64) -> Result<
         None => Ok(()),
         Some(line) => Err(Error::EffectsLeft {
             sequence: line.seq,
-            trigger: transition(file, line, None).map_or_else(String::new, |one| one.trigger),
+            trigger: transition_of_line(file, line, None)
+                .map_or_else(String::new, |one| one.trigger),
         }),
     }
 }
@@ -399,7 +406,7 @@ fn run_at(transitions: &[Transition], sequence: u64) -> Option<String> {
     runs.next().map(str::to_owned)
 }
 
-pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {
+pub(crate) fn require_person(context: &Context, what: &'static str) -> Result<(), Error> {
     match context.actor() {
         Actor::Person => Ok(()),
         Actor::Agent => Err(Error::NeedsPerson { what }),

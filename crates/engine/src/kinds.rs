@@ -1,7 +1,7 @@
 //! Kinds of state file: paths, formats, and initial documents.
 
-use crate::advice::{self, Next};
-use crate::effects::Owed;
+use crate::advice::{self, NextCommand};
+use crate::effects::PendingEffect;
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
@@ -13,7 +13,7 @@ use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_formats::orchestrate::{self, OrchestrateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
 use bowline_formats::{StateFormat, time};
-use bowline_gate::belief;
+use bowline_gate::run_trust;
 use bowline_machines::develop::{DevelopMachine, closed};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
@@ -75,12 +75,12 @@ impl FileKind {
     pub fn from_name(name: &str) -> Option<FileKind> {
         let noun = FileKind::ALL
             .into_iter()
-            .find(|kind| kind.has_moves() && kind.noun() == name);
+            .find(|kind| kind.has_moves() && kind.command_noun() == name);
         noun.or_else(|| FileKind::ALL.into_iter().find(|kind| kind.name() == name))
     }
 
     /// Returns the noun of the command line it belongs to.
-    pub const fn noun(self) -> &'static str {
+    pub const fn command_noun(self) -> &'static str {
         match self {
             FileKind::Thinking => "thinking",
             FileKind::TaskState
@@ -194,7 +194,7 @@ impl FileKind {
         if self == FileKind::Develop {
             return bowline_gate::locate::is_develop_file(path)
                 && (path.symlink_metadata().is_ok()
-                    || belief::of_file(path) != belief::Belief::Nothing);
+                    || run_trust::assess_file(path) != run_trust::RunTrust::Nothing);
         }
         let mut journal = path.file_name().unwrap_or_default().to_owned();
         journal.push(".journal.jsonl");
@@ -214,7 +214,7 @@ impl FileKind {
             | FileKind::AgentMemory => {
                 let mut backup = path.file_name().unwrap_or_default().to_owned();
                 backup.push(".bak");
-                let dated = || StateFile::new(self.layout(path)).archived();
+                let dated = || StateFile::new(self.file_layout(path)).archived();
                 path.with_file_name(backup).is_file()
                     || dated().is_ok_and(|copies| !copies.is_empty())
             }
@@ -222,22 +222,21 @@ impl FileKind {
     }
 
     /// Returns the paths of the file's companions.
-    pub(crate) fn layout(self, path: &Path) -> Layout {
+    pub(crate) fn file_layout(self, path: &Path) -> Layout {
         match self {
             FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
             // Only the state file is in its folder.
-            FileKind::Develop => bowline_gate::locate::layout(path),
+            FileKind::Develop => bowline_gate::locate::run_layout(path),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
-                Layout::new(path).with_archive(backups(path, path.parent()))
+                Layout::new(path).with_archive(backup_archive(path, path.parent()))
             }
-            FileKind::AgentMemory => {
-                Layout::new(path).with_archive(backups(path, path.parent().and_then(Path::parent)))
-            }
+            FileKind::AgentMemory => Layout::new(path)
+                .with_archive(backup_archive(path, path.parent().and_then(Path::parent))),
         }
     }
 }
 
-fn backups(path: &Path, memory: Option<&Path>) -> Archive {
+fn backup_archive(path: &Path, memory: Option<&Path>) -> Archive {
     Archive {
         folder: memory.unwrap_or(Path::new(".")).join("backup"),
         stem: path
@@ -254,7 +253,7 @@ fn is_agent_file(name: &str) -> bool {
 
 /// State of a document, in the types of its kind.
 #[derive(Debug, Clone)]
-pub enum State {
+pub enum DocumentState {
     /// A thinking run.
     Thinking(Box<thinking::Sheet>),
     /// Tasks that are not over.
@@ -274,9 +273,9 @@ pub enum State {
 
 /// Examined document of any kind.
 #[derive(Debug, Clone)]
-pub struct Examined {
+pub struct ExaminedDocument {
     /// State in the types of its kind.
-    pub state: State,
+    pub state: DocumentState,
     /// Status in one word.
     pub status: String,
     /// Id of its task; `None` for kinds without one.
@@ -286,10 +285,10 @@ pub struct Examined {
     pub fixed: Value,
     /// Commands that make sense now, the most useful first. Empty for a file that a newer program
     /// wrote: all would be refused.
-    pub next: Vec<Next>,
+    pub next: Vec<NextCommand>,
 }
 
-impl Examined {
+impl ExaminedDocument {
     /// True if a repair would change the document.
     pub fn needs_repair(&self) -> bool {
         self.findings
@@ -305,15 +304,16 @@ pub trait MachineFile {
     const KIND: FileKind;
 
     /// Converts a state to that of all kinds, with data that only the document has.
-    fn state(state: &<Self::Machine as Machine>::State, document: &Value) -> State;
+    fn document_state(state: &<Self::Machine as Machine>::State, document: &Value)
+    -> DocumentState;
 
     /// True if a dated copy of the previous version is kept.
-    fn important(_effects: &[<Self::Machine as Machine>::Effect]) -> bool {
+    fn keeps_backup(_effects: &[<Self::Machine as Machine>::Effect]) -> bool {
         false
     }
 
     /// Returns the side effects outside the file, as its journal keeps them until they are done.
-    fn outward(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<Owed> {
+    fn pending_effect(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<PendingEffect> {
         None
     }
 }
@@ -323,40 +323,40 @@ pub(crate) type StateOf<K> = <<K as MachineFile>::Machine as Machine>::State;
 
 /// File kind of thinking runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Thinking;
+pub struct ThinkingKind;
 
-impl MachineFile for Thinking {
+impl MachineFile for ThinkingKind {
     type Machine = ThinkingMachine;
     type Format = ThinkingFile;
     const KIND: FileKind = FileKind::Thinking;
 
-    fn state(run: &thinking_run::Run, document: &Value) -> State {
-        State::Thinking(Box::new(thinking::Sheet::new(run.clone(), document)))
+    fn document_state(run: &thinking_run::Run, document: &Value) -> DocumentState {
+        DocumentState::Thinking(Box::new(thinking::Sheet::new(run.clone(), document)))
     }
 }
 
 /// File kind of the memory's current task.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskState;
+pub struct TaskStateKind;
 
-impl MachineFile for TaskState {
+impl MachineFile for TaskStateKind {
     type Machine = PlanMachine;
     type Format = TaskStateFile;
     const KIND: FileKind = FileKind::TaskState;
 
-    fn state(memory: &plan::Memory, _: &Value) -> State {
-        State::TaskState(Box::new(memory.clone()))
+    fn document_state(memory: &plan::Memory, _: &Value) -> DocumentState {
+        DocumentState::TaskState(Box::new(memory.clone()))
     }
 
-    fn important(effects: &[plan::Effect]) -> bool {
+    fn keeps_backup(effects: &[plan::Effect]) -> bool {
         effects
             .iter()
             .any(|effect| matches!(effect, plan::Effect::Backup))
     }
 
-    fn outward(effects: &[plan::Effect]) -> Option<Owed> {
+    fn pending_effect(effects: &[plan::Effect]) -> Option<PendingEffect> {
         effects.iter().find_map(|effect| match effect {
-            plan::Effect::PushHistory(entry) => Some(Owed::PushHistory(entry.clone())),
+            plan::Effect::PushHistory(entry) => Some(PendingEffect::PushHistory(entry.clone())),
             plan::Effect::Backup
             | plan::Effect::Escalate { .. }
             | plan::Effect::RetryAfter { .. } => None,
@@ -366,40 +366,44 @@ impl MachineFile for TaskState {
 
 /// File kind of develop runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Develop;
+pub struct DevelopKind;
 
-impl MachineFile for Develop {
+impl MachineFile for DevelopKind {
     type Machine = DevelopMachine;
     type Format = DevelopFile;
     const KIND: FileKind = FileKind::Develop;
 
-    fn state(run: &Option<bowline_machines::develop::Run>, _: &Value) -> State {
-        State::Develop(run.clone().map(Box::new))
+    fn document_state(run: &Option<bowline_machines::develop::Run>, _: &Value) -> DocumentState {
+        DocumentState::Develop(run.clone().map(Box::new))
     }
 }
 
 /// File kind of orchestrations.
 #[derive(Debug, Clone, Copy)]
-pub struct Orchestrate;
+pub struct OrchestrateKind;
 
-impl MachineFile for Orchestrate {
+impl MachineFile for OrchestrateKind {
     type Machine = OrchestrateMachine;
     type Format = OrchestrateFile;
     const KIND: FileKind = FileKind::Orchestrate;
 
-    fn state(_: &bowline_machines::orchestrate::Run, _: &Value) -> State {
-        State::Orchestrate
+    fn document_state(_: &bowline_machines::orchestrate::Run, _: &Value) -> DocumentState {
+        DocumentState::Orchestrate
     }
 }
 
 /// True if a text can be read as a document of a kind.
 pub(crate) fn is_document(kind: FileKind, text: &str) -> bool {
     let document = JsonDocument::parse(text.as_bytes());
-    document.is_ok_and(|document| examine(kind, &document).is_ok())
+    document.is_ok_and(|document| examine_document(kind, &document).is_ok())
 }
 
 /// Returns an earlier document as it may be restored: neither going back nor a repair opens a gate.
-pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestamp) -> JsonDocument {
+pub(crate) fn restored_document(
+    kind: FileKind,
+    document: &JsonDocument,
+    at: Timestamp,
+) -> JsonDocument {
     if kind != FileKind::Develop {
         return document.clone();
     }
@@ -426,7 +430,7 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
 
 /// Returns the key by which the subjects of two documents are told apart: the task, the agent, or
 /// the start time of a run.
-pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
+pub(crate) fn subject_key(kind: FileKind, value: &Value) -> Option<String> {
     let text = |pointer| lookup(value, pointer).and_then(Value::as_str);
     // Ids are counted per folder and day: two tasks may have the same one.
     let task =
@@ -442,27 +446,30 @@ pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
 }
 
 /// Reads a document as a kind.
-pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
+pub fn examine_document(
+    kind: FileKind,
+    document: &JsonDocument,
+) -> Result<ExaminedDocument, Vec<Finding>> {
     match kind {
-        FileKind::Thinking => examine_machine::<Thinking>(document),
-        FileKind::TaskState => examine_machine::<TaskState>(document),
-        FileKind::Develop => examine_machine::<Develop>(document),
+        FileKind::Thinking => examine_machine::<ThinkingKind>(document),
+        FileKind::TaskState => examine_machine::<TaskStateKind>(document),
+        FileKind::Develop => examine_machine::<DevelopKind>(document),
         FileKind::Orchestrate => examine_orchestration(document),
         FileKind::TaskHistory => {
             let status = |entries: &Vec<_>| match entries.len() {
                 1 => "1 task".to_owned(),
                 count => format!("{count} tasks"),
             };
-            examine_plain::<TaskHistoryFile>(document, status, State::TaskHistory)
+            examine_plain::<TaskHistoryFile>(document, status, DocumentState::TaskHistory)
         }
         FileKind::SharedContext => {
             let status = |context: &SharedContext| context.session_id.clone();
-            let state = |context| State::SharedContext(Box::new(context));
+            let state = |context| DocumentState::SharedContext(Box::new(context));
             examine_plain::<SharedContextFile>(document, status, state)
         }
         FileKind::AgentMemory => {
             let status = |memory: &AgentMemory| memory.agent.clone();
-            let state = |memory| State::AgentMemory(Box::new(memory));
+            let state = |memory| DocumentState::AgentMemory(Box::new(memory));
             examine_plain::<AgentMemoryFile>(document, status, state)
         }
     }
@@ -470,8 +477,8 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
 
 /// Examines an orchestration. Many files name only completed tasks: that all of them are completed
 /// does not mean that the run is over.
-fn examine_orchestration(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
-    let mut examined = examine_machine::<Orchestrate>(document)?;
+fn examine_orchestration(document: &JsonDocument) -> Result<ExaminedDocument, Vec<Finding>> {
+    let mut examined = examine_machine::<OrchestrateKind>(document)?;
     let summary = orchestrate::summary(document)?;
     if examined.status == "completed" && !summary.finished() {
         let word = if summary.untouched() {
@@ -484,29 +491,31 @@ fn examine_orchestration(document: &JsonDocument) -> Result<Examined, Vec<Findin
     Ok(examined)
 }
 
-fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
+fn examine_machine<K: MachineFile>(
+    document: &JsonDocument,
+) -> Result<ExaminedDocument, Vec<Finding>> {
     let read = K::Format::read(document)?;
-    Ok(examined::<K>(&read.state, read.findings, read.fixed))
+    Ok(examine_state::<K>(&read.state, read.findings, read.fixed))
 }
 
 /// Examines a state that was read, or that a step led to.
-pub(crate) fn examined<K: MachineFile>(
+pub(crate) fn examine_state<K: MachineFile>(
     state: &<K::Machine as Machine>::State,
     findings: Vec<Finding>,
     fixed: Value,
-) -> Examined {
+) -> ExaminedDocument {
     let id = id_pointer(K::KIND).and_then(|pointer| lookup(&fixed, pointer));
-    let known = K::state(state, &fixed);
+    let known = K::document_state(state, &fixed);
     let read_only = findings
         .iter()
         .any(|one| one.severity == Severity::ReadOnly);
-    Examined {
+    ExaminedDocument {
         status: K::Machine::status(state).to_owned(),
         task_id: id.and_then(Value::as_str).map(str::to_owned),
         next: K::Machine::advice(state)
             .into_iter()
             .filter(|_| !read_only)
-            .map(|advice| advice::next(K::KIND, &known, advice))
+            .map(|advice| advice::complete_advice(K::KIND, &known, advice))
             .collect(),
         state: known,
         findings,
@@ -517,10 +526,10 @@ pub(crate) fn examined<K: MachineFile>(
 fn examine_plain<F: StateFormat>(
     document: &JsonDocument,
     status: impl Fn(&F::State) -> String,
-    state: impl Fn(F::State) -> State,
-) -> Result<Examined, Vec<Finding>> {
+    state: impl Fn(F::State) -> DocumentState,
+) -> Result<ExaminedDocument, Vec<Finding>> {
     let read = F::read(document)?;
-    Ok(Examined {
+    Ok(ExaminedDocument {
         status: status(&read.state),
         state: state(read.state),
         task_id: None,
@@ -531,7 +540,11 @@ fn examine_plain<F: StateFormat>(
 }
 
 /// Returns the initial document of a kind.
-pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonDocument> {
+pub(crate) fn initial_document(
+    kind: FileKind,
+    path: &Path,
+    now: Timestamp,
+) -> Option<JsonDocument> {
     Some(match kind {
         FileKind::Thinking => {
             let id = workspace::folder_name(path.parent()?)?;

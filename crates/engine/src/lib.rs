@@ -4,30 +4,30 @@
 
 pub mod actor;
 pub mod advice;
+pub mod agent_run_lock;
 pub mod agents;
-pub mod allowed;
+pub mod allowed_verbs;
 pub mod clock;
 pub mod context;
 pub mod develop;
 pub mod doctor;
 pub mod effects;
 pub mod error;
+mod evidence_key;
 pub mod files;
+mod finished_tasks;
 pub mod git;
 pub mod git_locks;
 pub mod history;
 pub mod install;
 pub mod kinds;
-mod lost;
+mod lost_updates;
 mod notice;
 pub mod operations;
-mod past;
 pub mod process;
 pub mod rebuild;
-pub mod relayed;
+pub mod relay_process;
 mod replay;
-pub mod run_place;
-mod signing;
 mod tree;
 mod tree_watch;
 mod trust;
@@ -36,7 +36,7 @@ pub mod words;
 pub mod workspace;
 
 pub use context::Context;
-pub use error::{Error, ExitClass, Refusal};
+pub use error::{Error, ExitClass, MachineRefusal};
 
 // Re-exports for callers, so that they name one crate only.
 pub use bowline_formats as formats;

@@ -1,13 +1,13 @@
 //! Notices about a file for its readers and writers.
 
-use crate::lost::Lost;
+use crate::lost_updates::LostTransition;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_words::{Lang, message as words};
 use std::path::PathBuf;
 
 /// Event in the life of a file that its reader or writer should know.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
+pub enum FileNotice {
     /// Committed changes had not reached the file.
     RolledForward {
         /// Number of changes.
@@ -18,14 +18,14 @@ pub enum Notice {
     /// Another program or a person changed the file.
     OutsideEdit {
         /// Acknowledged transitions that the edit lacks.
-        lost: Vec<Lost>,
+        lost: Vec<LostTransition>,
     },
     /// An older version of the file was put back from outside.
     PutBack {
         /// Transition that led to that version.
         sequence: u64,
         /// Later transitions that were dropped with it.
-        taken: Vec<Lost>,
+        taken: Vec<LostTransition>,
     },
     /// The document of another task took the place of this one.
     AnotherTask {
@@ -49,7 +49,7 @@ pub enum Notice {
     /// The file was damaged and another document took its place.
     Restored {
         /// Source of the document.
-        from: Origin,
+        from: RestoreSource,
         /// Path of the damaged file.
         set_aside: Option<PathBuf>,
     },
@@ -63,7 +63,7 @@ pub enum Notice {
 
 /// Source of a restored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum RestoreSource {
     /// Version last acknowledged: nothing is lost.
     Journal,
     /// Older version: later changes cannot be rebuilt.
@@ -75,47 +75,47 @@ pub enum Origin {
     Anew,
 }
 
-impl Notice {
+impl FileNotice {
     /// Returns the stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Notice::RolledForward { .. } => "rolled_forward",
-            Notice::OutsideEdit { lost } if lost.is_empty() => "outside_edit",
-            Notice::OutsideEdit { .. } => "lost_transition",
-            Notice::PutBack { .. } => "older_version_put_back",
-            Notice::AnotherTask { .. } => "another_task",
-            Notice::Distrusted { .. } => "not_believed",
-            Notice::NotIgnored => "not_ignored",
-            Notice::TreeNotCompared => "tree_not_compared",
-            Notice::Mended(finding) => finding.code,
-            Notice::Restored { .. } => "restored",
-            Notice::Keeper { code, .. } => code,
+            FileNotice::RolledForward { .. } => "rolled_forward",
+            FileNotice::OutsideEdit { lost } if lost.is_empty() => "outside_edit",
+            FileNotice::OutsideEdit { .. } => "lost_transition",
+            FileNotice::PutBack { .. } => "older_version_put_back",
+            FileNotice::AnotherTask { .. } => "another_task",
+            FileNotice::Distrusted { .. } => "not_believed",
+            FileNotice::NotIgnored => "not_ignored",
+            FileNotice::TreeNotCompared => "tree_not_compared",
+            FileNotice::Mended(finding) => finding.code,
+            FileNotice::Restored { .. } => "restored",
+            FileNotice::Keeper { code, .. } => code,
         }
     }
 
     /// Returns the notice as a finding about the whole file.
     pub fn to_finding(&self) -> Finding {
         let (severity, repair) = match self {
-            Notice::OutsideEdit { lost } if !lost.is_empty() => {
+            FileNotice::OutsideEdit { lost } if !lost.is_empty() => {
                 (Severity::Error, Some(words::Repair::Reapply))
             }
-            Notice::Keeper { .. }
-            | Notice::PutBack { .. }
-            | Notice::AnotherTask { .. }
-            | Notice::Distrusted { .. }
-            | Notice::NotIgnored => (Severity::Warning, None),
-            Notice::Mended(finding) => return finding.clone(),
-            Notice::RolledForward { .. }
-            | Notice::OutsideEdit { .. }
-            | Notice::Restored { .. }
-            | Notice::TreeNotCompared => (Severity::Note, None),
+            FileNotice::Keeper { .. }
+            | FileNotice::PutBack { .. }
+            | FileNotice::AnotherTask { .. }
+            | FileNotice::Distrusted { .. }
+            | FileNotice::NotIgnored => (Severity::Warning, None),
+            FileNotice::Mended(finding) => return finding.clone(),
+            FileNotice::RolledForward { .. }
+            | FileNotice::OutsideEdit { .. }
+            | FileNotice::Restored { .. }
+            | FileNotice::TreeNotCompared => (Severity::Note, None),
         };
         Finding {
             severity,
             code: self.code(),
             pointer: String::new(),
             message: words::Found::Told {
-                notice: Box::new(self.words()),
+                notice: Box::new(self.to_message()),
             },
             repair,
         }
@@ -123,8 +123,8 @@ impl Notice {
 }
 
 /// Writes the English sentence as debug text.
-impl std::fmt::Display for Notice {
+impl std::fmt::Display for FileNotice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.say(Lang::En))
+        f.write_str(&self.render_notice(Lang::En))
     }
 }

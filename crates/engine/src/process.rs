@@ -5,7 +5,7 @@
 
 use crate::context::EVIDENCE_KEY_VARIABLE;
 use crate::error::Error;
-use crate::relayed::{as_agent, within};
+use crate::relay_process::{as_agent, run_in_sandbox};
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::Sandbox;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -77,13 +77,13 @@ const GIT_VARIABLES: [&str; 13] = [
 /// Starts a program, in the sandbox of the agent that this process works for, if any; the program
 /// may then also write to a folder of ours. Otherwise an agent's tests, or programs that its
 /// repository has git run, could escape its sandbox.
-fn start(command: &mut Command, ours: Option<&Path>) -> std::io::Result<Child> {
+fn start_program(command: &mut Command, ours: Option<&Path>) -> std::io::Result<Child> {
     as_agent(ours, || command.spawn())
 }
 
 /// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct CommandResult {
     /// Exit code: [`EXIT_TIMED_OUT`], or 128 plus the signal, if it did not exit by itself.
     pub exit_code: i32,
     pub duration_ms: u64,
@@ -97,7 +97,7 @@ pub struct Ran {
 
 /// Surroundings of a command.
 #[derive(Debug)]
-pub(crate) struct Place<'p> {
+pub(crate) struct CommandSetting<'p> {
     pub(crate) folder: &'p Path,
     /// Folder of ours that it may write to inside an agent's sandbox.
     pub(crate) ours: Option<&'p Path>,
@@ -114,9 +114,9 @@ pub fn run_in(
     folder: &Path,
     environment: &BTreeMap<String, String>,
     limit: Duration,
-) -> Result<Ran, Error> {
+) -> Result<CommandResult, Error> {
     let variables = environment.iter();
-    let place = Place {
+    let place = CommandSetting {
         folder,
         ours: None,
         sandbox: None,
@@ -125,23 +125,23 @@ pub fn run_in(
             .collect(),
         limit,
     };
-    run(command, &place, &mut |_| Ok(()))
+    run_command(command, &place, &mut |_| Ok(()))
 }
 
 /// Runs a shell command without input. `poll` is called several times a second while it runs; its
 /// error ends the command.
-pub(crate) fn run(
+pub(crate) fn run_command(
     command: &str,
-    place: &Place<'_>,
+    place: &CommandSetting<'_>,
     poll: &mut dyn FnMut(Duration) -> Result<(), Error>,
-) -> Result<Ran, Error> {
+) -> Result<CommandResult, Error> {
     let failed = |error: std::io::Error| Error::ProgramFailed {
         program: "sh".into(),
         message: error.to_string(),
     };
     let began = Instant::now();
     let (output, writer) = std::io::pipe().map_err(failed)?;
-    let mut shell = program(SHELL);
+    let mut shell = new_command(SHELL);
     shell
         .args(["-c", BEGIN, "sh", command])
         .env_clear()
@@ -152,17 +152,17 @@ pub(crate) fn run(
         .stderr(writer)
         .process_group(0);
     let started = match place.sandbox {
-        Some(sandbox) => within(sandbox, || shell.spawn()),
-        None => start(&mut shell, place.ours),
+        Some(sandbox) => run_in_sandbox(sandbox, || shell.spawn()),
+        None => start_program(&mut shell, place.ours),
     };
     let mut child = started.map_err(failed)?;
     // The copies of the pipe in it would keep the output open for ever.
     drop(shell);
     let group = group_of(&child);
-    let mut guard = match guard(&child) {
+    let mut guard = match start_guard(&child) {
         Ok(guard) => guard,
         Err(error) => {
-            end(group, Signal::KILL);
+            signal_group(group, Signal::KILL);
             child.wait().ok();
             return Err(failed(error));
         }
@@ -172,7 +172,7 @@ pub(crate) fn run(
         begin.write_all(b"\n").ok();
     }
 
-    let printed = Arc::new(Mutex::new(Printed::default()));
+    let printed = Arc::new(Mutex::new(CapturedOutput::default()));
     let (ended, ends) = channel();
     let (drained, drains) = channel();
     let reader = printed.clone();
@@ -187,15 +187,15 @@ pub(crate) fn run(
         })
     });
     if let Err(error) = started {
-        end(group, Signal::KILL);
+        signal_group(group, Signal::KILL);
         guard.kill().ok();
         guard.wait().ok();
         child.wait().ok();
         return Err(failed(error));
     }
-    let timed_out = watch(&ends, group, began, place.limit, poll);
+    let timed_out = wait_with_limit(&ends, group, began, place.limit, poll);
     // Processes left in its group end with it. It is not reaped yet, so the group is still its own.
-    end(group, Signal::KILL);
+    signal_group(group, Signal::KILL);
     guard.kill().ok();
     guard.wait().ok();
     let status = child.wait().map_err(failed)?;
@@ -210,12 +210,12 @@ pub(crate) fn run(
     let printed = printed
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok(Ran {
+    Ok(CommandResult {
         exit_code,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        output_hash: printed.hash(),
+        output_hash: printed.output_hash(),
         output_bytes: printed.bytes,
-        output_tail: masked(&String::from_utf8_lossy(&printed.tail)),
+        output_tail: mask_secrets(&String::from_utf8_lossy(&printed.tail)),
     })
 }
 
@@ -225,92 +225,106 @@ fn in_thread(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
 }
 
 /// Runs git to its end in a folder, with further variables.
-pub(crate) fn git(
+pub(crate) fn run_git(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
-) -> Result<GitEnd, Error> {
-    finish(folder, arguments, variables, Input::Bytes(&[]), None).map(end_of)
+) -> Result<GitResult, Error> {
+    run_git_process(folder, arguments, variables, GitInput::Bytes(&[]), None).map(git_result)
 }
 
 /// Runs a git that writes to a folder of ours.
-pub(crate) fn git_ours(folder: &Path, arguments: &[&str], ours: &Path) -> Result<GitEnd, Error> {
-    finish(folder, arguments, &[], Input::Bytes(&[]), Some(ours)).map(end_of)
+pub(crate) fn run_git_writing(
+    folder: &Path,
+    arguments: &[&str],
+    ours: &Path,
+) -> Result<GitResult, Error> {
+    run_git_process(folder, arguments, &[], GitInput::Bytes(&[]), Some(ours)).map(git_result)
 }
 
 /// Runs a git that holds a file while it runs, as its standard input.
-pub(crate) fn git_holding(
+pub(crate) fn run_git_holding(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
     file: File,
-) -> Result<GitEnd, Error> {
-    finish(folder, arguments, variables, Input::Held(file), None).map(end_of)
+) -> Result<GitResult, Error> {
+    run_git_process(folder, arguments, variables, GitInput::Held(file), None).map(git_result)
 }
 
 /// Standard input of git.
-enum Input<'i> {
+enum GitInput<'i> {
     Bytes(&'i [u8]),
     Held(File),
 }
 
-fn end_of(output: Output) -> GitEnd {
-    GitEnd {
+fn git_result(output: Output) -> GitResult {
+    GitResult {
         code: output.status.code(),
-        printed: String::from_utf8_lossy(&output.stdout)
+        stdout: String::from_utf8_lossy(&output.stdout)
             .trim_end()
             .to_owned(),
-        said: said(&output),
+        stderr: error_output(&output),
         bytes: output.stdout,
     }
 }
 
 /// Runs a git with input that must succeed; returns its output byte for byte.
-pub(crate) fn git_fed(
+pub(crate) fn run_git_with_input(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
     input: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let output = finish(folder, arguments, variables, Input::Bytes(input), None)?;
+    let output = run_git_process(folder, arguments, variables, GitInput::Bytes(input), None)?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(Error::ProgramFailed {
             program: "git".into(),
-            message: said(&output),
+            message: error_output(&output),
         }),
     }
 }
 
 /// Runs a git with input whose exit code is an answer, too: 0 or 1.
-pub(crate) fn git_answer(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<GitEnd, Error> {
-    let end = end_of(finish(folder, arguments, &[], Input::Bytes(input), None)?);
+pub(crate) fn run_git_for_answer(
+    folder: &Path,
+    arguments: &[&str],
+    input: &[u8],
+) -> Result<GitResult, Error> {
+    let end = git_result(run_git_process(
+        folder,
+        arguments,
+        &[],
+        GitInput::Bytes(input),
+        None,
+    )?);
     match end.code {
         Some(0 | 1) => Ok(end),
         Some(_) | None => Err(Error::ProgramFailed {
             program: "git".into(),
-            message: end.said,
+            message: end.stderr,
         }),
     }
 }
 
-fn said(output: &Output) -> String {
+fn error_output(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr)
         .trim_end()
         .to_owned()
 }
 
-fn finish(
+fn run_git_process(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
-    input: Input<'_>,
+    input: GitInput<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
     // Evidence is asked of the system's git; a run uses the git of its user.
     let mut git = match &input {
-        Input::Bytes(_) => program(git_program()),
-        Input::Held(_) => program("git"),
+        GitInput::Bytes(_) => new_command(git_program()),
+        GitInput::Held(_) => new_command("git"),
     };
     // Disables user settings that could act or wait (hooks, monitors, prompts), and those that
     // change the output.
@@ -345,11 +359,11 @@ fn finish(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let input = match input {
-        Input::Bytes(input) => {
+        GitInput::Bytes(input) => {
             git.stdin(Stdio::piped());
             input
         }
-        Input::Held(file) => {
+        GitInput::Held(file) => {
             git.stdin(file);
             &[]
         }
@@ -361,7 +375,7 @@ fn finish(
         program: "git".into(),
         message: error.to_string(),
     };
-    let mut child = start(&mut git, ours).map_err(failed)?;
+    let mut child = start_program(&mut git, ours).map_err(failed)?;
     let mut feed = child.stdin.take();
     if input.is_empty() {
         drop(feed);
@@ -386,23 +400,23 @@ fn finish(
 
 /// Result of a git command.
 #[derive(Debug)]
-pub struct GitEnd {
+pub struct GitResult {
     /// Exit code, unless it was killed.
     pub code: Option<i32>,
     pub bytes: Vec<u8>,
     /// Output as text, without the last line end.
-    pub printed: String,
-    pub said: String,
+    pub stdout: String,
+    pub stderr: String,
 }
 
-impl GitEnd {
+impl GitResult {
     /// Returns the output of a git that succeeded.
-    pub fn good(self) -> Result<String, Error> {
+    pub fn into_stdout(self) -> Result<String, Error> {
         match self.code {
-            Some(0) => Ok(self.printed),
+            Some(0) => Ok(self.stdout),
             Some(_) | None => Err(Error::ProgramFailed {
                 program: "git".into(),
-                message: self.said,
+                message: self.stderr,
             }),
         }
     }
@@ -419,7 +433,7 @@ fn git_program() -> &'static str {
     })
 }
 
-fn program(name: &str) -> Command {
+fn new_command(name: &str) -> Command {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place of this crate that starts programs"
@@ -436,14 +450,14 @@ pub fn hold_while_commands_run(file: File) {
     let _ = HELD_FILE.set(file);
 }
 
-fn guard(child: &Child) -> std::io::Result<Child> {
+fn start_guard(child: &Child) -> std::io::Result<Child> {
     let held = match HELD_FILE.get() {
         Some(file) => file.try_clone()?.into(),
         None => Stdio::null(),
     };
     // Outside of any sandbox but our own, or it could not kill the group. So its program is not
     // searched where an agent may have put one.
-    program(SHELL)
+    new_command(SHELL)
         .args(["-c", GUARD, "guard"])
         .arg(child.id().to_string())
         // Processes beside it could read its environment.
@@ -462,7 +476,7 @@ fn group_of(child: &Child) -> Option<Pid> {
 }
 
 /// Signals a group. One that is gone already counts as ended.
-fn end(group: Option<Pid>, signal: Signal) {
+fn signal_group(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
         kill_process_group(group, signal).ok();
     }
@@ -479,7 +493,7 @@ fn wait_without_reaping(leader: Option<Pid>) {
 }
 
 /// Waits for the end. Returns true if the time limit ended the command, or the error of `poll`.
-fn watch(
+fn wait_with_limit(
     ends: &std::sync::mpsc::Receiver<()>,
     group: Option<Pid>,
     began: Instant,
@@ -501,24 +515,24 @@ fn watch(
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
         }
     };
-    end(group, Signal::TERM);
+    signal_group(group, Signal::TERM);
     let grace = Duration::from_millis(STOP_GRACE_MS);
     if ends.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
-        end(group, Signal::KILL);
+        signal_group(group, Signal::KILL);
     }
     ended_by
 }
 
 /// Output so far.
-struct Printed {
+struct CapturedOutput {
     hasher: blake3::Hasher,
     bytes: u64,
     tail: Vec<u8>,
 }
 
-impl Default for Printed {
+impl Default for CapturedOutput {
     fn default() -> Self {
-        Printed {
+        CapturedOutput {
             hasher: blake3::Hasher::new(),
             bytes: 0,
             tail: Vec::new(),
@@ -526,8 +540,8 @@ impl Default for Printed {
     }
 }
 
-impl Printed {
-    fn add(&mut self, bytes: &[u8]) {
+impl CapturedOutput {
+    fn append_bytes(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         self.tail.extend_from_slice(bytes);
@@ -536,7 +550,7 @@ impl Printed {
     }
 
     /// Returns the hash with as many digits as every other hash of ours.
-    fn hash(&self) -> String {
+    fn output_hash(&self) -> String {
         let digits = ContentHash::of(b"").to_string().len();
         let mut hex = self.hasher.finalize().to_hex().to_string();
         hex.truncate(digits);
@@ -544,13 +558,13 @@ impl Printed {
     }
 }
 
-fn read_all(mut output: PipeReader, printed: &Mutex<Printed>) {
+fn read_all(mut output: PipeReader, printed: &Mutex<CapturedOutput>) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match output.read(&mut buffer) {
             Ok(0) => return,
             Ok(read) => match printed.lock() {
-                Ok(mut printed) => printed.add(&buffer[..read]),
+                Ok(mut printed) => printed.append_bytes(&buffer[..read]),
                 Err(_) => return,
             },
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -560,7 +574,7 @@ fn read_all(mut output: PipeReader, printed: &Mutex<Printed>) {
 }
 
 /// Masks the values of variables whose names look like secrets.
-fn masked(text: &str) -> String {
+fn mask_secrets(text: &str) -> String {
     let mut text = text.to_owned();
     for (name, value) in std::env::vars_os() {
         let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {

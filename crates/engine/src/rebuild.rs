@@ -19,7 +19,7 @@ pub const TASKS_FILES: [&str; 3] = [
 ];
 
 /// Rebuilds the orchestration of a project from its task list; `None` without a readable one.
-pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
+pub(crate) fn rebuild_orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
     let text = TASKS_FILES
         .iter()
         .find_map(|name| std::fs::read_to_string(root.join(name)).ok())?;
@@ -41,7 +41,7 @@ pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument>
 }
 
 /// Converts the tasks of a plan to graph nodes.
-pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
+pub(crate) fn node_specs(tasks: &TasksFile) -> Vec<NodeSpec> {
     let mut edges: std::collections::HashMap<&str, Vec<Arc<str>>> = tasks
         .open_dependencies()
         .map(|(id, needs)| {
@@ -60,7 +60,7 @@ pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
 
 /// Builds the run of a task list: its graph and its ticks.
 pub(crate) fn run_of(tasks: &TasksFile, config: Config, now: Timestamp) -> Option<Run> {
-    let graph = Graph::new(specs(tasks)).ok()?;
+    let graph = Graph::new(node_specs(tasks)).ok()?;
     let ticked = tasks.tasks.iter().filter(|task| task.done);
     let open = tasks.tasks.iter().filter(|task| !task.done);
     let current_phase = open.map(|task| task.phase).min();

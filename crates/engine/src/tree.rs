@@ -6,9 +6,9 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::process::{git, git_fed, git_ours};
+use crate::process::{run_git, run_git_with_input, run_git_writing};
 use crate::tree_watch::{HashedPath, TreeWatch};
-use crate::words::{cannot_be_read, shown};
+use crate::words::{cannot_be_read, display_path};
 use crate::workspace;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_gate::locate;
@@ -34,7 +34,7 @@ pub(crate) struct HashedTree {
 }
 
 impl HashedTree {
-    fn unlisted(id: String) -> Self {
+    fn without_listing(id: String) -> Self {
         let listing = Vec::new();
         HashedTree { id, listing }
     }
@@ -44,7 +44,7 @@ impl HashedTree {
 /// `files:` and a hash.
 ///
 /// The user's index and objects are not touched: ours are in a folder that is removed again.
-pub(crate) fn hash(context: &Context, root: &Path, side: &Path) -> Result<String, Error> {
+pub(crate) fn hash_tree(context: &Context, root: &Path, side: &Path) -> Result<String, Error> {
     hash_listed(context, root, side).map(|tree| tree.id)
 }
 
@@ -56,11 +56,11 @@ pub(crate) fn hash_listed(
 ) -> Result<HashedTree, Error> {
     match workspace::git_top(root) {
         Some(top) => {
-            let scratch = Scratch::new(context, side)?;
-            let files = Listed::of(&top, root)?;
-            files.tree(&top, &top, &scratch)
+            let scratch = TreeScratch::new(context, side)?;
+            let files = TreeListing::list_tree(&top, root)?;
+            files.hash_files(&top, &top, &scratch)
         }
-        None => of_folder(root).map(HashedTree::unlisted),
+        None => of_folder(root).map(HashedTree::without_listing),
     }
 }
 
@@ -73,23 +73,24 @@ pub(crate) struct TreeInPlace {
 
 impl TreeInPlace {
     /// Hashes the tree and observes it from then on, and the files of `also`, too.
-    pub(crate) fn observe(
+    pub(crate) fn start_observing(
         context: &Context,
         root: &Path,
         side: &Path,
         mut also: Vec<PathBuf>,
     ) -> Result<Self, Error> {
-        let scratch = Scratch::new(context, side)?;
+        let scratch = TreeScratch::new(context, side)?;
         let (watch, tree) = match workspace::git_top(root) {
             Some(top) => {
-                let files = Listed::of(&top, root)?;
+                let files = TreeListing::list_tree(&top, root)?;
                 also.extend(files.module_files(&top)?);
-                let watch = TreeWatch::begin(&top, files.paths(&top), also, &scratch.0)?;
-                (watch, files.tree(&top, &top, &scratch)?)
+                let watch =
+                    TreeWatch::start_watch(&top, files.absolute_paths(&top), also, &scratch.0)?;
+                (watch, files.hash_files(&top, &top, &scratch)?)
             }
             None => {
-                let watch = TreeWatch::begin(root, paths_of_folder(root)?, also, &scratch.0)?;
-                (watch, HashedTree::unlisted(of_folder(root)?))
+                let watch = TreeWatch::start_watch(root, paths_of_folder(root)?, also, &scratch.0)?;
+                (watch, HashedTree::without_listing(of_folder(root)?))
             }
         };
         Ok(TreeInPlace {
@@ -100,13 +101,13 @@ impl TreeInPlace {
     }
 
     /// Lists changes since then, also those that were reverted.
-    pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
+    pub(crate) fn into_changes(self) -> Result<Vec<Change>, Error> {
         match workspace::git_top(&self.root) {
             Some(top) => {
-                let paths = Listed::of(&top, &self.root)?.paths(&top);
-                self.watch.end(paths, true)
+                let paths = TreeListing::list_tree(&top, &self.root)?.absolute_paths(&top);
+                self.watch.finish_watch(paths, true)
             }
-            None => self.watch.end(paths_of_folder(&self.root)?, false),
+            None => self.watch.finish_watch(paths_of_folder(&self.root)?, false),
         }
     }
 }
@@ -116,7 +117,7 @@ impl TreeInPlace {
 pub(crate) fn outside_of_hash(root: &Path) -> Result<Vec<Change>, Error> {
     let Some(top) = workspace::git_top(root) else {
         let mut links = Vec::new();
-        walk(root, &|_| true, &mut |path, entry| {
+        walk_files(root, &|_| true, &mut |path, entry| {
             if entry.is_symlink() && leads_out(root, &entry) {
                 links.push(Change::LinkOut { path });
             }
@@ -125,12 +126,16 @@ pub(crate) fn outside_of_hash(root: &Path) -> Result<Vec<Change>, Error> {
         return Ok(links);
     };
     let mut outside = Vec::new();
-    for (path, kind) in Listed::of(&top, root)?.0 {
-        let (whole, path) = (top.join(&path), shown(Path::new(&path)));
+    for (path, kind) in TreeListing::list_tree(&top, root)?.0 {
+        let (whole, path) = (top.join(&path), display_path(Path::new(&path)));
         match kind {
-            Kind::Link if leads_out(&top, &whole) => outside.push(Change::LinkOut { path }),
-            Kind::Module(_) if is_dirty(&whole)? => outside.push(Change::Uncommitted { path }),
-            Kind::Link | Kind::Module(_) | Kind::File { .. } => {}
+            TreeEntryKind::Link if leads_out(&top, &whole) => {
+                outside.push(Change::LinkOut { path })
+            }
+            TreeEntryKind::Module(_) if is_dirty(&whole)? => {
+                outside.push(Change::Uncommitted { path })
+            }
+            TreeEntryKind::Link | TreeEntryKind::Module(_) | TreeEntryKind::File { .. } => {}
         }
     }
     Ok(outside)
@@ -157,8 +162,8 @@ fn leads_out(top: &Path, link: &Path) -> bool {
 /// True if another repository has uncommitted changes, also where git is told not to look at them.
 fn is_dirty(module: &Path) -> Result<bool, Error> {
     let status = ["status", "--porcelain", "--ignore-submodules=none"];
-    let status = git(module, &status, &[])?.good()?;
-    let flags = git(module, &["ls-files", "-v"], &[])?.good()?;
+    let status = run_git(module, &status, &[])?.into_stdout()?;
+    let flags = run_git(module, &["ls-files", "-v"], &[])?.into_stdout()?;
     let hidden = |line: &str| line.starts_with(|flag: char| flag == 'S' || flag.is_lowercase());
     Ok(!status.is_empty() || flags.lines().any(hidden))
 }
@@ -166,7 +171,7 @@ fn is_dirty(module: &Path) -> Result<bool, Error> {
 /// Returns every file below a folder that is not a repository.
 fn paths_of_folder(root: &Path) -> Result<Vec<HashedPath>, Error> {
     let mut paths = Vec::new();
-    walk(root, &|_| true, &mut |_, entry| {
+    walk_files(root, &|_| true, &mut |_, entry| {
         paths.push((entry, None));
         Ok(())
     })?;
@@ -184,35 +189,35 @@ pub(crate) struct Checkout {
     pub(crate) tree: HashedTree,
     watch: TreeWatch,
     is_git: bool,
-    scratch: Scratch,
+    scratch: TreeScratch,
 }
 
 impl Checkout {
     /// Lists changes of the copy since it was made, also those that were reverted. Neither the
     /// tested code nor another process may replace what is tested.
-    pub(crate) fn changes(self) -> Result<Vec<Change>, Error> {
-        if !self.scratch.stands() || !self.root.is_dir() {
+    pub(crate) fn into_changes(self) -> Result<Vec<Change>, Error> {
+        if !self.scratch.still_exists() || !self.root.is_dir() {
             // Removing it could turn red green and green red.
-            let path = shown(&self.root);
+            let path = display_path(&self.root);
             return Ok(vec![Change::Removed { path }]);
         }
         let top = self.scratch.0.join(CHECKOUT);
         match self.is_git {
             true if workspace::git_top(&self.root).as_ref() == Some(&top) => {
-                let paths = Listed::of(&top, &self.root)?.paths(&top);
-                self.watch.end(paths, true)
+                let paths = TreeListing::list_tree(&top, &self.root)?.absolute_paths(&top);
+                self.watch.finish_watch(paths, true)
             }
             true => Ok(vec![Change::Removed {
                 path: ".git".into(),
             }]),
-            false => self.watch.end(paths_of_folder(&top)?, false),
+            false => self.watch.finish_watch(paths_of_folder(&top)?, false),
         }
     }
 }
 
 /// Source of a checkout: a repository and its paths, or a folder by its hash.
-enum Copied {
-    Repository(PathBuf, Listed),
+enum CheckoutSource {
+    Repository(PathBuf, TreeListing),
     Folder(HashedTree),
 }
 
@@ -222,65 +227,71 @@ const CHECKOUT: &str = "checkout";
 /// Copies the tree that a run's root is in, with a repository of its own that has the same commits.
 /// Paths of `share`, from the root, become links to the work tree where the tree itself has
 /// nothing: ignored build output, for example.
-pub(crate) fn checkout(
+pub(crate) fn make_checkout(
     context: &Context,
     root: &Path,
     side: &Path,
     share: &[String],
 ) -> Result<Checkout, Error> {
-    let scratch = Scratch::new(context, side)?;
+    let scratch = TreeScratch::new(context, side)?;
     let folder = scratch.0.join(CHECKOUT);
     let (place, copied) = match workspace::git_top(root) {
         Some(top) => {
-            let files = Listed::of(&top, root)?;
+            let files = TreeListing::list_tree(&top, root)?;
             let (from, to) = (top.to_string_lossy(), folder.to_string_lossy());
             let quiet = ["clone", "-q", "--shared", "--no-checkout", "--template="];
-            git_ours(
+            run_git_writing(
                 &top,
                 &[&quiet[..], &["--", &from, &to]].concat(),
                 &scratch.0,
             )?
-            .good()?;
-            files.copy(&top, &folder)?;
+            .into_stdout()?;
+            files.copy_paths(&top, &folder)?;
             copy_excludes(&top, &folder)?;
             let head = ["rev-parse", "-q", "--verify", "HEAD"];
-            if git_ours(&folder, &head, &scratch.0)?.code == Some(0) {
-                git_ours(&folder, &["read-tree", "HEAD"], &scratch.0)?.good()?;
+            if run_git_writing(&folder, &head, &scratch.0)?.code == Some(0) {
+                run_git_writing(&folder, &["read-tree", "HEAD"], &scratch.0)?.into_stdout()?;
             }
             let below = root.strip_prefix(&top).unwrap_or(Path::new(""));
-            (folder.join(below), Copied::Repository(top, files))
+            (folder.join(below), CheckoutSource::Repository(top, files))
         }
         None => {
-            walk(root, &|_| true, &mut |path, entry| {
+            walk_files(root, &|_| true, &mut |path, entry| {
                 copy(&entry, &folder.join(path))
             })?;
-            fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+            fs::create_dir_all(&folder).map_err(|error| read_error(&folder, &error))?;
             // Hashed before links to shared paths are among the files.
             let id = of_folder(&folder)?;
-            (folder.clone(), Copied::Folder(HashedTree::unlisted(id)))
+            (
+                folder.clone(),
+                CheckoutSource::Folder(HashedTree::without_listing(id)),
+            )
         }
     };
     for path in share {
         let (there, here) = (root.join(path), place.join(path));
         if there.exists() && !here.exists() {
             if let Some(parent) = here.parent() {
-                fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+                fs::create_dir_all(parent).map_err(|error| read_error(parent, &error))?;
             }
-            symlink(&there, &here).map_err(|error| failed(&here, &error))?;
+            symlink(&there, &here).map_err(|error| read_error(&here, &error))?;
         }
     }
-    let is_git = matches!(copied, Copied::Repository(..));
+    let is_git = matches!(copied, CheckoutSource::Repository(..));
     let (watch, tree) = match copied {
-        Copied::Repository(top, files) => {
-            let paths = Listed::of(&folder, &place)?.paths(&folder);
-            let also = files.paths(&folder).into_iter().map(|(path, _)| path);
-            let watch = TreeWatch::begin(&folder, paths, also.collect(), &scratch.0)?;
+        CheckoutSource::Repository(top, files) => {
+            let paths = TreeListing::list_tree(&folder, &place)?.absolute_paths(&folder);
+            let also = files
+                .absolute_paths(&folder)
+                .into_iter()
+                .map(|(path, _)| path);
+            let watch = TreeWatch::start_watch(&folder, paths, also.collect(), &scratch.0)?;
             // The copy is hashed, and it is observed from before on.
-            (watch, files.tree(&top, &folder, &scratch)?)
+            (watch, files.hash_files(&top, &folder, &scratch)?)
         }
-        Copied::Folder(tree) => {
+        CheckoutSource::Folder(tree) => {
             let paths = paths_of_folder(&folder)?;
-            let watch = TreeWatch::begin(&folder, paths, Vec::new(), &scratch.0)?;
+            let watch = TreeWatch::start_watch(&folder, paths, Vec::new(), &scratch.0)?;
             (watch, tree)
         }
     };
@@ -289,7 +300,7 @@ pub(crate) fn checkout(
         folder,
         watch: watch.allowing_additions(),
         is_git,
-        temporary: scratch.folder("tmp")?,
+        temporary: scratch.make_folder("tmp")?,
         tree,
         scratch,
     })
@@ -297,9 +308,9 @@ pub(crate) fn checkout(
 
 /// Copies the repository's own exclude list to a clone, so that git ignores the same paths.
 fn copy_excludes(top: &Path, clone: &Path) -> Result<(), Error> {
-    let list = git(top, &["rev-parse", "--git-path", "info/exclude"], &[])?;
+    let list = run_git(top, &["rev-parse", "--git-path", "info/exclude"], &[])?;
     let (from, to) = (
-        top.join(list.printed.trim_end()),
+        top.join(list.stdout.trim_end()),
         clone.join(".git/info/exclude"),
     );
     match from.is_file() {
@@ -309,7 +320,7 @@ fn copy_excludes(top: &Path, clone: &Path) -> Result<(), Error> {
 }
 
 /// Type of one path of a tree.
-enum Kind {
+enum TreeEntryKind {
     File {
         executable: bool,
     },
@@ -319,17 +330,17 @@ enum Kind {
 }
 
 /// Every path of a tree, in order.
-struct Listed(BTreeMap<OsString, Kind>);
+struct TreeListing(BTreeMap<OsString, TreeEntryKind>);
 
-impl Listed {
+impl TreeListing {
     /// Lists existing tracked paths, and untracked ones that are not ignored; without the run's own
     /// folder, which changes with every gate.
-    fn of(top: &Path, root: &Path) -> Result<Listed, Error> {
+    fn list_tree(top: &Path, root: &Path) -> Result<TreeListing, Error> {
         let own = root.strip_prefix(top).unwrap_or(Path::new(""));
         let own = own.join(FOLDER_NAME);
-        let tracked = git_fed(top, &["ls-files", "-z", "--cached"], &[], &[])?;
+        let tracked = run_git_with_input(top, &["ls-files", "-z", "--cached"], &[], &[])?;
         let others = ["ls-files", "-z", "--others", "--exclude-standard"];
-        let others = git_fed(top, &others, &[], &[])?;
+        let others = run_git_with_input(top, &others, &[], &[])?;
         let mut all = BTreeMap::new();
         let mut folders = BTreeMap::new();
         for path in [tracked, others]
@@ -345,14 +356,14 @@ impl Listed {
                 all.insert(path.as_os_str().to_owned(), kind);
             }
         }
-        Ok(Listed(all))
+        Ok(TreeListing(all))
     }
 
     /// Returns the absolute paths, with the commit of another repository.
-    fn paths(&self, top: &Path) -> Vec<HashedPath> {
-        let commit = |kind: &Kind| match kind {
-            Kind::Module(commit) => Some(commit.clone()),
-            Kind::File { .. } | Kind::Link => None,
+    fn absolute_paths(&self, top: &Path) -> Vec<HashedPath> {
+        let commit = |kind: &TreeEntryKind| match kind {
+            TreeEntryKind::Module(commit) => Some(commit.clone()),
+            TreeEntryKind::File { .. } | TreeEntryKind::Link => None,
         };
         let all = self.0.iter();
         all.map(|(path, kind)| (top.join(path), commit(kind)))
@@ -366,9 +377,9 @@ impl Listed {
         let modules = self
             .0
             .iter()
-            .filter(|(_, kind)| matches!(kind, Kind::Module(_)));
+            .filter(|(_, kind)| matches!(kind, TreeEntryKind::Module(_)));
         for module in modules.map(|(path, _)| top.join(path)) {
-            let tracked = git_fed(
+            let tracked = run_git_with_input(
                 &module,
                 &["ls-files", "-z", "--recurse-submodules"],
                 &[],
@@ -381,13 +392,15 @@ impl Listed {
     }
 
     /// Copies all paths; other repositories have no content of their own in a tree.
-    fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
+    fn copy_paths(&self, from: &Path, to: &Path) -> Result<(), Error> {
         for (path, kind) in &self.0 {
             match kind {
-                Kind::File { .. } | Kind::Link => copy(&from.join(path), &to.join(path))?,
-                Kind::Module(_) => {
+                TreeEntryKind::File { .. } | TreeEntryKind::Link => {
+                    copy(&from.join(path), &to.join(path))?
+                }
+                TreeEntryKind::Module(_) => {
                     let folder = to.join(path);
-                    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+                    fs::create_dir_all(&folder).map_err(|error| read_error(&folder, &error))?;
                 }
             }
         }
@@ -395,30 +408,35 @@ impl Listed {
     }
 
     /// Hashes the tree of these paths below `place` with the repository at `top`.
-    fn tree(&self, top: &Path, place: &Path, scratch: &Scratch) -> Result<HashedTree, Error> {
-        let links = scratch.folder("links")?;
+    fn hash_files(
+        &self,
+        top: &Path,
+        place: &Path,
+        scratch: &TreeScratch,
+    ) -> Result<HashedTree, Error> {
+        let links = scratch.make_folder("links")?;
         let mut names = Vec::new();
         let mut blobs = Vec::new();
         for (path, kind) in &self.0 {
             let file = match kind {
-                Kind::Module(_) => continue,
-                Kind::File { .. } => place.join(path),
-                Kind::Link => {
+                TreeEntryKind::Module(_) => continue,
+                TreeEntryKind::File { .. } => place.join(path),
+                TreeEntryKind::Link => {
                     // Git stores the target of a link.
                     let target = fs::read_link(place.join(path));
-                    let target = target.map_err(|error| failed(&place.join(path), &error))?;
+                    let target = target.map_err(|error| read_error(&place.join(path), &error))?;
                     let file = links.join(names.len().to_string());
                     fs::File::create(&file)
                         .and_then(|mut it| it.write_all(target.as_os_str().as_bytes()))
-                        .map_err(|error| failed(&file, &error))?;
+                        .map_err(|error| read_error(&file, &error))?;
                     file
                 }
             };
-            quoted(file.as_os_str().as_bytes(), &mut names);
+            write_quoted(file.as_os_str().as_bytes(), &mut names);
             blobs.push((path, kind));
         }
         let plain = ["hash-object", "--no-filters", "--stdin-paths"];
-        let hashes = git_fed(top, &plain, &[], &names)?;
+        let hashes = run_git_with_input(top, &plain, &[], &names)?;
         let hashes = String::from_utf8_lossy(&hashes);
         let mut index = Vec::new();
         let mut entry = |mode: &str, id: &str, path: &OsStr| {
@@ -428,30 +446,30 @@ impl Listed {
         };
         for ((path, kind), id) in blobs.iter().zip(hashes.lines()) {
             let mode = match kind {
-                Kind::File { executable: true } => "100755",
-                Kind::File { executable: false } => "100644",
-                Kind::Link | Kind::Module(_) => "120000",
+                TreeEntryKind::File { executable: true } => "100755",
+                TreeEntryKind::File { executable: false } => "100644",
+                TreeEntryKind::Link | TreeEntryKind::Module(_) => "120000",
             };
             entry(mode, id, path);
         }
         for (path, kind) in &self.0 {
-            if let Kind::Module(commit) = kind {
+            if let TreeEntryKind::Module(commit) = kind {
                 entry("160000", commit, path);
             }
         }
         let own_index = scratch.0.join("index");
-        let own_objects = scratch.folder("objects")?;
+        let own_objects = scratch.make_folder("objects")?;
         let variables: [(&str, &OsStr); 2] = [
             ("GIT_INDEX_FILE", own_index.as_os_str()),
             ("GIT_OBJECT_DIRECTORY", own_objects.as_os_str()),
         ];
-        git_fed(
+        run_git_with_input(
             top,
             &["update-index", "-z", "--index-info"],
             &variables,
             &index,
         )?;
-        let tree = git(top, &["write-tree", "--missing-ok"], &variables)?.good()?;
+        let tree = run_git(top, &["write-tree", "--missing-ok"], &variables)?.into_stdout()?;
         Ok(HashedTree {
             id: format!("git:{tree}"),
             listing: index,
@@ -465,7 +483,7 @@ fn kind_of(
     top: &Path,
     path: &Path,
     folders: &mut BTreeMap<PathBuf, bool>,
-) -> Result<Option<Kind>, Error> {
+) -> Result<Option<TreeEntryKind>, Error> {
     let real = |folder: &Path| fs::symlink_metadata(top.join(folder)).is_ok_and(|it| it.is_dir());
     for folder in path.ancestors().skip(1) {
         let known = folders.get(folder).copied();
@@ -479,24 +497,24 @@ fn kind_of(
     let found = match fs::symlink_metadata(&whole) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(&whole, &error)),
+        Err(error) => return Err(read_error(&whole, &error)),
     };
     if found.is_symlink() {
-        return Ok(Some(Kind::Link));
+        return Ok(Some(TreeEntryKind::Link));
     }
     if found.is_file() {
         let executable = found.permissions().mode() & 0o100 != 0;
-        return Ok(Some(Kind::File { executable }));
+        return Ok(Some(TreeEntryKind::File { executable }));
     }
     if found.is_dir() && whole.join(".git").exists() {
-        let head = git(&whole, &["rev-parse", "-q", "--verify", "HEAD"], &[])?;
-        return Ok(head.good().ok().map(Kind::Module));
+        let head = run_git(&whole, &["rev-parse", "-q", "--verify", "HEAD"], &[])?;
+        return Ok(head.into_stdout().ok().map(TreeEntryKind::Module));
     }
     Ok(None)
 }
 
 /// Writes a path as an input line for git, quoted if a plain line could not hold it.
-fn quoted(path: &[u8], lines: &mut Vec<u8>) {
+fn write_quoted(path: &[u8], lines: &mut Vec<u8>) {
     let odd = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
     if !path.iter().any(odd) {
         lines.extend_from_slice(path);
@@ -514,7 +532,7 @@ fn quoted(path: &[u8], lines: &mut Vec<u8>) {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let bad = |error: std::io::Error| failed(from, &error);
+    let bad = |error: std::io::Error| read_error(from, &error);
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(bad)?;
     }
@@ -526,9 +544,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
 
 /// Scratch folder that is removed on drop, or by the next one after a kill. A lock on it shows that
 /// it is in use: process ids are reused, and differ in a sandbox.
-struct Scratch(PathBuf, fs::File);
+struct TreeScratch(PathBuf, fs::File);
 
-impl Scratch {
+impl TreeScratch {
     fn new(context: &Context, side: &Path) -> Result<Self, Error> {
         let folder = side.join("scratch");
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -538,34 +556,34 @@ impl Scratch {
             }
         }
         loop {
-            let own = folder.join(context.request().id);
+            let own = folder.join(context.new_request().id);
             let made = fs::create_dir_all(&own).and_then(|()| fs::File::open(&own));
             let held = match made.and_then(|it| it.lock().map(|()| it)) {
                 // Another process removed it before it was locked.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                held => Scratch(own.clone(), held.map_err(|error| failed(&own, &error))?),
+                held => TreeScratch(own.clone(), held.map_err(|error| read_error(&own, &error))?),
             };
-            if held.stands() {
+            if held.still_exists() {
                 return Ok(held);
             }
         }
     }
 
     /// True if the created folder still exists.
-    fn stands(&self) -> bool {
+    fn still_exists(&self) -> bool {
         let is = |it: fs::Metadata| (it.dev(), it.ino());
         let made = self.1.metadata().map(is).ok();
         made.is_some() && fs::symlink_metadata(&self.0).map(is).ok() == made
     }
 
-    fn folder(&self, name: &str) -> Result<PathBuf, Error> {
+    fn make_folder(&self, name: &str) -> Result<PathBuf, Error> {
         let folder = self.0.join(name);
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        fs::create_dir_all(&folder).map_err(|error| read_error(&folder, &error))?;
         Ok(folder)
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TreeScratch {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
@@ -574,12 +592,12 @@ impl Drop for Scratch {
 fn of_folder(root: &Path) -> Result<String, Error> {
     let mut hasher = blake3::Hasher::new();
     let mut count = 0;
-    walk(root, &|_| true, &mut |path, entry| {
+    walk_files(root, &|_| true, &mut |path, entry| {
         count += 1;
         if count > FILES_MAX {
             return Err(Error::BadInput {
                 message: Wrong::TooManyFiles {
-                    path: shown(root),
+                    path: display_path(root),
                     max: FILES_MAX,
                 },
                 hint: Advice::UseGit,
@@ -589,7 +607,7 @@ fn of_folder(root: &Path) -> Result<String, Error> {
             Ok(digest) => digest,
             // It was removed while the folder was read.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(&entry, &error)),
+            Err(error) => return Err(read_error(&entry, &error)),
         };
         hasher.update(path.as_bytes());
         hasher.update(b"\0");
@@ -597,12 +615,12 @@ fn of_folder(root: &Path) -> Result<String, Error> {
         hasher.update(b"\n");
         Ok(())
     })?;
-    Ok(format!("files:{}", short(&hasher)))
+    Ok(format!("files:{}", short_hex(&hasher)))
 }
 
 /// Visits every file below a root with its path from there, in order; skips `.git`, the run's own
 /// folder, and folders that are not `wanted`.
-pub(crate) fn walk(
+pub(crate) fn walk_files(
     root: &Path,
     wanted: &dyn Fn(&str) -> bool,
     visit: &mut dyn FnMut(String, PathBuf) -> Result<(), Error>,
@@ -614,7 +632,7 @@ pub(crate) fn walk(
             Ok(entries) => entries,
             // It was removed while the folder was read.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(failed(&place, &error)),
+            Err(error) => return Err(read_error(&place, &error)),
         };
         let mut names: Vec<_> = entries.flatten().collect();
         names.sort_by_key(fs::DirEntry::file_name);
@@ -632,7 +650,7 @@ pub(crate) fn walk(
             let kind = match entry.file_type() {
                 Ok(kind) => kind,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed(&entry.path(), &error)),
+                Err(error) => return Err(read_error(&entry.path(), &error)),
             };
             if !kind.is_dir() {
                 visit(path, entry.path())?;
@@ -646,13 +664,13 @@ pub(crate) fn walk(
     Ok(())
 }
 
-fn short(hasher: &blake3::Hasher) -> String {
+fn short_hex(hasher: &blake3::Hasher) -> String {
     let mut hex = hasher.finalize().to_hex().to_string();
     hex.truncate(32);
     hex
 }
 
-pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Error {
+pub(crate) fn read_error(path: &Path, error: &std::io::Error) -> Error {
     Error::bad_file(path, cannot_be_read(error), Advice::ReadableProject)
 }
 
@@ -663,7 +681,7 @@ pub(crate) fn is_shown_by_git(file: &Path) -> bool {
         return false;
     }
     let path = format!("{FOLDER_NAME}/state.json");
-    let looked = git(root, &["check-ignore", "-q", "--no-index", &path], &[]);
+    let looked = run_git(root, &["check-ignore", "-q", "--no-index", &path], &[]);
     // A git that cannot be run shows nothing.
     looked.is_ok_and(|end| end.code == Some(1))
 }

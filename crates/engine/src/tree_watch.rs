@@ -13,9 +13,9 @@
 //!   waits for the next tick.
 
 use crate::error::Error;
-use crate::process::git_answer;
-use crate::tree::failed;
-use crate::words::shown;
+use crate::process::run_git_for_answer;
+use crate::tree::read_error;
+use crate::words::display_path;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_words::message::Change;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -49,7 +49,7 @@ pub(crate) type HashedPath = (PathBuf, Option<String>);
 
 /// File system metadata of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stamp {
+enum PathStamp {
     Entry {
         inode: (u64, u64),
         size: u64,
@@ -61,64 +61,66 @@ enum Stamp {
     Missing,
 }
 
-impl Stamp {
-    fn of(path: &Path) -> Stamp {
-        let found = |it: Metadata| Stamp::Entry {
+impl PathStamp {
+    fn of_path(path: &Path) -> PathStamp {
+        let found = |it: Metadata| PathStamp::Entry {
             inode: (it.dev(), it.ino()),
             size: it.size(),
             modified: (it.mtime(), it.mtime_nsec()),
             changed: (it.ctime(), it.ctime_nsec()),
         };
-        fs::symlink_metadata(path).map_or(Stamp::Missing, found)
+        fs::symlink_metadata(path).map_or(PathStamp::Missing, found)
     }
 
     fn inode(&self) -> Option<(u64, u64)> {
         match self {
-            Stamp::Entry { inode, .. } => Some(*inode),
-            Stamp::Commit(_) | Stamp::Missing => None,
+            PathStamp::Entry { inode, .. } => Some(*inode),
+            PathStamp::Commit(_) | PathStamp::Missing => None,
         }
     }
 
     fn changed_at(&self) -> Option<(i64, i64)> {
         match self {
-            Stamp::Entry { changed, .. } => Some(*changed),
-            Stamp::Commit(_) | Stamp::Missing => None,
+            PathStamp::Entry { changed, .. } => Some(*changed),
+            PathStamp::Commit(_) | PathStamp::Missing => None,
         }
     }
 }
 
 /// Stamps of every hashed file and of every folder above one, up to the top.
 #[derive(Debug)]
-struct Stamps {
-    files: BTreeMap<PathBuf, Stamp>,
-    folders: BTreeMap<PathBuf, Stamp>,
+struct TreeStamps {
+    files: BTreeMap<PathBuf, PathStamp>,
+    folders: BTreeMap<PathBuf, PathStamp>,
 }
 
-impl Stamps {
-    fn of(top: &Path, paths: Vec<HashedPath>, also: &[PathBuf]) -> Stamps {
+impl TreeStamps {
+    fn take_stamps(top: &Path, paths: Vec<HashedPath>, also: &[PathBuf]) -> TreeStamps {
         let folders = folders_of(top, paths.iter().map(|(path, _)| path));
         let stamp = |(path, commit): HashedPath| {
-            let stamp = commit.map_or_else(|| Stamp::of(&path), Stamp::Commit);
+            let stamp = commit.map_or_else(|| PathStamp::of_path(&path), PathStamp::Commit);
             (path, stamp)
         };
-        let also = also.iter().map(|path| (path.clone(), Stamp::of(path)));
+        let also = also
+            .iter()
+            .map(|path| (path.clone(), PathStamp::of_path(path)));
         let folders = folders.into_iter().map(|path| {
-            let stamp = Stamp::of(&path);
+            let stamp = PathStamp::of_path(&path);
             (path, stamp)
         });
-        Stamps {
+        TreeStamps {
             folders: folders.collect(),
             files: paths.into_iter().map(stamp).chain(also).collect(),
         }
     }
 
-    fn has(&self, path: &Path) -> bool {
+    fn has_path(&self, path: &Path) -> bool {
         self.files.contains_key(path) || self.folders.contains_key(path)
     }
 
     fn newest_change(&self) -> Option<(i64, i64)> {
         let all = self.files.values().chain(self.folders.values());
-        all.filter_map(Stamp::changed_at).max()
+        all.filter_map(PathStamp::changed_at).max()
     }
 }
 
@@ -139,8 +141,8 @@ pub(crate) struct TreeWatch {
     top: PathBuf,
     /// Files outside the hash that must not change either.
     also: Vec<PathBuf>,
-    before: Stamps,
-    observer: Observer,
+    before: TreeStamps,
+    observer: TreeObserver,
     /// True if paths that are not hashed may come and go.
     additions: bool,
 }
@@ -149,15 +151,15 @@ impl TreeWatch {
     /// Starts observing the hashed paths, all of them absolute. The caller hashes them afterwards.
     /// `scratch` is a folder of ours. Fails if mounts cannot be observed: then nothing would be
     /// evidence.
-    pub(crate) fn begin(
+    pub(crate) fn start_watch(
         top: &Path,
         paths: Vec<HashedPath>,
         also: Vec<PathBuf>,
         scratch: &Path,
     ) -> Result<TreeWatch, Error> {
-        let observer = Observer::start(top, paths.iter().map(|(path, _)| path))
-            .map_err(|error| failed(Path::new(MOUNT_TABLE), &error))?;
-        let before = Stamps::of(top, paths, &also);
+        let observer = TreeObserver::start_thread(top, paths.iter().map(|(path, _)| path))
+            .map_err(|error| read_error(Path::new(MOUNT_TABLE), &error))?;
+        let before = TreeStamps::take_stamps(top, paths, &also);
         if let Some(newest) = before.newest_change() {
             wait_for_tick_after(newest, scratch);
         }
@@ -181,21 +183,25 @@ impl TreeWatch {
 
     /// Ends the observation and lists the changes, given the paths that would be hashed now.
     /// `is_git` is true if ignored entries are left out of the hash.
-    pub(crate) fn end(self, paths: Vec<HashedPath>, is_git: bool) -> Result<Vec<Change>, Error> {
-        let after = Stamps::of(&self.top, paths, &self.also);
-        let observed = self.observer.stop();
+    pub(crate) fn finish_watch(
+        self,
+        paths: Vec<HashedPath>,
+        is_git: bool,
+    ) -> Result<Vec<Change>, Error> {
+        let after = TreeStamps::take_stamps(&self.top, paths, &self.also);
+        let observed = self.observer.stop_thread();
         let mut changes = BTreeMap::new();
         let paths = self.before.files.keys().chain(after.files.keys());
         for path in paths.collect::<BTreeSet<_>>() {
-            let missing = &Stamp::Missing;
+            let missing = &PathStamp::Missing;
             let was = self.before.files.get(path).unwrap_or(missing);
             let is = after.files.get(path).unwrap_or(missing);
             let text = shown_below(&self.top, path);
             let change = match (was, is) {
                 (was, is) if was == is => continue,
-                (Stamp::Missing, _) if self.additions => continue,
-                (Stamp::Missing, _) => Change::Added { path: text },
-                (_, Stamp::Missing) => Change::Removed { path: text },
+                (PathStamp::Missing, _) if self.additions => continue,
+                (PathStamp::Missing, _) => Change::Added { path: text },
+                (_, PathStamp::Missing) => Change::Removed { path: text },
                 _ => Change::Changed { path: text },
             };
             changes.insert(path.clone(), change);
@@ -207,13 +213,13 @@ impl TreeWatch {
         let folders = self.before.folders.iter();
         for (folder, was) in folders.filter(|(path, was)| after.folders.get(*path) != Some(*was)) {
             let named = changes.keys().any(|path| path.starts_with(folder));
-            let same_folder = after.folders.get(folder).and_then(Stamp::inode) == was.inode();
+            let same_folder = after.folders.get(folder).and_then(PathStamp::inode) == was.inode();
             let entries = observed.entries.get(folder);
             let mut others = entries.into_iter().flatten().filter(|entry| {
                 let path = folder.join(&entry.name);
                 let path = observed.becomes.get(&path).unwrap_or(&path);
                 let is_tools = entry.name == FOLDER_NAME || entry.is_of_test_tool();
-                let is_new = self.additions && !self.before.has(path);
+                let is_new = self.additions && !self.before.has_path(path);
                 !is_tools && !is_new && !ignored.contains(path)
             });
             let culprit = others.next().map(|entry| folder.join(&entry.name));
@@ -235,8 +241,8 @@ impl TreeWatch {
 fn shown_below(top: &Path, path: &Path) -> String {
     match path.strip_prefix(top) {
         Ok(below) if below.as_os_str().is_empty() => ".".into(),
-        Ok(below) => shown(below),
-        Err(_) => shown(path),
+        Ok(below) => display_path(below),
+        Err(_) => display_path(path),
     }
 }
 
@@ -262,7 +268,7 @@ fn wait_for_tick_after(newest: (i64, i64), scratch: &Path) {
 /// a folder.
 fn ignored_entries(
     top: &Path,
-    entries: &BTreeMap<PathBuf, BTreeSet<Entry>>,
+    entries: &BTreeMap<PathBuf, BTreeSet<FolderEntry>>,
 ) -> Result<BTreeSet<PathBuf>, Error> {
     let mut asked = Vec::new();
     for (folder, entries) in entries {
@@ -275,7 +281,7 @@ fn ignored_entries(
     if asked.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let answer = git_answer(top, &["check-ignore", "-z", "--stdin"], &asked)?;
+    let answer = run_git_for_answer(top, &["check-ignore", "-z", "--stdin"], &asked)?;
     let paths = answer.bytes.split(|&byte| byte == 0);
     let paths = paths.filter(|path| !path.is_empty());
     Ok(paths
@@ -285,12 +291,12 @@ fn ignored_entries(
 
 /// Entry of a folder that was created or removed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct FolderEntry {
     name: std::ffi::OsString,
     is_folder: bool,
 }
 
-impl Entry {
+impl FolderEntry {
     /// True if it has the name of a temporary of pytest or coverage, whether or not the project
     /// ignores those. No program loads code from such names. Entries that stay are hashed as any
     /// other file.
@@ -305,9 +311,9 @@ impl Entry {
 
 /// Observations made while the command ran.
 #[derive(Debug, Default)]
-struct Observed {
+struct TreeObservations {
     /// Created and removed entries, by folder.
-    entries: BTreeMap<PathBuf, BTreeSet<Entry>>,
+    entries: BTreeMap<PathBuf, BTreeSet<FolderEntry>>,
     /// Folders that were created under a longer name and then renamed to this one, as cargo makes
     /// `target`.
     becomes: BTreeMap<PathBuf, PathBuf>,
@@ -319,29 +325,36 @@ struct Observed {
 
 /// Thread that reads events of the kernel.
 #[derive(Debug)]
-struct Observer {
-    thread: JoinHandle<Observed>,
+struct TreeObserver {
+    thread: JoinHandle<TreeObservations>,
     stop: PipeWriter,
 }
 
-impl Observer {
-    fn start<'p>(top: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> io::Result<Observer> {
-        let mut events = Events::new(folders_of(top, paths)).ok();
-        let mut mounts = Mounts::new(top)?;
+impl TreeObserver {
+    fn start_thread<'p>(
+        top: &Path,
+        paths: impl Iterator<Item = &'p PathBuf>,
+    ) -> io::Result<TreeObserver> {
+        let mut events = FolderEvents::new(folders_of(top, paths)).ok();
+        let mut mounts = MountTable::new(top)?;
         let (stopped, stop) = io::pipe()?;
         let thread = std::thread::Builder::new()
-            .spawn(move || observe(events.as_mut(), &mut mounts, &stopped))?;
-        Ok(Observer { thread, stop })
+            .spawn(move || observe_events(events.as_mut(), &mut mounts, &stopped))?;
+        Ok(TreeObserver { thread, stop })
     }
 
-    fn stop(self) -> Observed {
+    fn stop_thread(self) -> TreeObservations {
         drop(self.stop);
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn observe(mut events: Option<&mut Events>, mounts: &mut Mounts, stopped: &PipeReader) -> Observed {
-    let mut seen = Observed::default();
+fn observe_events(
+    mut events: Option<&mut FolderEvents>,
+    mounts: &mut MountTable,
+    stopped: &PipeReader,
+) -> TreeObservations {
+    let mut seen = TreeObservations::default();
     loop {
         let mut sources = vec![
             PollFd::new(stopped, PollFlags::IN),
@@ -372,14 +385,14 @@ fn observe(mut events: Option<&mut Events>, mounts: &mut Mounts, stopped: &PipeR
 
 /// Created and removed entries of folders, by inotify.
 #[derive(Debug)]
-struct Events {
+struct FolderEvents {
     queue: OwnedFd,
     folders: BTreeMap<i32, PathBuf>,
 }
 
-impl Events {
+impl FolderEvents {
     /// Fails if the user has no watches left; then every change of a folder counts.
-    fn new(folders: BTreeSet<PathBuf>) -> io::Result<Events> {
+    fn new(folders: BTreeSet<PathBuf>) -> io::Result<FolderEvents> {
         use inotify::{CreateFlags, WatchFlags, add_watch, init};
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let entries = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE;
@@ -388,13 +401,13 @@ impl Events {
             let number = add_watch(&queue, &folder, entries | WatchFlags::ONLYDIR)?;
             known.insert(number, folder);
         }
-        Ok(Events {
+        Ok(FolderEvents {
             queue,
             folders: known,
         })
     }
 
-    fn read_into(&mut self, seen: &mut Observed) {
+    fn read_into(&mut self, seen: &mut TreeObservations) {
         use inotify::{ReadFlags, Reader};
         let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
         let mut reader = Reader::new(self.queue.as_fd(), &mut buffer);
@@ -418,7 +431,7 @@ impl Events {
                 let entries = seen.entries.entry(folder.clone()).or_default();
                 seen.overflowed |= entries.len() >= ENTRIES_MAX;
                 if entries.len() < ENTRIES_MAX {
-                    entries.insert(Entry {
+                    entries.insert(FolderEntry {
                         name: name.to_owned(),
                         is_folder: event.events().contains(ReadFlags::ISDIR),
                     });
@@ -439,27 +452,27 @@ fn is_longer_name(longer: &Path, path: &Path) -> bool {
 
 /// Mount table of this process; the kernel announces its changes.
 #[derive(Debug)]
-struct Mounts {
+struct MountTable {
     top: PathBuf,
     table: File,
     begun_with: BTreeSet<String>,
 }
 
-impl Mounts {
-    fn new(top: &Path) -> io::Result<Mounts> {
+impl MountTable {
+    fn new(top: &Path) -> io::Result<MountTable> {
         let mut table = File::open(MOUNT_TABLE)?;
         let begun_with = mount_lines(&mut table)?;
         // The first poll reports changes before the table was opened.
         let mut once = [PollFd::new(&table, PollFlags::PRI)];
         poll(&mut once, Some(&rustix::event::Timespec::default()))?;
-        Ok(Mounts {
+        Ok(MountTable {
             top: top.canonicalize().unwrap_or_else(|_| top.to_owned()),
             begun_with,
             table,
         })
     }
 
-    fn read_into(&mut self, seen: &mut Observed) {
+    fn read_into(&mut self, seen: &mut TreeObservations) {
         let now = mount_lines(&mut self.table).unwrap_or_default();
         for line in now.difference(&self.begun_with) {
             let place = mount_point(line);

@@ -8,8 +8,8 @@ use bowline_formats::develop::DevelopFile;
 use bowline_formats::develop::evidence::Evidence;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
-use bowline_gate::belief::{Belief, is_readable, weigh};
 use bowline_gate::locate;
+use bowline_gate::run_trust::{RunTrust, assess_trust, check_readable};
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Checkpoint, Gate, Phase, Run, closed};
 use bowline_statefiles::{Snapshot, StateFile};
@@ -18,47 +18,47 @@ use std::path::Path;
 
 /// Returns the document with untrusted contents replaced by their previous values, and the names of
 /// these contents.
-pub(crate) fn believed(
+pub(crate) fn trusted_document(
     path: &Path,
     file: &StateFile,
     snapshot: &Snapshot,
     document: JsonDocument,
 ) -> Result<(JsonDocument, Vec<String>), Vec<Finding>> {
-    match weigh(path, file, snapshot).map_err(unbelievable)? {
-        Belief::Run(run) if !run.distrusted.is_empty() => {
+    match assess_trust(path, file, snapshot).map_err(untrusted_finding)? {
+        RunTrust::Run(run) if !run.distrusted.is_empty() => {
             let mut value = DevelopFile::read(&document)?.fixed;
             // The run has its own time; the one given here is not used.
             DevelopFile::write(&Some(run.run), &mut value, Timestamp(0));
             Ok((document.reconcile(&value), run.distrusted))
         }
-        Belief::Run(_) | Belief::Nothing => Ok((document, Vec::new())),
-        Belief::Missing { .. } => Err(unbelievable("the file went away".into())),
-        Belief::Damaged { reason, .. } => Err(unbelievable(reason)),
+        RunTrust::Run(_) | RunTrust::Nothing => Ok((document, Vec::new())),
+        RunTrust::Missing { .. } => Err(untrusted_finding("the file went away".into())),
+        RunTrust::Damaged { reason, .. } => Err(untrusted_finding(reason)),
     }
 }
 
 /// Fails if nothing can be trusted. Other problems are found when the file is read.
-pub(crate) fn check(snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
-    is_readable(snapshot).map_err(unbelievable)
+pub(crate) fn check_run_readable(snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
+    check_readable(snapshot).map_err(untrusted_finding)
 }
 
 /// True if a run that is not over has lost its file.
 pub(crate) fn is_missing(path: &Path, file: &StateFile, snapshot: &Snapshot) -> bool {
-    !matches!(weigh(path, file, snapshot), Ok(Belief::Nothing))
+    !matches!(assess_trust(path, file, snapshot), Ok(RunTrust::Nothing))
 }
 
 /// Returns the text of a file that can be read but of which nothing can be trusted.
-pub(crate) fn unbelieved(path: &Path, file: &StateFile) -> Result<Option<String>, Error> {
+pub(crate) fn untrusted_text(path: &Path, file: &StateFile) -> Result<Option<String>, Error> {
     let snapshot = file.load()?;
     let Some(text) = snapshot.text().ok().flatten() else {
         return Ok(None);
     };
-    let believed = weigh(path, file, &snapshot).is_ok();
+    let believed = assess_trust(path, file, &snapshot).is_ok();
     Ok((!believed).then(|| text.to_owned()))
 }
 
 /// Returns the run that the file claims, trusted or not; `None` if it cannot be read.
-pub(crate) fn claimed(file: &StateFile) -> Result<Option<Run>, Error> {
+pub(crate) fn claimed_run(file: &StateFile) -> Result<Option<Run>, Error> {
     let snapshot = file.load()?;
     let text = snapshot.text().ok().flatten();
     let document = text.and_then(|text| JsonDocument::parse(text.as_bytes()).ok());
@@ -68,7 +68,7 @@ pub(crate) fn claimed(file: &StateFile) -> Result<Option<Run>, Error> {
 
 /// Progress of a run, as proven by the evidence of the newest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Proven {
+pub(crate) struct ProvenProgress {
     /// Latest phase with evidence that can be gathered nowhere else.
     reached: Phase,
     /// Latest phase whose preceding gate was opened.
@@ -76,7 +76,7 @@ pub(crate) struct Proven {
 }
 
 /// Returns the progress that the evidence of the newest run shows when its journal is gone.
-pub(crate) fn proven(path: &Path) -> Result<Proven, Error> {
+pub(crate) fn proven_progress(path: &Path) -> Result<ProvenProgress, Error> {
     let entries = std::fs::read_dir(locate::runs_folder(path));
     let names = entries.into_iter().flatten().flatten();
     // Ids begin with the time.
@@ -84,14 +84,14 @@ pub(crate) fn proven(path: &Path) -> Result<Proven, Error> {
         .filter_map(|it| it.file_name().into_string().ok())
         .max();
     let records = match newest {
-        Some(id) => evidence::all(&RunFolder::new(path, &id))?,
+        Some(id) => evidence::all_evidence(&RunFolder::new(path, &id))?,
         None => Vec::new(),
     };
     Ok(proven_by(&records))
 }
 
-fn proven_by(records: &[Evidence]) -> Proven {
-    let mut proven = Proven {
+fn proven_by(records: &[Evidence]) -> ProvenProgress {
+    let mut proven = ProvenProgress {
         reached: Phase::Design,
         entered: Phase::Review,
     };
@@ -115,7 +115,7 @@ fn proven_by(records: &[Evidence]) -> Proven {
 
 /// Limits the phase of the document to the range that the evidence allows: an earlier phase would
 /// guard less, and a later one is not proven.
-pub(crate) fn within(document: &JsonDocument, proven: &Proven) -> JsonDocument {
+pub(crate) fn limit_phase(document: &JsonDocument, proven: &ProvenProgress) -> JsonDocument {
     let Ok(read) = DevelopFile::read(document) else {
         return document.clone();
     };
@@ -151,7 +151,7 @@ pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     Some(document)
 }
 
-fn unbelievable(reason: String) -> Vec<Finding> {
+fn untrusted_finding(reason: String) -> Vec<Finding> {
     vec![Finding {
         severity: Severity::Fatal,
         code: "journal_unreadable",

@@ -20,7 +20,7 @@ pub struct WebhookClient {
 
 /// Result of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct WebhookDelivery {
     /// True if the receiver accepted it.
     pub accepted: bool,
     /// HTTP status, or the error; never the address.
@@ -47,13 +47,13 @@ impl Default for WebhookClient {
 
 impl WebhookClient {
     /// Posts a text about an event.
-    pub fn post(
+    pub fn post_event(
         &self,
         event_id: &str,
         address: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Delivery {
+    ) -> WebhookDelivery {
         let mut request = self
             .agent
             .post(address)
@@ -66,13 +66,13 @@ impl WebhookClient {
                 let accepted = response.status().is_success();
                 let retry_after = response.headers().get(RETRY_AFTER);
                 let retry_after = retry_after.and_then(|it| it.to_str().ok()?.trim().parse().ok());
-                Delivery {
+                WebhookDelivery {
                     accepted,
                     note: format!("status {}", response.status().as_u16()),
                     retry_after_s: retry_after.filter(|_| !accepted),
                 }
             }
-            Err(error) => Delivery {
+            Err(error) => WebhookDelivery {
                 accepted: false,
                 note: error_note(&error),
                 retry_after_s: None,
@@ -136,9 +136,9 @@ mod tests {
     fn a_refusal_that_asks_to_wait_is_respected() {
         let (address, received) =
             receiver("HTTP/1.1 429 x\r\nRetry-After: 17\r\nContent-Length: 0\r\n\r\n");
-        let delivery = WebhookClient::default().post("1", &address, &[JSON], "{}");
+        let delivery = WebhookClient::default().post_event("1", &address, &[JSON], "{}");
         received.join().unwrap();
-        let wanted = Delivery {
+        let wanted = WebhookDelivery {
             accepted: false,
             note: "status 429".into(),
             retry_after_s: Some(17),
@@ -150,7 +150,7 @@ mod tests {
     fn a_line_end_adds_no_header() {
         let (address, received) = receiver("HTTP/1.1 204 x\r\n\r\n");
         let title = ("X-Title", "계획\r\nX-Other: 1");
-        let delivery = WebhookClient::default().post("1\n2", &address, &[title], "{}");
+        let delivery = WebhookClient::default().post_event("1\n2", &address, &[title], "{}");
         let received = received.join().unwrap().to_ascii_lowercase();
         assert!(delivery.accepted, "{delivery:?}");
         assert!(
@@ -168,7 +168,7 @@ mod tests {
         let (address, received) = receiver(
             "HTTP/1.1 302 x\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
         );
-        let delivery = WebhookClient::default().post("1", &address, &[], "{}");
+        let delivery = WebhookClient::default().post_event("1", &address, &[], "{}");
         received.join().unwrap();
         assert_eq!(
             (delivery.accepted, delivery.note.as_str()),
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn an_error_does_not_name_the_address() {
         for address in ["http://127.0.0.1:1/secret", "secret", "http://se cret/"] {
-            let delivery = WebhookClient::default().post("1", address, &[], "{}");
+            let delivery = WebhookClient::default().post_event("1", address, &[], "{}");
             assert!(
                 !delivery.accepted && !delivery.note.contains("secret"),
                 "{delivery:?}"

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::kinds::FileKind;
 pub use bowline_gate::locate::WORKSPACE_VARIABLE;
-pub(crate) use bowline_gate::locate::{absolute, git_top};
+pub(crate) use bowline_gate::locate::{absolute_path, git_top};
 use bowline_gate::locate::{develop_file_of, main_worktree};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const SEARCH_FOLDERS_MAX: usize = 5_000;
 /// Returns the path of a kind's file as seen from a folder: in the named workspace, the nearest
 /// ancestor that has one, the main worktree of the same repository, the top of the repository, or
 /// the folder itself.
-pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
+pub fn locate_file(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
     let relative = kind.relative_path();
     if let Some(named) = context.variables.get(WORKSPACE_VARIABLE) {
         return PathBuf::from(named).join(relative);
@@ -24,7 +24,7 @@ pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
     if kind == FileKind::Develop {
         return develop_file_of(start);
     }
-    let start = absolute(start);
+    let start = absolute_path(start);
     if let Some(found) = start
         .ancestors()
         .map(|folder| folder.join(relative))
@@ -43,16 +43,16 @@ pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
 }
 
 /// Returns every state file at, above and up to some depth below a folder, nearest first.
-pub fn discover(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
+pub fn discover_files(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
     let mut found = Vec::new();
     for kind in FileKind::ALL {
         found.extend(
-            kind.files_at(&locate(context, kind, start))
+            kind.files_at(&locate_file(context, kind, start))
                 .into_iter()
                 .map(|path| (kind, path)),
         );
     }
-    for (kind, path) in below(start, &FileKind::ALL, SEARCH_DEPTH_MAX).files {
+    for (kind, path) in find_below(start, &FileKind::ALL, SEARCH_DEPTH_MAX).files {
         if !found.iter().any(|(_, known)| *known == path) {
             found.push((kind, path));
         }
@@ -62,7 +62,7 @@ pub fn discover(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
 
 /// Result of a search below a folder.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundFiles {
     /// Files, the nearest folder first.
     pub files: Vec<(FileKind, PathBuf)>,
     /// True if every folder down to the wanted depth was searched.
@@ -70,14 +70,14 @@ pub struct Found {
 }
 
 /// Finds state files of some kinds in a folder and below it.
-pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
+pub fn find_below(start: &Path, kinds: &[FileKind], depth_max: usize) -> FoundFiles {
     let mut files = Vec::new();
-    let mut folders = vec![(absolute(start), 0)];
+    let mut folders = vec![(absolute_path(start), 0)];
     let mut looked = 0;
     while let Some((folder, depth)) = folders.pop() {
         looked += 1;
         if looked > SEARCH_FOLDERS_MAX {
-            return Found {
+            return FoundFiles {
                 files,
                 complete: false,
             };
@@ -88,20 +88,20 @@ pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
         }
         if depth < depth_max {
             folders.extend(
-                subfolders(&folder)
+                list_subfolders(&folder)
                     .into_iter()
                     .map(|below| (below, depth + 1)),
             );
         }
     }
-    Found {
+    FoundFiles {
         files,
         complete: true,
     }
 }
 
 /// Returns the file that a person means by a path, a kind's name, or nothing at all.
-pub fn resolve(
+pub fn resolve_file(
     context: &Context,
     start: &Path,
     named: Option<&str>,
@@ -112,7 +112,7 @@ pub fn resolve(
             // Files that only store data are requested by name.
             if kind.has_moves() {
                 here.extend(
-                    kind.files_at(&locate(context, kind, start))
+                    kind.files_at(&locate_file(context, kind, start))
                         .into_iter()
                         .map(|path| (kind, path)),
                 );
@@ -128,7 +128,7 @@ pub fn resolve(
         here.retain(|(kind, path)| Some(depth(*kind, path)) == nearest);
         return match here.len() {
             0 => Err(Error::NothingHere {
-                path: absolute(start),
+                path: absolute_path(start),
             }),
             1 => Ok(here.remove(0)),
             _ => Err(Error::Ambiguous {
@@ -137,7 +137,7 @@ pub fn resolve(
         };
     };
     if let Some(kind) = FileKind::from_name(named) {
-        let place = locate(context, kind, start);
+        let place = locate_file(context, kind, start);
         let mut paths = kind.files_at(&place);
         return match paths.len() {
             0 => Err(Error::NoFile { kind, path: place }),
@@ -145,9 +145,9 @@ pub fn resolve(
             _ => Err(Error::Ambiguous { paths }),
         };
     }
-    let path = absolute(start).join(named);
+    let path = absolute_path(start).join(named);
     if path.is_dir() {
-        return resolve(context, &path, None);
+        return resolve_file(context, &path, None);
     }
     match FileKind::of_path(&path) {
         Some(kind) => Ok((kind, path)),
@@ -161,11 +161,11 @@ pub fn resolve_all(
     start: &Path,
     named: &str,
 ) -> Result<Vec<(FileKind, PathBuf)>, Error> {
-    let folder = absolute(start).join(named);
+    let folder = absolute_path(start).join(named);
     if FileKind::from_name(named).is_some() || !folder.is_dir() {
-        return Ok(vec![resolve(context, start, Some(named))?]);
+        return Ok(vec![resolve_file(context, start, Some(named))?]);
     }
-    let mut found = below(&folder, &FileKind::ALL, SEARCH_DEPTH_MAX).files;
+    let mut found = find_below(&folder, &FileKind::ALL, SEARCH_DEPTH_MAX).files;
     // The named folder may be the one that a kind keeps its files in.
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -191,7 +191,7 @@ pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     Some(absolute.file_name()?.to_string_lossy().into_owned())
 }
 
-fn subfolders(folder: &Path) -> Vec<PathBuf> {
+fn list_subfolders(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A `bowline` command that makes sense as the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Next {
+pub struct NextCommand {
     /// The kind of work it is for, as on the command line: `develop`.
     pub noun: &'static str,
     /// The words after the noun: `gate pass`.
@@ -27,10 +27,10 @@ pub struct Next {
     pub stale: bool,
 }
 
-impl Next {
+impl NextCommand {
     /// Creates a command without options that an agent may give.
     pub fn new(noun: &'static str, verb: &'static str, target: Option<String>) -> Self {
-        Next {
+        NextCommand {
             noun,
             verb,
             target,
@@ -40,23 +40,23 @@ impl Next {
         }
     }
 
-    fn develop(verb: &'static str) -> Self {
-        Next::new("develop", verb, None)
+    fn develop_command(verb: &'static str) -> Self {
+        NextCommand::new("develop", verb, None)
     }
 
-    fn on(verb: &'static str, target: &str) -> Self {
-        Next::new("develop", verb, Some(target.to_owned()))
+    fn on_target(verb: &'static str, target: &str) -> Self {
+        NextCommand::new("develop", verb, Some(target.to_owned()))
     }
 
-    fn with(self, options: impl Into<String>) -> Self {
-        Next {
+    fn with_options(self, options: impl Into<String>) -> Self {
+        NextCommand {
             options: options.into(),
             ..self
         }
     }
 
     fn by_person(self) -> Self {
-        Next {
+        NextCommand {
             person: true,
             ..self
         }
@@ -87,30 +87,34 @@ impl Next {
 
 /// Returns the next commands of the run whose file is at `path`, reading its seal and contract from
 /// the side folder.
-pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
+pub fn next_commands_in(path: &Path, run: &Run) -> Vec<NextCommand> {
     let folder = run_folder(path);
-    let kept = |name: &str| folder.as_deref().and_then(|folder| kept(folder, name));
+    let kept = |name: &str| {
+        folder
+            .as_deref()
+            .and_then(|folder| read_run_file(folder, name))
+    };
     let seal = kept(seal::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract = kept(contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract: Vec<Planned> = contract.unwrap_or_default();
     let is_stale = |seal: &Seal| is_stale(locate::root_of(path), seal);
-    next(Some(run), seal.as_ref(), is_stale, &contract)
+    next_commands(Some(run), seal.as_ref(), is_stale, &contract)
 }
 
 /// Reads the seal of the run whose file is at `path`.
-pub(crate) fn seal_of(path: &Path) -> Option<Seal> {
-    serde_json::from_str(&kept(&run_folder(path)?, seal::FILE_NAME)?).ok()
+pub(crate) fn read_seal(path: &Path) -> Option<Seal> {
+    serde_json::from_str(&read_run_file(&run_folder(path)?, seal::FILE_NAME)?).ok()
 }
 
 /// Reads a file of a run's own folder. An unreadable file counts as absent here: the command itself
 /// reports the error.
-pub(crate) fn kept(folder: &Path, name: &str) -> Option<String> {
+pub(crate) fn read_run_file(folder: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(name)).ok()
 }
 
 /// Returns the folder of the run that the newest transition with a run id names.
 fn run_folder(path: &Path) -> Option<PathBuf> {
-    let history = StateFile::new(locate::layout(path)).history().ok()?;
+    let history = StateFile::new(locate::run_layout(path)).history().ok()?;
     let id = history.lines().rev().find_map(|line| {
         let raw = line.transition.as_ref()?;
         let moved: Transition = serde_json::from_str(raw.get()).ok()?;
@@ -120,14 +124,14 @@ fn run_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the commands that can come next, the most useful first.
-pub fn next(
+pub fn next_commands(
     run: Option<&Run>,
     seal: Option<&Seal>,
     is_stale: impl Fn(&Seal) -> bool,
     contract: &[Planned],
-) -> Vec<Next> {
+) -> Vec<NextCommand> {
     let Some(run) = run else {
-        return vec![Next::develop("start").with("FEATURE")];
+        return vec![NextCommand::develop_command("start").with_options("FEATURE")];
     };
     let resume = resume(run);
     let by_gate = matches!(
@@ -141,55 +145,58 @@ pub fn next(
     );
     // Nothing that rests on gates goes on before a person has looked at the sealed files.
     if by_gate && seal.is_some_and(is_stale) {
-        return vec![Next {
+        return vec![NextCommand {
             stale: true,
-            ..Next::develop("seal").by_person()
+            ..NextCommand::develop_command("seal").by_person()
         }];
     }
     match resume {
-        Resume::Design => vec![Next::develop("review")],
-        Resume::ReviewAgain => vec![gate(Gate::ReviewCleanPass, seal)],
-        Resume::Implement => vec![Next::develop("implement")],
-        Resume::Checkpoint { id, iteration: 0 } => vec![Next::on("checkpoint start", &id)],
+        Resume::Design => vec![NextCommand::develop_command("review")],
+        Resume::ReviewAgain => vec![gate_command(Gate::ReviewCleanPass, seal)],
+        Resume::Implement => vec![NextCommand::develop_command("implement")],
+        Resume::Checkpoint { id, iteration: 0 } => {
+            vec![NextCommand::on_target("checkpoint start", &id)]
+        }
         Resume::Checkpoint { id, .. } => {
             let planned = contract.iter().find(|one| one.id == id);
             let command = planned.and_then(|one| one.command.as_deref());
             let run = command.map(|command| format!("--run {}", quoted(command)));
             vec![
-                Next::on("checkpoint pass", &id).with(run.unwrap_or_default()),
-                Next::on("checkpoint fail", &id),
+                NextCommand::on_target("checkpoint pass", &id)
+                    .with_options(run.unwrap_or_default()),
+                NextCommand::on_target("checkpoint fail", &id),
             ]
         }
         Resume::AskPerson { checkpoints } => checkpoints
             .iter()
             .map(|id| {
-                let again = Next::on("checkpoint start", id);
-                again.with("--override REASON").by_person()
+                let again = NextCommand::on_target("checkpoint start", id);
+                again.with_options("--override REASON").by_person()
             })
             .collect(),
-        Resume::VerifyAll => vec![gate(Gate::ArchitectVerified, seal)],
-        Resume::Pr => vec![Next::develop("pr")],
-        Resume::ReReview => vec![gate(Gate::ReReviewClean, seal)],
-        Resume::Done => vec![Next::develop("done")],
-        Resume::Back { phase } => vec![back(phase)],
-        Resume::Over => vec![Next::develop("start").with("FEATURE")],
+        Resume::VerifyAll => vec![gate_command(Gate::ArchitectVerified, seal)],
+        Resume::Pr => vec![NextCommand::develop_command("pr")],
+        Resume::ReReview => vec![gate_command(Gate::ReReviewClean, seal)],
+        Resume::Done => vec![NextCommand::develop_command("done")],
+        Resume::Back { phase } => vec![back_command(phase)],
+        Resume::Over => vec![NextCommand::develop_command("start").with_options("FEATURE")],
     }
 }
 
 /// Returns the command that opens a gate: with a sealed command the agent runs it, otherwise a
 /// person decides.
-pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
-    let pass = Next::on("gate pass", gate.name());
+pub(crate) fn gate_command(gate: Gate, seal: Option<&Seal>) -> NextCommand {
+    let pass = NextCommand::on_target("gate pass", gate.name());
     match seal.and_then(|seal| seal.rules.command(gate)) {
         Some(_) => pass,
-        None => pass.with("--by-hand REASON").by_person(),
+        None => pass.with_options("--by-hand REASON").by_person(),
     }
 }
 
 /// Returns the command that goes back to a phase. An agent may go back to work, but not to the
 /// phases that people decide.
-pub(crate) fn back(phase: Phase) -> Next {
-    let back = Next::on("back", phase.name());
+pub(crate) fn back_command(phase: Phase) -> NextCommand {
+    let back = NextCommand::on_target("back", phase.name());
     match phase {
         Phase::Design | Phase::Review => back.by_person(),
         Phase::Implement | Phase::Pr | Phase::Done => back,

@@ -20,8 +20,8 @@ const WORKTREES_MAX: usize = 256;
 /// journal exists. Folders above the repository come last: a file there must not hide a run whose
 /// own file was removed.
 pub fn develop_file(start: &Path) -> PathBuf {
-    match variable(WORKSPACE_VARIABLE).filter(|named| !named.is_empty()) {
-        Some(named) => in_root(Path::new(&named)),
+    match read_variable(WORKSPACE_VARIABLE).filter(|named| !named.is_empty()) {
+        Some(named) => run_file_in(Path::new(&named)),
         None => develop_file_of(start),
     }
 }
@@ -29,11 +29,11 @@ pub fn develop_file(start: &Path) -> PathBuf {
 /// Finds the run's file without regard to the environment: a guard must not let its caller choose
 /// the place.
 pub fn develop_file_of(start: &Path) -> PathBuf {
-    let start = absolute(start);
+    let start = absolute_path(start);
     let top = git_top(&start);
     let mut above = None;
     for folder in start.ancestors() {
-        let file = in_root(folder);
+        let file = run_file_in(folder);
         if is_entry(&file) {
             if top.as_deref().is_none_or(|top| folder.starts_with(top)) {
                 return file;
@@ -43,32 +43,38 @@ pub fn develop_file_of(start: &Path) -> PathBuf {
         }
     }
     let Some(top) = top else {
-        return in_root(&start);
+        return run_file_in(&start);
     };
     let home = main_worktree(&top);
-    if let Some(file) = home.as_deref().map(in_root).filter(|file| is_entry(file)) {
+    if let Some(file) = home
+        .as_deref()
+        .map(run_file_in)
+        .filter(|file| is_entry(file))
+    {
         return file;
     }
-    if has_journal(&in_root(&top)) {
-        let elsewhere = worktrees(&top).into_iter().map(|folder| in_root(&folder));
+    if has_journal(&run_file_in(&top)) {
+        let elsewhere = linked_worktrees(&top)
+            .into_iter()
+            .map(|folder| run_file_in(&folder));
         return elsewhere
             .into_iter()
             .find(|file| is_entry(file))
-            .unwrap_or_else(|| in_root(home.as_deref().unwrap_or(&top)));
+            .unwrap_or_else(|| run_file_in(home.as_deref().unwrap_or(&top)));
     }
-    above.unwrap_or_else(|| in_root(&top))
+    above.unwrap_or_else(|| run_file_in(&top))
 }
 
 /// True if a run's file is at a path or expected there: it was removed while its journal still
 /// names this path.
 pub fn is_develop_file(file: &Path) -> bool {
-    is_entry(file) || has_journal(file) && develop_file(root_of(file)) == absolute(file)
+    is_entry(file) || has_journal(file) && develop_file(root_of(file)) == absolute_path(file)
 }
 
 /// Returns the folder of everything about a run except its file. All worktrees of a repository
 /// share it.
 pub fn side_folder(file: &Path) -> PathBuf {
-    let file = absolute(file);
+    let file = absolute_path(file);
     let root = root_of(&file);
     let shared = git_top(root).and_then(|top| git_common_dir(&top));
     let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
@@ -83,7 +89,7 @@ pub fn runs_folder(file: &Path) -> PathBuf {
 
 /// Returns the marker file in the side folder that exists once the journal does. Without its
 /// journal the run is then damaged, not another program's.
-pub fn opened(file: &Path) -> PathBuf {
+pub fn journal_marker(file: &Path) -> PathBuf {
     side_folder(file).join("opened")
 }
 
@@ -91,18 +97,18 @@ pub fn opened(file: &Path) -> PathBuf {
 /// open: if the side folder was removed, the run does not pass for another program's. `None`
 /// outside git. Its folder holds nothing else, so that the helper of a sandboxed agent may write
 /// this folder and nothing else of git's.
-pub fn witness(file: &Path) -> Option<PathBuf> {
-    let top = git_top(root_of(&absolute(file)))?;
+pub fn open_run_marker(file: &Path) -> Option<PathBuf> {
+    let top = git_top(root_of(&absolute_path(file)))?;
     Some(git_common_dir(&top)?.join("bowline/develop-run"))
 }
 
 /// True if Bowline ever began a run here, even if its journal is gone.
 pub fn has_begun(file: &Path) -> bool {
-    opened(file).exists() || witness(file).is_some_and(|witness| witness.exists())
+    journal_marker(file).exists() || open_run_marker(file).is_some_and(|witness| witness.exists())
 }
 
 /// Returns the layout of a run's file with its side folder.
-pub fn layout(file: &Path) -> Layout {
+pub fn run_layout(file: &Path) -> Layout {
     Layout::new(file).with_side_folder(side_folder(file))
 }
 
@@ -113,11 +119,11 @@ pub fn root_of(file: &Path) -> &Path {
 
 /// Returns `$XDG_STATE_HOME`, or its default.
 pub fn state_home() -> PathBuf {
-    state_home_in(variable)
+    state_home_in(read_variable)
 }
 
 /// Reads a variable of this process. The gate reads variables only here.
-pub(crate) fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn read_variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
@@ -125,7 +131,7 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 /// git.
 pub(crate) fn guards_of_user() -> Vec<PathBuf> {
     let set = |name: &str| {
-        let value = variable(name).filter(|value| !value.is_empty());
+        let value = read_variable(name).filter(|value| !value.is_empty());
         value.map(PathBuf::from)
     };
     let Some(home) = set("HOME") else {
@@ -159,7 +165,7 @@ pub fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> Pat
 }
 
 /// Makes a path absolute without resolving links.
-pub fn absolute(path: &Path) -> PathBuf {
+pub fn absolute_path(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -195,7 +201,7 @@ pub fn git_common_dir(top: &Path) -> Option<PathBuf> {
 }
 
 /// Lists the linked worktrees of a repository from git's own records.
-fn worktrees(top: &Path) -> Vec<PathBuf> {
+fn linked_worktrees(top: &Path) -> Vec<PathBuf> {
     let Some(common) = git_common_dir(top) else {
         return Vec::new();
     };
@@ -214,7 +220,7 @@ fn worktrees(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn in_root(root: &Path) -> PathBuf {
+fn run_file_in(root: &Path) -> PathBuf {
     root.join(FOLDER_NAME).join(FILE_NAME)
 }
 

@@ -1,6 +1,6 @@
 //! The tree on which the last gate was passed, and the differences of a commit from it.
 
-use crate::advice::{kept, seal_of};
+use crate::advice::{read_run_file, read_seal};
 use crate::locate;
 use bowline_formats::develop::{evidence, policy, tested};
 use bowline_formats::transition::Transition;
@@ -26,7 +26,7 @@ impl TestedTree {
         if !compares_trees(path) {
             return None;
         }
-        let history = StateFile::new(locate::layout(path)).history().ok()?;
+        let history = StateFile::new(locate::run_layout(path)).history().ok()?;
         let gate = Gate::ReReviewClean.name();
         let (run, id) = history.lines().rev().find_map(|line| {
             let raw = line.transition.as_ref()?;
@@ -35,7 +35,7 @@ impl TestedTree {
             (fact("gate")? == gate).then_some((fact("run")?, fact("evidence")?))
         })?;
         let folder = locate::runs_folder(path).join(run);
-        let (records, _) = evidence::read(&kept(&folder, evidence::FILE_NAME)?);
+        let (records, _) = evidence::read(&read_run_file(&folder, evidence::FILE_NAME)?);
         let record = records.into_iter().rfind(|record| record.id == id)?;
         let tree = record.tree?;
         let listing = std::fs::read(folder.join(tested::file_name(gate))).ok();
@@ -46,7 +46,7 @@ impl TestedTree {
 
     /// Lists the paths that differ from a tree given as the output of `git ls-tree -r -z`; `None`
     /// if the tested entries are not known.
-    pub fn differing(&self, listed: &[u8]) -> Option<Vec<Difference>> {
+    pub fn differing_paths(&self, listed: &[u8]) -> Option<Vec<TreeDifference>> {
         let tested = self.entries.as_ref()?;
         let committed: BTreeMap<Vec<u8>, String> = listed
             .split(|&byte| byte == 0)
@@ -58,10 +58,10 @@ impl TestedTree {
             .collect();
         paths.sort();
         paths.dedup();
-        let difference = |path: &Vec<u8>| Difference {
+        let difference = |path: &Vec<u8>| TreeDifference {
             path: String::from_utf8_lossy(path).into_owned(),
-            tested: tested.get(path).and_then(|it| id_of(it)),
-            committed: committed.get(path).and_then(|it| id_of(it)),
+            tested: tested.get(path).and_then(|it| object_id(it)),
+            committed: committed.get(path).and_then(|it| object_id(it)),
         };
         Some(paths.into_iter().map(difference).collect())
     }
@@ -69,13 +69,13 @@ impl TestedTree {
 
 /// A path that differs between two trees, with its object id in each; `None` where it is absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct TreeDifference {
     pub path: String,
     pub tested: Option<String>,
     pub committed: Option<String>,
 }
 
-impl Difference {
+impl TreeDifference {
     pub(crate) fn into_change(self) -> Change {
         let path = self.path;
         match (self.tested, self.committed) {
@@ -86,14 +86,14 @@ impl Difference {
     }
 }
 
-fn id_of(entry: &str) -> Option<String> {
+fn object_id(entry: &str) -> Option<String> {
     entry.split(' ').nth(1).map(str::to_owned)
 }
 
 /// True if the sealed policy, or without a seal the present one, compares trees. Git calls this, so
 /// there is a repository.
 fn compares_trees(path: &Path) -> bool {
-    let rules = seal_of(path).map(|seal| seal.rules);
+    let rules = read_seal(path).map(|seal| seal.rules);
     let unsealed = || {
         let text = std::fs::read_to_string(locate::root_of(path).join(policy::FILE_NAME));
         policy::read(&text.unwrap_or_default()).ok()

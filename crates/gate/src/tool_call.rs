@@ -29,8 +29,8 @@ pub enum ToolCall {
 impl ToolCall {
     /// Classifies the tool call of a message. A tool whose input cannot be read counts as the worst
     /// it could do.
-    pub fn of(message: &HookMessage) -> ToolCall {
-        tool_call(&message.tool, &message.input)
+    pub fn from_message(message: &HookMessage) -> ToolCall {
+        classify_tool(&message.tool, &message.input)
     }
 }
 
@@ -80,7 +80,7 @@ const RUNNERS: [&str; 9] = [
 
 /// Classifies a tool for git or a git host; `None` if it neither commits, publishes nor changes
 /// files.
-fn of_git(tool: &str) -> Option<ToolCall> {
+fn classify_git_tool(tool: &str) -> Option<ToolCall> {
     const ABOUT: [&str; 8] = [
         "git",
         "github",
@@ -100,10 +100,10 @@ fn of_git(tool: &str) -> Option<ToolCall> {
     ];
     const CHANGING: [&str; 6] = ["create", "update", "delete", "write", "upload", "edit"];
     const WRITING: [&str; 4] = ["checkout", "switch", "restore", "stash"];
-    let words = words_of(tool);
+    let words = split_words(tool);
     let is_about = |word: &str| ABOUT.contains(&word) || word == "mcp";
     let about = words.iter().any(|it| ABOUT.contains(&it.as_str()));
-    let own = words_of(tool.rsplit("__").next().unwrap_or(tool));
+    let own = split_words(tool.rsplit("__").next().unwrap_or(tool));
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     let has = |word: &str| own.contains(&word);
     let any = |list: &[&str]| list.iter().any(|it| has(it));
@@ -136,7 +136,7 @@ fn of_git(tool: &str) -> Option<ToolCall> {
 }
 
 /// Splits a name into words: `createPullRequest`, `create_pull_request`, `create-pull-request`.
-fn words_of(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;
     for letter in name.chars() {
@@ -153,7 +153,7 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Classifies a tool call by the tool's name and the fields of its input.
-fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
+fn classify_tool(tool: &str, input: &Map<String, Value>) -> ToolCall {
     let plain: String = tool
         .rsplit("__")
         .next()
@@ -165,7 +165,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     if HARMLESS.contains(&plain.as_str()) {
         return ToolCall::Other;
     }
-    if let Some(call) = of_git(tool) {
+    if let Some(call) = classify_git_tool(tool) {
         return call;
     }
     let given = || COMMAND_KEYS.iter().filter_map(|key| input.get(*key));
@@ -173,7 +173,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     if plain.contains("patch") {
         let text = command.and_then(Value::as_str).unwrap_or_default();
         return ToolCall::Write {
-            paths: patched(text),
+            paths: patched_paths(text),
         };
     }
     // Text typed into a running shell is a command line too.
@@ -193,7 +193,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
         };
         return match command {
             Some(Value::Array(words)) if !words.iter().all(Value::is_string) => hidden(),
-            Some(command) => shell(command, input),
+            Some(command) => shell_call(command, input),
             None if RUNNERS.contains(&plain.as_str()) || given().any(|it| !it.is_null()) => {
                 hidden()
             }
@@ -222,12 +222,12 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     // Clients add tools that run a command under any name, such as one that watches a command's
     // output.
     match input.get("command").or_else(|| input.get("cmd")) {
-        Some(command @ (Value::String(_) | Value::Array(_))) => shell(command, input),
+        Some(command @ (Value::String(_) | Value::Array(_))) => shell_call(command, input),
         _ => ToolCall::Other,
     }
 }
 
-fn shell(command: &Value, input: &Map<String, Value>) -> ToolCall {
+fn shell_call(command: &Value, input: &Map<String, Value>) -> ToolCall {
     ToolCall::Shell {
         command: command_text(command),
         folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
@@ -291,7 +291,7 @@ fn command_text(command: &Value) -> String {
 
 /// Lists the files of a patch in the format of codex or of diff; a single `None` if no path is
 /// found.
-pub fn patched(text: &str) -> Vec<Option<String>> {
+pub fn patched_paths(text: &str) -> Vec<Option<String>> {
     const HEADS: [&str; 5] = [
         "*** Add File: ",
         "*** Update File: ",

@@ -1,7 +1,7 @@
 //! Answers of tools: a small object of bounded size, or a refusal with code and hint.
 
-use crate::desk::Desk;
-use bowline_engine::files::{Changed, Notice, View};
+use crate::session::ToolSession;
+use bowline_engine::files::{ChangeOutcome, FileNotice, FileView};
 use bowline_engine::{Error, advice};
 use bowline_words::Lang;
 use bowline_words::message::ToolNo;
@@ -63,7 +63,7 @@ impl No {
     }
 
     /// Converts the error into the JSON that `--json` prints on the command line.
-    pub(crate) fn to_json(&self, desk: &Desk) -> Value {
+    pub(crate) fn to_json(&self, desk: &ToolSession) -> Value {
         let (error, seen) = match self {
             No::Engine(error) => (error, None),
             No::Seen(error, seen) => (error, Some(seen)),
@@ -76,8 +76,8 @@ impl No {
                 return json!({ "error": { "code": code, "message": message, "hint": hint } });
             }
         };
-        let (mut message, hint) = error.told(desk.lang);
-        for cause in error.causes(desk.lang) {
+        let (mut message, hint) = error.render_message(desk.lang);
+        for cause in error.render_causes(desk.lang) {
             message.push_str(&format!(": {cause}"));
         }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
@@ -104,11 +104,11 @@ fn code(no: &ToolNo) -> &'static str {
 }
 
 /// Builds the answer to a change: the transition, the next commands, and further facts of the verb.
-pub(crate) fn changed<S>(desk: &Desk, changed: &Changed<S>, facts: Value) -> Done {
+pub(crate) fn changed<S>(desk: &ToolSession, changed: &ChangeOutcome<S>, facts: Value) -> Done {
     let view = &changed.view;
     let mut body = json!({
         "kind": view.kind.name(),
-        "path": desk.shown(&view.path),
+        "path": desk.display_path(&view.path),
         "status": view.examined.status,
         "from": changed.moved.from,
         "to": changed.moved.to,
@@ -122,27 +122,27 @@ pub(crate) fn changed<S>(desk: &Desk, changed: &Changed<S>, facts: Value) -> Don
 }
 
 /// Builds the answer to reading a state file.
-pub(crate) fn viewed(desk: &Desk, view: &View) -> Done {
+pub(crate) fn viewed(desk: &ToolSession, view: &FileView) -> Done {
     let mut body = json!({
         "kind": view.kind.name(),
-        "path": desk.shown(&view.path),
+        "path": desk.display_path(&view.path),
         "status": view.examined.status,
-        "state": view.shown(),
+        "state": view.masked_document(),
     });
     add_rest(desk, view, &mut body);
     Ok(body)
 }
 
-fn add_rest(desk: &Desk, view: &View, body: &mut Value) {
-    let next = advice::commands(&desk.context, view);
+fn add_rest(desk: &ToolSession, view: &FileView, body: &mut Value) {
+    let next = advice::suggested_commands(&desk.context, view);
     if !next.is_empty() {
         body["next"] = next.into();
     }
     let notices = view
         .notices
         .iter()
-        .filter(|notice| !matches!(notice, Notice::Mended(_)))
-        .map(|notice| notice.say(desk.lang));
+        .filter(|notice| !matches!(notice, FileNotice::Mended(_)))
+        .map(|notice| notice.render_notice(desk.lang));
     let findings = view.examined.findings.iter();
     let findings = findings.map(|one| format!("{}: {}", one.pointer, one.message.say(desk.lang)));
     let notes: Vec<String> = notices.chain(findings).take(ENTRIES_MAX).collect();

@@ -1,14 +1,14 @@
 //! The protocol handler: lists tools and resources, and runs calls on threads that may block.
 
 use crate::answer::{Done, No, bounded};
+use crate::arguments::ToolArguments;
 use crate::call::CallControl;
-use crate::desk::{Desk, Role};
-use crate::given::Given;
 use crate::lines::{LINE_BYTES_MAX, TOO_LONG};
+use crate::session::{SessionRole, ToolSession};
 use crate::table::{self, Verb};
 use crate::verbs::here;
 use crate::watch::{News, Watch};
-use crate::{outside, resources, schema};
+use crate::{resources, sandbox_relay, schema};
 use bowline_engine::Error;
 use bowline_words::message::ToolNo;
 use rmcp::model::{
@@ -38,7 +38,7 @@ refusal has code, message and hint: follow the hint. Never edit the state files.
 /// The tools of one connection.
 #[derive(Clone)]
 pub struct Tools {
-    desk: Arc<Desk>,
+    desk: Arc<ToolSession>,
     calls: Arc<Semaphore>,
     watch: Arc<Watch>,
     /// Addresses that a client of the older protocol generation has subscribed to.
@@ -47,12 +47,12 @@ pub struct Tools {
 
 impl Tools {
     /// Creates the tools of a session.
-    pub fn new(desk: Desk) -> Self {
+    pub fn new(desk: ToolSession) -> Self {
         Tools::sharing(desk, Arc::new(Semaphore::new(CALLS_MAX)))
     }
 
     /// Creates the tools of a session that shares its limit of calls with others.
-    pub fn sharing(desk: Desk, calls: Arc<Semaphore>) -> Self {
+    pub fn sharing(desk: ToolSession, calls: Arc<Semaphore>) -> Self {
         let desk = Arc::new(desk);
         Tools {
             watch: Arc::new(Watch::new(&desk)),
@@ -65,7 +65,7 @@ impl Tools {
     /// Runs a blocking operation on a thread for that.
     async fn waiting<T: Send + 'static>(
         &self,
-        what: impl FnOnce(&Desk) -> T + Send + 'static,
+        what: impl FnOnce(&ToolSession) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let failed = |_| ErrorData::internal_error("the call was not carried out", None);
         let permit = Arc::clone(&self.calls).acquire_owned().await;
@@ -84,7 +84,7 @@ impl Tools {
 
 /// Carries out a call: checks verb, role and arguments, then calls the engine.
 fn carry_out(
-    desk: &Desk,
+    desk: &ToolSession,
     call: &CallControl,
     verb: &'static Verb,
     args: Map<String, Value>,
@@ -95,30 +95,33 @@ fn carry_out(
     };
     if verb.role > desk.role {
         return Err(match desk.role {
-            Role::ReadOnly => No::tool(&ToolNo::ReadOnly { tool: verb.name }, desk.lang),
-            Role::Agent | Role::Person => Error::NeedsPerson { what: verb.name }.into(),
+            SessionRole::ReadOnly => No::tool(&ToolNo::ReadOnly { tool: verb.name }, desk.lang),
+            SessionRole::Agent | SessionRole::Person => {
+                Error::NeedsPerson { what: verb.name }.into()
+            }
         });
     }
     if verb.of_files() && !desk.files {
         return Err(No::tool(&ToolNo::NoFiles { tool: verb.name }, desk.lang));
     }
-    let given = Given::of(verb, args, desk.lang)?;
+    let given = ToolArguments::from_call(verb, args, desk.lang)?;
     let desk = desk.for_call(verb.name, call);
     if call.is_cancelled() {
         let what = verb.name.to_owned();
         return Err(Error::CallCancelled { what }.into());
     }
-    let done = outside::ask(&desk, verb, &given).unwrap_or_else(|| (verb.run)(&desk, &given));
+    let done = sandbox_relay::run_outside(&desk, verb, &given)
+        .unwrap_or_else(|| (verb.run)(&desk, &given));
     done.map_err(|no| match no {
-        No::Engine(error) => No::Engine(Box::new(desk.context.explained(*error))),
-        No::Seen(error, seen) => No::Seen(Box::new(desk.context.explained(*error)), seen),
+        No::Engine(error) => No::Engine(Box::new(desk.context.explain_refusal(*error))),
+        No::Seen(error, seen) => No::Seen(Box::new(desk.context.explain_refusal(*error)), seen),
         No::Told(_) => no,
     })
 }
 
 /// Returns the verb that is called through `bowline_verb`, with its arguments.
 fn unwrapped(
-    desk: &Desk,
+    desk: &ToolSession,
     args: Map<String, Value>,
 ) -> Result<(&'static Verb, Map<String, Value>), No> {
     let way = table::find(here::VERB).filter(|verb| verb.role <= desk.role);
@@ -128,8 +131,11 @@ fn unwrapped(
         no(ToolNo::NoNoun { noun: name, known })
     };
     let way = way.ok_or_else(|| unknown(here::VERB.to_owned()))?;
-    let given = Given::of(way, args, desk.lang)?;
-    let (noun, verb) = (given.word("noun").trim(), given.word("verb").trim());
+    let given = ToolArguments::from_call(way, args, desk.lang)?;
+    let (noun, verb) = (
+        given.required_text("noun").trim(),
+        given.required_text("verb").trim(),
+    );
     // `gate pass`, `gate-pass`, `gate_pass` and `develop_gate_pass` are the same verb.
     let verb = verb.replace([' ', '-'], "_");
     let verb = verb.strip_prefix(&format!("{noun}_")).unwrap_or(&verb);

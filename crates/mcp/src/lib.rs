@@ -6,14 +6,14 @@
 //! generations.
 
 mod answer;
+mod arguments;
 mod call;
-mod desk;
-mod given;
 mod handler;
 mod lines;
-mod outside;
 mod resources;
+mod sandbox_relay;
 mod schema;
+mod session;
 mod stdio;
 pub mod table;
 mod verbs;
@@ -21,6 +21,6 @@ mod watch;
 
 pub use answer::Refused;
 pub use call::CallControl;
-pub use desk::{Desk, Role, Tasks};
 pub use handler::Tools;
+pub use session::{SessionRole, TaskClient, ToolSession};
 pub use stdio::{serve, serve_on, start_blocking_threads};

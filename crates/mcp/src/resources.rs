@@ -1,7 +1,7 @@
 //! State files and the resume card, as resources.
 
 use crate::answer::No;
-use crate::desk::Desk;
+use crate::session::ToolSession;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{advice, workspace};
@@ -20,7 +20,7 @@ pub(crate) const CARD: &str = "bowline://card";
 const FILE: &str = "bowline://state/";
 
 /// Returns the address of a state file: its path relative to the folder, if it is below it.
-pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
+pub(crate) fn uri(desk: &ToolSession, path: &Path) -> String {
     let shown = path.strip_prefix(&desk.folder).unwrap_or(path);
     let parts = shown.iter().map(|part| match part.to_str() {
         Some("/") => String::new(),
@@ -31,11 +31,11 @@ pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
 }
 
 /// Returns the state files that are visible from the folder.
-pub(crate) fn files(desk: &Desk) -> Vec<(FileKind, PathBuf)> {
+pub(crate) fn files(desk: &ToolSession) -> Vec<(FileKind, PathBuf)> {
     if !desk.files {
         return Vec::new();
     }
-    let mut files = workspace::discover(&desk.context, &desk.folder);
+    let mut files = workspace::discover_files(&desk.context, &desk.folder);
     if desk.confined {
         files.retain(|(_, path)| path.starts_with(&desk.folder));
     }
@@ -43,13 +43,13 @@ pub(crate) fn files(desk: &Desk) -> Vec<(FileKind, PathBuf)> {
     files
 }
 
-pub(crate) fn list(desk: &Desk) -> Vec<Resource> {
+pub(crate) fn list(desk: &ToolSession) -> Vec<Resource> {
     if !desk.files {
         return Vec::new();
     }
     let card = Resource::new(CARD, "resume card").with_mime_type("text/plain");
     let files = files(desk).into_iter().map(|(kind, path)| {
-        Resource::new(uri(desk, &path), desk.shown(&path))
+        Resource::new(uri(desk, &path), desk.display_path(&path))
             .with_description(kind.name())
             .with_mime_type("application/json")
     });
@@ -57,9 +57,9 @@ pub(crate) fn list(desk: &Desk) -> Vec<Resource> {
 }
 
 /// Reads a listed resource; no other file can be read this way, whatever the address is.
-pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> {
+pub(crate) fn read(desk: &ToolSession, wanted: &str) -> Result<ReadResourceResult, No> {
     if wanted == CARD && desk.files {
-        let card = advice::card(&desk.folder, desk.lang).unwrap_or_default();
+        let card = advice::resume_card(&desk.folder, desk.lang).unwrap_or_default();
         return Ok(one(ResourceContents::text(card, CARD)));
     }
     let found = files(desk);
@@ -71,9 +71,9 @@ pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> 
         return Err(No::tool(&ToolNo::NoResource { uri }, desk.lang));
     };
     let file = KnownFile::new(&desk.context, kind, &path);
-    let view = file.view(&desk.context)?;
+    let view = file.read_view(&desk.context)?;
     let text = match kind {
-        FileKind::Orchestrate => view.shown().to_string(),
+        FileKind::Orchestrate => view.masked_document().to_string(),
         FileKind::Thinking
         | FileKind::TaskState
         | FileKind::TaskHistory
@@ -83,7 +83,7 @@ pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> 
     };
     if text.len() > RESOURCE_BYTES_MAX {
         let no = ToolNo::TooBig {
-            path: desk.shown(&path),
+            path: desk.display_path(&path),
             bytes: text.len(),
             max: RESOURCE_BYTES_MAX,
         };

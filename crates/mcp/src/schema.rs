@@ -2,7 +2,7 @@
 //! descriptions are short, self-explanatory arguments have none, and rare verbs are described on
 //! request only.
 
-use crate::desk::{Desk, Role};
+use crate::session::{SessionRole, ToolSession};
 use crate::table::{Kind, Listed, Shown, VERBS, Verb};
 use crate::verbs::here;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -13,8 +13,8 @@ use std::sync::Arc;
 const NOT_OF_TASK: [&str; 2] = ["thinking_", "orchestrate_"];
 
 /// Returns the tools that are listed.
-pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
-    let of_task = desk.tasks.is_of_task() && desk.role == Role::Agent;
+pub(crate) fn tools(desk: &ToolSession) -> Vec<Tool> {
+    let of_task = desk.tasks.is_of_task() && desk.role == SessionRole::Agent;
     let listed = VERBS.iter().copied().flatten().filter(|verb| {
         verb.role <= desk.role
             && (desk.files || !verb.of_files())
@@ -29,23 +29,24 @@ pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
     listed.map(|verb| tool(verb, desk.role)).collect()
 }
 
-fn tool(verb: &Verb, role: Role) -> Tool {
+fn tool(verb: &Verb, role: SessionRole) -> Tool {
     let tool = Tool::new(verb.name, verb.about, Arc::new(schema(verb, role)));
     // This tool can call every other one that the role may use.
-    let reads = verb.role == Role::ReadOnly && (verb.name != here::VERB || role == Role::ReadOnly);
+    let reads = verb.role == SessionRole::ReadOnly
+        && (verb.name != here::VERB || role == SessionRole::ReadOnly);
     // All hints are set: clients assume the worst for a missing one, and one of them then asks a
     // person for every call.
     tool.with_annotations(
         ToolAnnotations::new()
             .read_only(reads)
-            .destructive(verb.takes_away || verb.name == here::VERB && role == Role::Person)
+            .destructive(verb.takes_away || verb.name == here::VERB && role == SessionRole::Person)
             .idempotent(reads)
             .open_world(false),
     )
 }
 
 /// Builds the schema of a tool's arguments; a person's arguments are only offered to that role.
-fn schema(verb: &Verb, role: Role) -> JsonObject {
+fn schema(verb: &Verb, role: SessionRole) -> JsonObject {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let offered = verb.takes.iter().filter(|arg| arg.role <= role);

@@ -1,8 +1,8 @@
 //! The tools over standard input and output.
 
-use crate::desk::Desk;
 use crate::handler::{CALLS_MAX, Tools};
 use crate::lines::{LINE_BYTES_MAX, hand_on};
+use crate::session::ToolSession;
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
@@ -18,7 +18,7 @@ const THREADS_WAIT: Duration = Duration::from_secs(1);
 const ON_THE_WAY_BYTES: usize = 64 << 10;
 
 /// Serves until the input ends.
-pub fn serve(desk: Desk) -> io::Result<()> {
+pub fn serve(desk: ToolSession) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         // The calls, and a few for the streams where they are not pipes.
@@ -62,7 +62,7 @@ pub fn start_blocking_threads(runtime: &tokio::runtime::Runtime, count: usize) {
 
 /// Serves one client until its input ends.
 pub async fn serve_on(
-    desk: Desk,
+    desk: ToolSession,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {

@@ -2,8 +2,8 @@
 //! errors come from `words`, in the language of the session.
 
 use crate::answer::Done;
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::verbs;
 
 /// A tool: one verb of the command line.
@@ -15,12 +15,12 @@ pub struct Verb {
     /// Arguments it accepts.
     pub takes: &'static [Arg],
     /// The lowest role that may use it.
-    pub role: Role,
+    pub role: SessionRole,
     /// Rule for listing it to clients.
     pub listed: Listed,
     /// True if it ends or removes something that cannot be restored.
     pub takes_away: bool,
-    pub(crate) run: fn(&Desk, &Given) -> Done,
+    pub(crate) run: fn(&ToolSession, &ToolArguments) -> Done,
 }
 
 /// Rule for listing a tool. Each can be called, listed or not.
@@ -43,7 +43,7 @@ pub struct Arg {
     /// True if it is required.
     pub needed: bool,
     /// The lowest role that is offered it.
-    pub role: Role,
+    pub role: SessionRole,
     /// Description, where the name is not enough.
     pub about: &'static str,
     /// Amount of detail in the list. The argument is accepted all the same.
@@ -112,7 +112,7 @@ impl Arg {
             name,
             kind,
             needed: true,
-            role: Role::ReadOnly,
+            role: SessionRole::ReadOnly,
             about: "",
             shown: Shown::Whole,
         }
@@ -150,7 +150,7 @@ impl Arg {
     /// Offers it to a person only.
     pub(crate) const fn of_person(self) -> Arg {
         Arg {
-            role: Role::Person,
+            role: SessionRole::Person,
             ..self
         }
     }
@@ -159,10 +159,10 @@ impl Arg {
 impl Verb {
     pub(crate) const fn new(
         name: &'static str,
-        role: Role,
+        role: SessionRole,
         about: &'static str,
         takes: &'static [Arg],
-        run: fn(&Desk, &Given) -> Done,
+        run: fn(&ToolSession, &ToolArguments) -> Done,
     ) -> Verb {
         Verb {
             name,
@@ -203,11 +203,11 @@ impl Verb {
 
     /// Returns its arguments on one line, optional ones with a question mark.
     pub fn shape(&self) -> String {
-        self.offered(Role::Person)
+        self.offered(SessionRole::Person)
     }
 
     /// Returns the arguments that a role is offered on one line.
-    pub(crate) fn offered(&self, role: Role) -> String {
+    pub(crate) fn offered(&self, role: SessionRole) -> String {
         let arg = |arg: &Arg| {
             let mark = if arg.needed { "" } else { "?" };
             format!("{}{mark}: {}", arg.name, arg.kind.told())

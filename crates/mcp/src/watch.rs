@@ -1,7 +1,7 @@
 //! Notifications about state files that change, by any process.
 
-use crate::desk::Desk;
 use crate::resources::{self, CARD};
+use crate::session::ToolSession;
 use bowline_engine::kinds::FileKind;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashSet;
@@ -26,13 +26,13 @@ pub(crate) enum News {
 
 /// Watcher of one connection, started with the first subscriber.
 pub(crate) struct Watch {
-    desk: Weak<Desk>,
+    desk: Weak<ToolSession>,
     news: broadcast::Sender<News>,
     begun: Mutex<bool>,
 }
 
 impl Watch {
-    pub(crate) fn new(desk: &Arc<Desk>) -> Self {
+    pub(crate) fn new(desk: &Arc<ToolSession>) -> Self {
         Watch {
             desk: Arc::downgrade(desk),
             news: broadcast::Sender::new(NEWS_MAX),
@@ -55,7 +55,7 @@ impl Watch {
 
 /// Watches the folders that hold, or may come to hold, state files. Where the system cannot watch,
 /// nothing is reported, and clients have to read.
-async fn follow(desk: Weak<Desk>, news: broadcast::Sender<News>) {
+async fn follow(desk: Weak<ToolSession>, news: broadcast::Sender<News>) {
     let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(NEWS_MAX);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Subscribers read the file when notified; access events would notify them again.
@@ -69,7 +69,7 @@ async fn follow(desk: Weak<Desk>, news: broadcast::Sender<News>) {
         folders: HashSet::new(),
         known: Vec::new(),
     };
-    let look = |mut followed: Followed, desk: Weak<Desk>| async move {
+    let look = |mut followed: Followed, desk: Weak<ToolSession>| async move {
         let looked = tokio::task::spawn_blocking(move || {
             let desk = desk.upgrade()?;
             followed.look(&desk);
@@ -117,7 +117,7 @@ struct Followed {
 
 impl Followed {
     /// Updates the list of files, and watches the folders they are or may be in.
-    fn look(&mut self, desk: &Desk) {
+    fn look(&mut self, desk: &ToolSession) {
         let files = resources::files(desk).into_iter();
         self.known = files.map(|(_, path)| path).collect();
         let usual = FileKind::ALL.map(|kind| desk.folder.join(kind.relative_path()));

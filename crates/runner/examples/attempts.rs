@@ -13,7 +13,7 @@
 
 use bowline_formats::agents::Protocol;
 use bowline_runner::core::attempts::{Attempts, Begin, Happened, Voice};
-use bowline_supervisor::{Shim, Spec, shim};
+use bowline_supervisor::{AttemptSpec, ShimProgram, shim};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let me = std::env::current_exe().expect("a program knows its path");
     let folder = std::env::temp_dir().join(format!("attempts-{}", std::process::id()));
     let (sink, news) = channel();
-    let attempts = Attempts::drive(Shim::new(&me, &["shim"]), move |news| {
+    let attempts = Attempts::drive(ShimProgram::new(&me, &["shim"]), move |news| {
         let _ = sink.send(news);
     })
     .expect("a thread can be started");
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         let command = ["sh", "-c", &command.to_string_lossy()].map(str::to_owned);
         attempts.begin(Begin {
             folder: folder.join(&id),
-            spec: Spec::new(&id, command.to_vec(), std::env::temp_dir()),
+            spec: AttemptSpec::new(&id, command.to_vec(), std::env::temp_dir()),
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             voice: Voice {
                 protocol: Protocol::Markers,

@@ -19,7 +19,7 @@ use bowline_runner::drivers::jobs::{
     AgentSpec, Config, JobRequest, Jobs, Phase, SubmittedRequest, TypeSpec,
 };
 use bowline_store::{About, JobQuery, Key, RecordBody, RecordQuery, Sqlite};
-use bowline_supervisor::{Shim, shim};
+use bowline_supervisor::{ShimProgram, shim};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 
 fn begin(folder: &Path) -> Jobs {
     let me = std::env::current_exe().expect("a program knows its path");
-    let mut config = Config::new(folder, Shim::new(&me, &["shim"]));
+    let mut config = Config::new(folder, ShimProgram::new(&me, &["shim"]));
     config.slots = 4;
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), AGENT.into()],

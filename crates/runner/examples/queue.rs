@@ -12,7 +12,7 @@
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{Config, JobRequest, Jobs, SubmittedRequest};
 use bowline_store::{About, Key, Memory};
-use bowline_supervisor::Shim;
+use bowline_supervisor::ShimProgram;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("bowline-queue-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder can be made");
     let me = std::env::current_exe().expect("a program knows its path");
-    let mut config = Config::new(&folder, Shim::new(&me, &["shim"]));
+    let mut config = Config::new(&folder, ShimProgram::new(&me, &["shim"]));
     // Nobody is at work: everything waits.
     config.slots = 0;
     let key = Key::open(&folder.join("key")).expect("the key can be made");

@@ -3,7 +3,7 @@
 
 use crate::data;
 use axum::http::{HeaderMap, header};
-use bowline_engine::actor::{Descent, Standing};
+use bowline_engine::actor::{DetectedActor, ProcessAncestry};
 use bowline_words::message::ServerNo;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ const LINKS_MAX: usize = 64;
 pub(crate) enum Peer {
     Tcp(SocketAddr),
     /// A process on the Unix socket: the actor detected for it, and the agent it descends from.
-    Socket(Standing, Arc<Descent>),
+    Socket(DetectedActor, Arc<ProcessAncestry>),
 }
 
 /// The identity, and so the rights, of a request.
@@ -40,7 +40,7 @@ pub(crate) enum Caller {
     Reader,
     /// A descendant of an agent without an attempt's token: it may read about the task it descends
     /// from.
-    AgentReader(Arc<Descent>),
+    AgentReader(Arc<ProcessAncestry>),
     /// The agent of an attempt, by its token.
     Agent {
         task: String,
@@ -115,16 +115,16 @@ impl Auth {
         };
         match peer {
             // A descendant of an agent has at most an agent's rights, whatever token it shows.
-            Peer::Socket(Standing::Agent, descent) => match bearer {
+            Peer::Socket(DetectedActor::Agent, descent) => match bearer {
                 None => Ok(Caller::AgentReader(descent)),
                 Some(text) if self.is_token(text) => Ok(Caller::AgentReader(descent)),
                 Some(text) => of_agent(text).ok_or(ServerNo::WrongToken),
             },
-            Peer::Socket(Standing::Person, _) => match bearer {
+            Peer::Socket(DetectedActor::Person, _) => match bearer {
                 None => Ok(Caller::Person),
                 Some(text) => self.by_token(text, of_agent),
             },
-            Peer::Socket(Standing::Unshown(_), _) => match bearer {
+            Peer::Socket(DetectedActor::Unshown(_), _) => match bearer {
                 None => Ok(Caller::Reader),
                 Some(text) => self.by_token(text, of_agent),
             },
@@ -227,7 +227,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
     use super::*;
     use axum::http::HeaderValue;
-    use bowline_engine::actor::Missing;
+    use bowline_engine::actor::MissingPersonProof;
 
     const TCP: fn() -> Peer = || Peer::Tcp(([127, 0, 0, 1], 1).into());
 
@@ -274,19 +274,19 @@ mod tests {
             asked(&auth, peer, header::AUTHORIZATION, &value)
         };
         let reader = Caller::AgentReader(Arc::default());
-        assert_eq!(on(Standing::Agent, "right"), Some(reader.clone()));
-        assert_eq!(on(Standing::Agent, "of-agent"), agent());
-        assert_eq!(on(Standing::Agent, "of-an-ended-attempt"), None);
-        assert_eq!(on(Standing::Person, "of-agent"), agent());
-        let unshown = Standing::Unshown(Missing::Terminal);
+        assert_eq!(on(DetectedActor::Agent, "right"), Some(reader.clone()));
+        assert_eq!(on(DetectedActor::Agent, "of-agent"), agent());
+        assert_eq!(on(DetectedActor::Agent, "of-an-ended-attempt"), None);
+        assert_eq!(on(DetectedActor::Person, "of-agent"), agent());
+        let unshown = DetectedActor::Unshown(MissingPersonProof::Terminal);
         assert_eq!(on(unshown, "right"), Some(Caller::Person));
         let plain = |standing| {
             let peer = Peer::Socket(standing, Arc::default());
             auth.caller(peer, &HeaderMap::new(), 0, |_| None)
         };
         assert_eq!(plain(unshown), Ok(Caller::Reader));
-        assert_eq!(plain(Standing::Agent), Ok(reader));
-        assert_eq!(plain(Standing::Person), Ok(Caller::Person));
+        assert_eq!(plain(DetectedActor::Agent), Ok(reader));
+        assert_eq!(plain(DetectedActor::Person), Ok(Caller::Person));
     }
 
     #[test]

@@ -6,13 +6,15 @@ use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::verbs::{lacks, new_task, told};
 use crate::workspaces::{group, leads_out};
-use bowline_engine::allowed;
+use bowline_engine::allowed_verbs;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
-use bowline_engine::operations::orchestrate::{Begin, Orchestration, plan_place, save, take_over};
+use bowline_engine::operations::orchestrate::{
+    Orchestration, OrchestrationOptions, plan_place, save_file, take_over,
+};
 use bowline_engine::operations::thinking::ThinkingRun;
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, workspace};
 use bowline_formats::rest::{VerbRequest, WorkspaceBeginning, WorkspaceChange};
 use bowline_words::message::{Did, ServerNo, ServerThing};
@@ -37,10 +39,10 @@ pub(crate) fn beginnings(
     root: &Path,
     files: &[(FileKind, PathBuf)],
 ) -> Vec<WorkspaceBeginning> {
-    let all = allowed::beginnings(context, root, files).into_iter();
+    let all = allowed_verbs::allowed_beginnings(context, root, files).into_iter();
     all.map(|(kind, one)| WorkspaceBeginning {
         kind: group(kind).1,
-        file: shown(&root.join(kind.relative_path())),
+        file: display_path(&root.join(kind.relative_path())),
         action: action(one),
     })
     .collect()
@@ -61,14 +63,18 @@ pub(crate) fn begin(
         _ => FileKind::Orchestrate,
     };
     let place = root.join(kind.relative_path());
-    if let Some(named) = asked.file.as_deref().filter(|it| *it != shown(&place)) {
+    if let Some(named) = asked
+        .file
+        .as_deref()
+        .filter(|it| *it != display_path(&place))
+    {
         return Err(Problem::no_such(ServerThing::StateFile, named));
     }
     // State that a parent folder owns cannot be started here.
     let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)
-        && workspace::locate(context, kind, root) != place;
+        && workspace::locate_file(context, kind, root) != place;
     if above || leads_out(root, &place) {
-        return Err(outside(&shown(&place)));
+        return Err(outside(&display_path(&place)));
     }
     let said = || asked.text.as_deref().ok_or_else(|| lacks(verb, "text"));
     let text = |name: &str| {
@@ -83,42 +89,42 @@ pub(crate) fn begin(
             let id = asked.code.as_deref().ok_or_else(|| lacks(verb, "code"))?;
             let title = Some(text("title")).filter(|it| !it.is_empty());
             let folder = asked.paths.first().map_or("", String::as_str);
-            let run = ThinkingRun::at(context, &inside(root, folder)?);
-            run.create(context, id, title.unwrap_or(id), text("goal"))?
+            let run = ThinkingRun::in_folder(context, &inside(root, folder)?);
+            run.create_run(context, id, title.unwrap_or(id), text("goal"))?
         }
         "task-new" => {
-            let memory = MemoryFolder::at(context, place.parent().unwrap_or(root));
+            let memory = MemoryFolder::in_folder(context, place.parent().unwrap_or(root));
             let new = new_task(said()?, asked);
-            memory.task_new(context, &new)?.telling(())
+            memory.task_new(context, &new)?.with_state(())
         }
         "start" => {
-            let run = DevelopRun::at(context, root);
-            run.start(context, said()?, false)?.telling(())
+            let run = DevelopRun::in_folder(context, root);
+            run.start_run(context, said()?, false)?.with_state(())
         }
         "init" => {
             let plan = asked.id.as_deref().map(|it| inside(root, it)).transpose()?;
-            let begin = Begin {
+            let begin = OrchestrationOptions {
                 plan,
-                ..Begin::default()
+                ..OrchestrationOptions::default()
             };
-            let run = Orchestration::at(context, root);
-            run.init(context, &begin)?.telling(())
+            let run = Orchestration::in_folder(context, root);
+            run.create_run(context, &begin)?.with_state(())
         }
         _ => {
             let path = asked.paths.first().ok_or_else(|| lacks(verb, "paths"))?;
             let taken = take_over(root, None, &inside(root, path)?)?;
             let plan = plan_place(context, root);
-            save(context, &plan, &taken.text, false)?;
+            save_file(context, &plan, &taken.text, false)?;
             let done = taken.file.tasks.iter().filter(|task| task.done).count();
             let did = Did::PlanTaken {
                 program: taken.source.name(),
                 total: taken.file.tasks.len(),
                 done,
-                path: shown(&plan),
+                path: display_path(&plan),
             };
             let unplaced = taken.unplaced.iter().map(|one| one.say(call.lang));
             return Ok(WorkspaceChange {
-                path: shown(&plan),
+                path: display_path(&plan),
                 from: None,
                 to: None,
                 sequence: None,

@@ -3,7 +3,7 @@
 
 use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, random, read_secret};
 use crate::serve::reach;
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::rest::routes::{RawAnswer, RouteRequest, TypedRequest};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
 use bowline_words::Lang;
@@ -120,8 +120,8 @@ impl Client {
             });
         }
         let unreachable = |error: &io::Error| ServeTrouble::Unreachable {
-            place: shown(data),
-            cause: system(error),
+            place: display_path(data),
+            cause: system_cause(error),
         };
         let address = data.join(ADDRESS_FILE);
         let url = std::fs::read_to_string(address).map_err(|error| unreachable(&error))?;
@@ -148,7 +148,7 @@ impl Client {
     /// Returns the server's address for messages.
     pub fn place(&self) -> String {
         match &self.place {
-            Place::Socket(path) => shown(path),
+            Place::Socket(path) => display_path(path),
             Place::Tcp(host) => format!("http://{host}"),
         }
     }
@@ -273,7 +273,7 @@ impl Client {
     fn unreachable(&self, error: &io::Error) -> ServeTrouble {
         ServeTrouble::Unreachable {
             place: self.place(),
-            cause: system(error),
+            cause: system_cause(error),
         }
     }
 

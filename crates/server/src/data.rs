@@ -2,7 +2,7 @@
 //! reached.
 
 use bowline_engine::Context;
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_words::message::ServeTrouble;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -88,7 +88,9 @@ impl SecretError {
     pub fn at(self, path: &Path) -> ServeTrouble {
         match self {
             SecretError::Io(error) => trouble(path, &error),
-            SecretError::Open => ServeTrouble::OpenToOthers { path: shown(path) },
+            SecretError::Open => ServeTrouble::OpenToOthers {
+                path: display_path(path),
+            },
         }
     }
 }
@@ -130,8 +132,8 @@ pub(crate) fn random() -> io::Result<String> {
 
 pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
     ServeTrouble::File {
-        path: shown(path),
-        cause: system(error),
+        path: display_path(path),
+        cause: system_cause(error),
     }
 }
 

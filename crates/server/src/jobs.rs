@@ -8,13 +8,13 @@ use crate::serve::Publisher;
 use crate::talk;
 use crate::work::{Answered, Failed, Loop, Refused, SubmittedRequest, Work};
 use bowline_engine::Context;
-use bowline_engine::actor::Descent;
-use bowline_engine::agents::shim;
+use bowline_engine::actor::ProcessAncestry;
+use bowline_engine::agents::shim_program;
 use bowline_engine::formats::settings::{Notify, Settings};
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::webhook::WebhookClient;
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
 use bowline_runner::core::clients::{self, Client};
@@ -104,7 +104,7 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
     };
     let text = std::fs::read_to_string(path).map_err(|error| crate::data::trouble(path, &error))?;
     Settings::read(&text).map_err(|fault| ServeTrouble::BadConfig {
-        path: shown(path),
+        path: display_path(path),
         fault,
     })
 }
@@ -242,7 +242,7 @@ pub(crate) fn configured(
     settings.agent.extend(setup.more.agent.clone());
     settings.types.extend(setup.more.types.clone());
     let beside = setup.config.as_deref().and_then(Path::parent);
-    let mut config = Config::new(&setup.data, shim());
+    let mut config = Config::new(&setup.data, shim_program());
     let me = std::env::current_exe().unwrap_or_else(|_| "bowline".into());
     let described = settings.agent.keys().map(String::as_str);
     for name in clients::KNOWN.into_iter().chain(described) {
@@ -255,7 +255,7 @@ pub(crate) fn configured(
             verifies: command.get(1).is_none_or(|word| word != "scripted"),
             command,
             protocol: client.protocol,
-            environment: client.environment(context.variables.texts(), &settings),
+            environment: client.environment(context.variables.text_pairs(), &settings),
         };
         config.agents.insert(name.to_owned(), spec);
     }
@@ -280,7 +280,7 @@ pub(crate) fn configured(
         );
     }
     let limits = &settings.limits;
-    config.environment = clients::environment(context.variables.texts(), &settings);
+    config.environment = clients::environment(context.variables.text_pairs(), &settings);
     config.url = Some(url.to_owned());
     config.clock = context.clock.clone();
     config.slots = setup.slots.or(limits.slots).unwrap_or(config.slots).max(1);
@@ -320,8 +320,8 @@ fn phase_of(
             let read = std::fs::File::open(&path)
                 .and_then(|file| file.take(PROMPT_BYTES_MAX).read_to_string(&mut text));
             read.map_err(|error| ServeTrouble::File {
-                path: shown(&path),
-                cause: system(&error),
+                path: display_path(&path),
+                cause: system_cause(&error),
             })?;
             Some(text)
         }
@@ -369,7 +369,7 @@ impl Work for Working {
         self.jobs.ask(asked)
     }
 
-    fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+    fn task_of_agent(&self, descent: &ProcessAncestry) -> Option<String> {
         self.jobs.task_of_agent(descent)
     }
 

@@ -3,7 +3,7 @@
 use crate::jobs::{STORE_FILE, Setup, configured, failed};
 use bowline_engine::Context;
 use bowline_engine::formats::time::utc;
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_runner::core::error_chain;
 use bowline_runner::drivers::jobs::{
     Config, Health, Jobs, Outage, Rebuilt, Refused, UnknownAgent, hold_agent, rebuild,
@@ -32,11 +32,11 @@ fn side_file(path: &Path, end: &str) -> PathBuf {
 pub(crate) fn store_trouble(path: &Path, error: &StoreError) -> ServeTrouble {
     match error {
         StoreError::DamagedFile { why, .. } => ServeTrouble::StoreDamaged {
-            path: shown(path),
+            path: display_path(path),
             why: why.clone(),
         },
         StoreError::Damaged { .. } => ServeTrouble::StoreDamaged {
-            path: shown(path),
+            path: display_path(path),
             why: error.to_string(),
         },
         other => failed(&error_chain(other)),
@@ -56,7 +56,7 @@ pub(crate) fn refused_trouble(setup: &Setup, refused: Refused) -> ServeTrouble {
 pub fn outage_trouble(setup: &Setup, outage: &Outage) -> ServeTrouble {
     match outage.is_damage {
         true => ServeTrouble::StoreDamaged {
-            path: shown(&setup.store_file()),
+            path: display_path(&setup.store_file()),
             why: outage.reason.clone(),
         },
         false => failed(&outage.reason),
@@ -72,7 +72,7 @@ pub(crate) fn open_store(
 ) -> Result<Sqlite, ServeTrouble> {
     let path = setup.store_file();
     let lost = |tasks: usize| ServeTrouble::StoreLost {
-        path: shown(&path),
+        path: display_path(&path),
         tasks,
     };
     let on_disk = |begun: bool| {
@@ -188,12 +188,14 @@ pub fn backup_store(data: &Path, store: Option<&Path>, to: &Path) -> Result<(), 
     let path = named.unwrap_or_else(|| data.join(STORE_FILE));
     if !path.is_file() {
         return Err(ServeTrouble::File {
-            path: shown(&path),
-            cause: system(&std::io::ErrorKind::NotFound.into()),
+            path: display_path(&path),
+            cause: system_cause(&std::io::ErrorKind::NotFound.into()),
         });
     }
     if to.symlink_metadata().is_ok() {
-        return Err(ServeTrouble::FileThere { path: shown(to) });
+        return Err(ServeTrouble::FileThere {
+            path: display_path(to),
+        });
     }
     Sqlite::backup_file(&path, to).map_err(|error| match &error {
         StoreError::Failed(cause) => match cause.downcast_ref::<std::io::Error>() {

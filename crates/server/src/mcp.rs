@@ -11,7 +11,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Response, header};
 use bowline_formats::rest::routes::RouteRequest;
 use bowline_formats::rest::{ErrorBody, ErrorTold};
-use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, Tools};
+use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession, Tools};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use http_body_util::{BodyExt as _, Limited};
@@ -86,23 +86,23 @@ impl Endpoint {
     }
 
     /// Determines role, folder and task access for a request.
-    fn desk(&self, asked: Asked, lang: Lang) -> Result<Desk, Problem> {
+    fn desk(&self, asked: Asked, lang: Lang) -> Result<ToolSession, Problem> {
         let peer = asked.peer.clone().ok_or(ServerNo::NoToken)?;
         let caller = caller(&self.shared, peer, &asked.headers)?;
         let role = match &caller {
             Caller::Nobody => return Err(ServerNo::NoToken.into()),
-            Caller::Person => Role::Person,
-            Caller::Reader | Caller::AgentReader(_) => Role::ReadOnly,
-            Caller::Agent { .. } => Role::Agent,
+            Caller::Person => SessionRole::Person,
+            Caller::Reader | Caller::AgentReader(_) => SessionRole::ReadOnly,
+            Caller::Agent { .. } => SessionRole::Agent,
         };
         // An agent works on files itself, with its own rights; here they would be the server's.
         let folder = match role {
-            Role::Agent => None,
-            Role::ReadOnly | Role::Person => {
+            SessionRole::Agent => None,
+            SessionRole::ReadOnly | SessionRole::Person => {
                 self.shared.workspaces.named(asked.workspace.as_deref())?
             }
         };
-        Ok(Desk {
+        Ok(ToolSession {
             context: self.shared.context.clone(),
             confined: true,
             files: folder.is_some(),
@@ -164,8 +164,8 @@ fn refused(error: ErrorTold) -> Refused {
     }
 }
 
-impl Tasks for Routes {
-    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+impl TaskClient for Routes {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
         let failed = |what: &dyn std::fmt::Display| refused(Problem::internal(what).told(Lang::En));
         let text = request.body.as_ref().map(Value::to_string);
         let mut request = axum::http::Request::builder()

@@ -113,7 +113,7 @@ impl Deliverer {
         let id = effect.id.to_string();
         for (name, address, content) in both {
             if let Some(address) = address {
-                let posted = self.webhooks.post(&id, address, &[JSON], &content);
+                let posted = self.webhooks.post_event(&id, address, &[JSON], &content);
                 good &= posted.accepted;
                 wait_s = wait_s.max(posted.retry_after_s);
                 notes.push(format!("{name}: {}", posted.note));
@@ -129,7 +129,7 @@ impl Deliverer {
             }
             let mut headers = vec![("X-Title", event)];
             headers.extend(actions.as_deref().map(|it| ("X-Actions", it)));
-            let posted = self.webhooks.post(&id, address, &headers, &text);
+            let posted = self.webhooks.post_event(&id, address, &headers, &text);
             good &= posted.accepted;
             wait_s = wait_s.max(posted.retry_after_s);
             notes.push(format!("ntfy: {}", posted.note));

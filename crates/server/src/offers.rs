@@ -5,8 +5,8 @@ use crate::runs::Runnable;
 use crate::serve::Shared;
 use crate::workspaces::{group, root_of};
 use bowline_engine::advice::quoted;
-use bowline_engine::allowed::{Allowed, Said, allowed, allowed_despite};
-use bowline_engine::files::{KnownFile, View};
+use bowline_engine::allowed_verbs::{AllowedVerb, VerbInput, allowed_despite, allowed_verbs};
+use bowline_engine::files::{FileView, KnownFile};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
@@ -115,23 +115,23 @@ pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
 pub(crate) fn actions(
     shared: &Shared,
     file: &KnownFile,
-    view: &View,
+    view: &FileView,
     beside: &[(FileKind, PathBuf)],
 ) -> Vec<WorkspaceAction> {
     let context = &shared.context;
-    let mut all = allowed(context, file, view, beside).unwrap_or_default();
+    let mut all = allowed_verbs(context, file, view, beside).unwrap_or_default();
     if let Some(what) = runnable(context, view.kind, &view.path) {
         match shared.runs.has(&view.path) {
-            true => all.push(Allowed {
+            true => all.push(AllowedVerb {
                 verb: "stop",
                 grave: true,
-                ..Allowed::default()
+                ..AllowedVerb::default()
             }),
-            false if would_start(context, &what) => all.push(Allowed {
+            false if would_start(context, &what) => all.push(AllowedVerb {
                 verb: "run",
-                runs: Some(format!("bowline {} run", view.kind.noun())),
+                runs: Some(format!("bowline {} run", view.kind.command_noun())),
                 texts: vec!["agent"],
-                ..Allowed::default()
+                ..AllowedVerb::default()
             }),
             false => {}
         }
@@ -147,10 +147,10 @@ pub(crate) fn actions(
     }
     // A run owns the file: it is asked, and does the rest itself.
     let whole = |verb: &&'static str| {
-        action(Allowed {
+        action(AllowedVerb {
             verb,
             grave: *verb == "stop",
-            ..Allowed::default()
+            ..AllowedVerb::default()
         })
     };
     let of_run = match door::is_paused(&view.path) {
@@ -167,12 +167,14 @@ pub(crate) fn actions(
 pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option<Runnable> {
     let root = root_of(kind, path);
     match kind {
-        FileKind::Thinking => Some(Runnable::Thinking(ThinkingRun::at(context, &root))),
+        FileKind::Thinking => Some(Runnable::Thinking(ThinkingRun::in_folder(context, &root))),
         FileKind::TaskState => {
             let folder = path.parent().unwrap_or(path);
-            Some(Runnable::Memory(MemoryFolder::at(context, folder).into()))
+            Some(Runnable::Memory(
+                MemoryFolder::in_folder(context, folder).into(),
+            ))
         }
-        FileKind::Develop => Some(Runnable::Develop(DevelopRun::at(context, &root))),
+        FileKind::Develop => Some(Runnable::Develop(DevelopRun::in_folder(context, &root))),
         FileKind::Orchestrate
         | FileKind::TaskHistory
         | FileKind::SharedContext
@@ -196,14 +198,14 @@ pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
     allowed_despite(error).into_iter().map(action).collect()
 }
 
-pub(crate) fn action(one: Allowed) -> WorkspaceAction {
-    let field = |said: Said| match said {
-        Said::Text => WorkspaceField::Text,
-        Said::Code => WorkspaceField::Code,
-        Said::Path => WorkspaceField::Paths,
-        Said::Command => WorkspaceField::Command,
-        Said::Id => WorkspaceField::Id,
-        Said::Version => WorkspaceField::Version,
+pub(crate) fn action(one: AllowedVerb) -> WorkspaceAction {
+    let field = |said: VerbInput| match said {
+        VerbInput::Text => WorkspaceField::Text,
+        VerbInput::Code => WorkspaceField::Code,
+        VerbInput::Path => WorkspaceField::Paths,
+        VerbInput::Command => WorkspaceField::Command,
+        VerbInput::Id => WorkspaceField::Id,
+        VerbInput::Version => WorkspaceField::Version,
     };
     let owned = |all: Vec<&'static str>| all.into_iter().map(str::to_owned).collect();
     WorkspaceAction {

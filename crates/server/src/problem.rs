@@ -65,7 +65,7 @@ impl Problem {
             // The same status as without a run.
             Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
             Problem::Refused(_) | Problem::Run(_) => StatusCode::CONFLICT,
-            Problem::Engine(error) => match error.class() {
+            Problem::Engine(error) => match error.exit_class() {
                 ExitClass::Refused | ExitClass::Locked | ExitClass::Damaged => StatusCode::CONFLICT,
                 ExitClass::Usage => StatusCode::BAD_REQUEST,
                 ExitClass::NotFound => StatusCode::NOT_FOUND,
@@ -79,7 +79,7 @@ impl Problem {
         let (message, hint) = match self {
             Problem::No(no) => no.say(lang),
             Problem::Refused(refusal) => job_no(refusal).say(lang),
-            Problem::Engine(error) => error.told(lang),
+            Problem::Engine(error) => error.render_message(lang),
             Problem::Run(refused) => (refused.message.clone(), refused.hint.clone()),
         };
         let mut told = ErrorTold {

@@ -6,7 +6,7 @@ use crate::serve::Shared;
 use crate::workspaces::changed;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
-use bowline_engine::operations::orchestrate::{Announced, Orchestration};
+use bowline_engine::operations::orchestrate::{Orchestration, RunNotification};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
 use bowline_runner::core::crew;
@@ -59,7 +59,7 @@ impl Runnable {
         match self {
             Runnable::Orchestration(it) => &it.file().path,
             Runnable::Thinking(it) => &it.file().path,
-            Runnable::Memory(it) => &it.state().path,
+            Runnable::Memory(it) => &it.state_file().path,
             Runnable::Develop(it) => &it.file().path,
         }
     }
@@ -197,7 +197,7 @@ impl Screen for Quiet {
 
     fn used(&mut self, _: &str, _: Used) {}
 
-    fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String {
+    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String {
         announcement(news, why, project, self.0)
     }
 }

@@ -14,12 +14,12 @@ use crate::{jobs, retention, router, session};
 use axum::Router;
 use axum::body::Body;
 use bowline_engine::Context;
-use bowline_engine::actor::{self, Descent, Missing, Standing};
+use bowline_engine::actor::{self, DetectedActor, MissingPersonProof, ProcessAncestry};
 use bowline_engine::clock::Clock;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::process;
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_formats::rest::EventName;
 use bowline_store::EventRow;
 use bowline_words::Lang;
@@ -223,7 +223,7 @@ impl Server {
         let inside = runtime.enter();
         let no = |error: io::Error| ServeTrouble::CannotListen {
             address: options.listen.to_string(),
-            cause: system(&error),
+            cause: system_cause(&error),
         };
         let tcp = std::net::TcpListener::bind(options.listen).map_err(no)?;
         tcp.set_nonblocking(true).map_err(no)?;
@@ -304,7 +304,7 @@ impl Server {
     /// A link that signs one browser in, once.
     pub fn sign_in_link(&self) -> Result<String, ServeTrouble> {
         session::link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
-            path: shown(self.data.path()),
+            path: display_path(self.data.path()),
         })
     }
 
@@ -442,7 +442,7 @@ fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
         std::thread::sleep(LOCK_AGAIN);
     }
     Err(ServeTrouble::AlreadyServing {
-        path: shown(data.path()),
+        path: display_path(data.path()),
     })
 }
 
@@ -524,12 +524,15 @@ async fn accept_unix(shared: Arc<Shared>, router: Router, listener: UnixListener
             // Looked at while it is surely there, and on a thread that may wait.
             let looked = tokio::task::spawn_blocking(move || match pid {
                 Some(pid) => match actor::standing_of(pid) {
-                    Standing::Agent => (Standing::Agent, actor::descent_of(pid)),
-                    other => (other, Descent::default()),
+                    DetectedActor::Agent => (DetectedActor::Agent, actor::descent_of(pid)),
+                    other => (other, ProcessAncestry::default()),
                 },
-                None => (Standing::Agent, Descent::default()),
+                None => (DetectedActor::Agent, ProcessAncestry::default()),
             });
-            let unknown = (Standing::Unshown(Missing::Ancestors), Descent::default());
+            let unknown = (
+                DetectedActor::Unshown(MissingPersonProof::Ancestors),
+                ProcessAncestry::default(),
+            );
             let (standing, descent) = looked.await.unwrap_or(unknown);
             let peer = Peer::Socket(standing, Arc::new(descent));
             connected(shared, router, stream, peer).await;

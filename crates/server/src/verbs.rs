@@ -7,20 +7,20 @@ use crate::problem::Problem;
 use crate::runs::Runnable;
 use crate::serve::Shared;
 use crate::workspaces::{files, leads_out, root_of};
-use bowline_engine::context::Seen;
-use bowline_engine::files::{Changed, KnownFile, View};
-use bowline_engine::history::Back;
+use bowline_engine::context::ExpectedVersion;
+use bowline_engine::files::{ChangeOutcome, FileView, KnownFile};
+use bowline_engine::history::RestoreOptions;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{FailureClass, Gate, Phase};
 use bowline_engine::machines::plan::TaskResult;
 use bowline_engine::machines::thinking::{Execution, Stage};
-use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};
+use bowline_engine::operations::develop::{DevelopRun, GateProof, PassOutcome};
 use bowline_engine::operations::memory::{
-    FailureKind, Finish, MemoryFolder, NewStep, NewTask, Request as Words, exact,
+    FailureKind, FinishReport, MemoryFolder, NewStep, NewTask, Request as Words, parse_value,
 };
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, doctor, history};
 use bowline_formats::rest::{VerbRequest, WorkspaceChange};
 use bowline_runner::orchestrate::by_hand;
@@ -60,7 +60,7 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     };
     let mut fitting = files
         .iter()
-        .filter(|(kind, path)| named.map_or(knows(*kind), |it| shown(path) == it));
+        .filter(|(kind, path)| named.map_or(knows(*kind), |it| display_path(path) == it));
     let (file_kind, path) = match (fitting.next(), fitting.next()) {
         (Some((file_kind, path)), None) if verbs(*file_kind).contains(&verb) => (*file_kind, path),
         (Some(_), Some(_)) => return Err(lacks(verb, "file")),
@@ -84,15 +84,15 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     };
     let root = shared.workspaces.find(call.param("id"))?;
     if leads_out(root, path) {
-        let path = shown(path);
+        let path = display_path(path);
         return Err(ServerNo::LeadsOut { path }.into());
     }
     let seen = call.version()?;
     let context = Context {
         // A command of the project takes time; changes made meanwhile do not concern it.
         seen: match seen.filter(|_| !RUNNING.contains(&verb)) {
-            Some(version) => Seen::of(path, version),
-            None => Seen::default(),
+            Some(version) => ExpectedVersion::of_file(path, version),
+            None => ExpectedVersion::default(),
         },
         ..shared.context.clone()
     };
@@ -116,14 +116,19 @@ pub(crate) fn lacks(verb: &str, field: &'static str) -> Problem {
 }
 
 /// Describes a change and the notices about its file.
-pub(crate) fn told<S>(changed: &Changed<S>, lang: Lang) -> WorkspaceChange {
+pub(crate) fn told<S>(changed: &ChangeOutcome<S>, lang: Lang) -> WorkspaceChange {
     WorkspaceChange {
-        path: shown(&changed.view.path),
+        path: display_path(&changed.view.path),
         from: changed.moved.from.clone(),
         to: Some(changed.moved.to.clone()),
         sequence: Some(changed.view.sequence),
-        state: changed.view.shown(),
-        told: changed.view.notices.iter().map(|it| it.say(lang)).collect(),
+        state: changed.view.masked_document(),
+        told: changed
+            .view
+            .notices
+            .iter()
+            .map(|it| it.render_notice(lang))
+            .collect(),
         evidence: Vec::new(),
     }
 }
@@ -147,19 +152,19 @@ impl Asks<'_> {
     fn change(&self) -> Result<WorkspaceChange, Problem> {
         let (context, file) = (self.context, self.file());
         if self.verb == "repair" {
-            let repairs = doctor::repair(context, &file)?.repairs;
+            let repairs = doctor::repair_file(context, &file)?.repairs;
             return self.looked(repairs.iter().map(|it| it.say(self.lang)).collect());
         }
-        self.may_be_asked(file.view(context))?;
+        self.may_be_asked(file.read_view(context))?;
         match self.verb {
             "undo" | "restore" => {
-                let back = Back {
+                let back = RestoreOptions {
                     seen: Some(self.seen()?),
                     state_only: false,
                 };
                 let changed = match self.verb {
-                    "undo" => history::undo(context, &file, back)?.telling(()),
-                    _ => history::restore(context, &file, u64::from(self.number()?), back)?,
+                    "undo" => history::undo_transition(context, &file, back)?.with_state(()),
+                    _ => history::restore_version(context, &file, u64::from(self.number()?), back)?,
                 };
                 return Ok(told(&changed, self.lang));
             }
@@ -195,7 +200,7 @@ impl Asks<'_> {
     /// Refuses verbs that the file does not allow now: an unreadable file allows only what is
     /// offered for it, and a version must be the current one. A run that owns the file decides by
     /// itself about versions.
-    fn may_be_asked(&self, looked: Result<View, Error>) -> Result<(), Problem> {
+    fn may_be_asked(&self, looked: Result<FileView, Error>) -> Result<(), Problem> {
         match looked {
             Err(error @ Error::Damaged { .. }) => {
                 match despite(&error).iter().any(|it| it.verb == self.verb) {
@@ -249,7 +254,7 @@ impl Asks<'_> {
     /// Lists the ids that the verb applies to now.
     fn possible(&self) -> String {
         let file = self.file();
-        let view = file.view(self.context);
+        let view = file.read_view(self.context);
         let all = view.map(|view| actions(self.shared, &file, &view, self.beside));
         let all = all.unwrap_or_default().into_iter();
         let ids: Vec<String> = all
@@ -313,7 +318,7 @@ impl Asks<'_> {
 
     fn thinking(&self) -> Result<WorkspaceChange, Problem> {
         let (context, paths) = (self.context, &self.asked.paths);
-        let run = ThinkingRun::at(context, &self.root());
+        let run = ThinkingRun::in_folder(context, &self.root());
         let stage = || self.named(Stage::from_name, &Stage::ALL.map(Stage::name));
         let values = || {
             let pairs = self.asked.values.iter();
@@ -329,11 +334,11 @@ impl Asks<'_> {
             value.ok_or_else(|| self.lacks("values"))
         };
         let changed = match self.verb {
-            "start" => run.start(context, stage()?, self.text())?,
-            "complete" => run.complete(context, stage()?, paths)?,
-            "output" => run.output(context, stage()?, self.paths()?)?,
-            "evaluate" => run.evaluate(context, &values()?)?,
-            "quality" => run.measure(context, &values()?)?,
+            "start" => run.start_stage(context, stage()?, self.text())?,
+            "complete" => run.complete_stage(context, stage()?, paths)?,
+            "output" => run.record_outputs(context, stage()?, self.paths()?)?,
+            "evaluate" => run.evaluate_work(context, &values()?)?,
+            "quality" => run.record_metrics(context, &values()?)?,
             "feedback" => {
                 let execution = Execution {
                     metric: self.said()?.to_owned(),
@@ -343,24 +348,25 @@ impl Asks<'_> {
                     improvements: listed(self.named_text("improvement")),
                     stages: Vec::new(),
                 };
-                run.record(context, &execution)?
+                run.record_outcome(context, &execution)?
             }
             "feedback-apply" => {
                 // Only folders of the workspace: an id gives no access to others.
                 let folders = self.beside.iter().filter_map(|(_, path)| path.parent());
-                let mut folders = folders.filter(|it| self.asked.id.as_ref() == Some(&shown(it)));
+                let mut folders =
+                    folders.filter(|it| self.asked.id.as_ref() == Some(&display_path(it)));
                 let from = folders.next();
                 let id = self.asked.id.as_deref();
                 let from = from.ok_or_else(|| match id {
                     Some(id) => self.not_one_of("id", id, &[]),
                     None => self.lacks("id"),
                 })?;
-                run.apply(context, from)?
+                run.apply_lessons(context, from)?
             }
             _ => {
                 let code = self.asked.code.as_deref();
                 let code = code.ok_or_else(|| self.lacks("code"))?;
-                run.fail(context, stage()?, code, self.text().unwrap_or_default())?
+                run.fail_stage(context, stage()?, code, self.text().unwrap_or_default())?
             }
         };
         Ok(told(&changed, self.lang))
@@ -371,33 +377,33 @@ impl Asks<'_> {
         // Memories of agents are in a subfolder.
         let up = 1 + usize::from(self.kind == FileKind::AgentMemory);
         let folder = self.path.ancestors().nth(up).unwrap_or(self.path);
-        let memory = MemoryFolder::at(context, folder);
+        let memory = MemoryFolder::in_folder(context, folder);
         let summary = self.text().map(str::to_owned);
         let changed = match self.verb {
-            "pause" => memory.task_pause(context)?.telling(()),
-            "resume" => memory.task_resume(context)?.telling(()),
-            "cancel" => memory.task_cancel(context)?.telling(()),
-            "recover" => memory.task_recover(context, self.text())?.telling(()),
+            "pause" => memory.task_pause(context)?.with_state(()),
+            "resume" => memory.task_resume(context)?.with_state(()),
+            "cancel" => memory.task_cancel(context)?.with_state(()),
+            "recover" => memory.task_recover(context, self.text())?.with_state(()),
             "finish" => {
-                let finish = Finish {
+                let finish = FinishReport {
                     result: self.coded(
                         TaskResult::from_name,
                         &TaskResult::ALL.map(TaskResult::name),
                     )?,
                     summary,
                     lessons: listed(self.named_text("lesson")),
-                    ..Finish::default()
+                    ..FinishReport::default()
                 };
-                memory.task_finish(context, finish)?.telling(())
+                memory.task_finish(context, finish)?.with_state(())
             }
             "task-new" => {
                 let new = new_task(self.said()?, self.asked);
-                memory.task_new(context, &new)?.telling(())
+                memory.task_new(context, &new)?.with_state(())
             }
             "set" | "append" => {
                 let path = self.asked.code.as_deref();
                 let path = path.ok_or_else(|| self.lacks("code"))?;
-                let (append, value) = (self.verb == "append", exact(self.said()?)?);
+                let (append, value) = (self.verb == "append", parse_value(self.said()?)?);
                 let agent = self.path.file_stem().unwrap_or_default().to_string_lossy();
                 match (self.kind == FileKind::AgentMemory, append) {
                     (true, true) => memory.agent_append(context, &agent, path, &value)?,
@@ -406,13 +412,13 @@ impl Asks<'_> {
                     (false, false) => memory.context_set(context, path, &value)?,
                 }
             }
-            "session-new" => memory.session_new(context)?.telling(()),
+            "session-new" => memory.session_new(context)?.with_state(()),
             "backup" => {
-                let copies = memory.backup(context)?;
-                return self.looked(copies.iter().map(|path| shown(path)).collect());
+                let copies = memory.back_up(context)?;
+                return self.looked(copies.iter().map(|path| display_path(path)).collect());
             }
             "prune" => {
-                let report = memory.prune(context)?;
+                let report = memory.prune_files(context)?;
                 let did = Did::Pruned {
                     removed: report.removed.len(),
                     summarised: report.summarised.len(),
@@ -422,22 +428,22 @@ impl Asks<'_> {
             }
             "restore-copy" => {
                 let copy = self.id()?;
-                let changed = memory.restore(context, Some(copy), Some(self.seen()?))?;
-                changed.telling(())
+                let changed = memory.restore_copy(context, Some(copy), Some(self.seen()?))?;
+                changed.with_state(())
             }
-            "task-drop" => memory.task_drop(context, self.id()?)?.telling(()),
+            "task-drop" => memory.task_drop(context, self.id()?)?.with_state(()),
             "step-add" => {
                 let new = NewStep {
                     name: self.said()?.to_owned(),
                     ..NewStep::default()
                 };
-                memory.step_add(context, new)?.telling(())
+                memory.step_add(context, new)?.with_state(())
             }
-            "step-start" => memory.step_start(context, self.number()?)?.telling(()),
+            "step-start" => memory.step_start(context, self.number()?)?.with_state(()),
             "step-complete" => {
                 let (output, made) = (summary.map(Value::String), Vec::new());
                 let changed = memory.step_complete(context, self.number()?, output.as_ref(), made);
-                changed?.telling(())
+                changed?.with_state(())
             }
             _ => {
                 let kind = self.coded(
@@ -446,7 +452,7 @@ impl Asks<'_> {
                 )?;
                 let kind = kind.unwrap_or(FailureKind::Transient);
                 let changed = memory.step_fail(context, self.number()?, kind, self.said()?);
-                changed?.telling(())
+                changed?.with_state(())
             }
         };
         Ok(told(&changed, self.lang))
@@ -454,7 +460,7 @@ impl Asks<'_> {
 
     fn develop(&self) -> Result<WorkspaceChange, Problem> {
         let context = self.context;
-        let run = DevelopRun::at(context, &self.root());
+        let run = DevelopRun::in_folder(context, &self.root());
         let gate = || self.named(Gate::from_name, &Gate::ALL.map(Gate::name));
         let command = self.asked.command.as_deref();
         let passes = |proof| {
@@ -462,27 +468,29 @@ impl Asks<'_> {
                 .map_err(Problem::from)
         };
         let changed = match self.verb {
-            "start" => run.start(context, self.said()?, false)?.telling(()),
-            "review" => run.review(context, &self.asked.paths, None)?.telling(()),
-            "implement" => run.implement(context, self.text())?.telling(()),
-            "pr" => run.pr(context)?.telling(()),
-            "done" => run.done(context)?.telling(()),
+            "start" => run.start_run(context, self.said()?, false)?.with_state(()),
+            "review" => run
+                .enter_review(context, &self.asked.paths, None)?
+                .with_state(()),
+            "implement" => run.enter_implement(context, self.text())?.with_state(()),
+            "pr" => run.enter_pr(context)?.with_state(()),
+            "done" => run.finish_run(context)?.with_state(()),
             "back" => {
                 let phase = self.named(Phase::from_name, &Phase::ALL.map(Phase::name))?;
-                run.back(context, phase)?.telling(())
+                run.go_back(context, phase)?.with_state(())
             }
-            "seal" => run.seal(context)?.telling(()),
-            "adopt" => run.adopt(context)?.telling(()),
-            "reset" => run.reset(context)?.telling(()),
+            "seal" => run.seal_run(context)?.with_state(()),
+            "adopt" => run.adopt_run(context)?.with_state(()),
+            "reset" => run.discard_run(context)?.with_state(()),
             "gate-pass" => {
-                let proof = Proof {
+                let proof = GateProof {
                     run: command,
                     by_hand: None,
                 };
                 return Ok(with_evidence(&passes(proof)?, self.lang));
             }
             "gate-by-hand" => {
-                let proof = Proof {
+                let proof = GateProof {
                     run: None,
                     by_hand: Some(self.said()?),
                 };
@@ -490,11 +498,11 @@ impl Asks<'_> {
             }
             "checkpoint-start" => {
                 let changed = run.checkpoint_start(context, self.id()?, self.text())?;
-                changed.telling(())
+                changed.with_state(())
             }
             "checkpoint-pass" => {
                 // The command that is shown beside the button.
-                let planned = run.contract(context)?;
+                let planned = run.run_contract(context)?;
                 let planned = planned
                     .iter()
                     .find(|it| Some(&it.id) == self.asked.id.as_ref());
@@ -508,16 +516,17 @@ impl Asks<'_> {
                     &FailureClass::ALL.map(FailureClass::name),
                 )?;
                 let class = class.unwrap_or(FailureClass::LogicError);
-                run.checkpoint_fail(context, self.id()?, class)?.telling(())
+                run.checkpoint_fail(context, self.id()?, class)?
+                    .with_state(())
             }
-            _ => run.gate_reset(context, gate()?)?.telling(()),
+            _ => run.gate_reset(context, gate()?)?.with_state(()),
         };
         Ok(told(&changed, self.lang))
     }
 
     fn orchestrate(&self) -> Result<WorkspaceChange, Problem> {
         let (context, text) = (self.context, self.text());
-        let run = Orchestration::at(context, &self.root());
+        let run = Orchestration::in_folder(context, &self.root());
         if self.verb == "fail" {
             self.said()?;
         }
@@ -537,14 +546,18 @@ impl Asks<'_> {
         let changed = match self.verb {
             "start" => by_hand::start(context, &run, self.id()?, false)?
                 .0
-                .telling(()),
-            "complete" => run.complete(context, self.id()?)?.telling(()),
-            "fail" => run.fail(context, self.id()?, text, false)?.telling(()),
-            "retry" => run.retry(context, self.id()?)?.telling(()),
-            "force-complete" => run.force_complete(context, self.id()?, text)?.telling(()),
+                .with_state(()),
+            "complete" => run.complete_task(context, self.id()?)?.with_state(()),
+            "fail" => run
+                .fail_task(context, self.id()?, text, false)?
+                .with_state(()),
+            "retry" => run.retry_task(context, self.id()?)?.with_state(()),
+            "force-complete" => run
+                .force_complete(context, self.id()?, text)?
+                .with_state(()),
             "phase-finish" => {
                 let phase = self.number()?;
-                by_hand::finish_phase(context, &run, phase, false)?.telling(())
+                by_hand::finish_phase(context, &run, phase, false)?.with_state(())
             }
             "run" => {
                 let agent = self.named_text("agent").map(str::to_owned);
@@ -568,7 +581,7 @@ impl Asks<'_> {
                 let name = rescued.name;
                 return self.looked(vec![Did::RescueDropped { name }.say(self.lang)]);
             }
-            _ => run.rebuild(context)?.telling(()),
+            _ => run.rebuild_run(context)?.with_state(()),
         };
         Ok(told(&changed, self.lang))
     }
@@ -600,13 +613,13 @@ impl Asks<'_> {
 
     /// Reads the file again after something else has changed it.
     fn looked(&self, told: Vec<String>) -> Result<WorkspaceChange, Problem> {
-        let view = self.file().view(self.context)?;
+        let view = self.file().read_view(self.context)?;
         Ok(WorkspaceChange {
-            path: shown(&view.path),
+            path: display_path(&view.path),
             from: None,
             to: Some(view.examined.status.clone()),
             sequence: Some(view.sequence),
-            state: view.shown(),
+            state: view.masked_document(),
             told,
             evidence: Vec::new(),
         })
@@ -631,7 +644,7 @@ fn listed(text: Option<&str>) -> Vec<String> {
     text.map(str::to_owned).into_iter().collect()
 }
 
-fn with_evidence(passed: &Passed, lang: Lang) -> WorkspaceChange {
+fn with_evidence(passed: &PassOutcome, lang: Lang) -> WorkspaceChange {
     let evidence = passed.evidence.iter();
     let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
     WorkspaceChange {

@@ -1,7 +1,7 @@
 //! The interface of the server to jobs. Synchronous: handlers wait on their own threads.
 
 pub use crate::diff::ReviewChanges;
-use bowline_engine::actor::Descent;
+use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{AgentPreset, TaskType, Utterance};
 pub use bowline_runner::drivers::jobs::{
@@ -39,7 +39,7 @@ pub trait Work: Send + Sync + 'static {
     fn agent_token(&self, text: &str) -> Option<(String, u32)>;
 
     /// Returns the task of an agent that shows no token of its own.
-    fn task_of_agent(&self, _descent: &Descent) -> Option<String> {
+    fn task_of_agent(&self, _descent: &ProcessAncestry) -> Option<String> {
         None
     }
 

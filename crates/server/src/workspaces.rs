@@ -4,12 +4,12 @@ use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::{begin, offers};
-use bowline_engine::files::{KnownFile, Notice, View};
+use bowline_engine::files::{FileNotice, FileView, KnownFile};
 use bowline_engine::formats::time::utc;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::orchestrate::{self, Orchestration};
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, advice, history, workspace};
 use bowline_formats::finding::Severity;
 use bowline_formats::rest::{
@@ -77,7 +77,7 @@ impl Workspaces {
 
     /// Watches the folders that contain, or may later contain, state files of a workspace.
     fn follow(&self, root: &Path) {
-        let files = workspace::below(root, &FileKind::ALL, DEPTH_MAX).files;
+        let files = workspace::find_below(root, &FileKind::ALL, DEPTH_MAX).files;
         let usual = FileKind::ALL.map(|kind| root.join(kind.relative_path()));
         let paths = files.into_iter().map(|(_, path)| path).chain(usual);
         let mut watcher = self.lock();
@@ -163,13 +163,13 @@ fn files_of(shared: &Shared, call: &Call, word: &str) -> Result<Vec<(FileKind, P
         return Err(Problem::no_such(ServerThing::StateFile, word));
     }
     shared.workspaces.follow(root);
-    Ok(workspace::below(root, &wanted, DEPTH_MAX).files)
+    Ok(workspace::find_below(root, &wanted, DEPTH_MAX).files)
 }
 
 pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
     let items = shared.workspaces.folders.iter().map(|(id, folder)| {
         let mut kinds = Vec::new();
-        let files = workspace::below(folder, &FileKind::ALL, DEPTH_MAX).files;
+        let files = workspace::find_below(folder, &FileKind::ALL, DEPTH_MAX).files;
         for (kind, _) in &files {
             let kind = group(*kind).1;
             if !kinds.contains(&kind) {
@@ -180,7 +180,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
         Workspace {
             id: id.clone(),
             name: name.to_string_lossy().into_owned(),
-            path: shown(folder),
+            path: display_path(folder),
             kinds,
             begins: begin::beginnings(&shared.context, folder, &files),
         }
@@ -194,7 +194,9 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     let root = shared.workspaces.find(call.param("id"))?;
     for (kind, path) in &files {
         if leads_out(root, path) {
-            let no = ServerNo::LeadsOut { path: shown(path) };
+            let no = ServerNo::LeadsOut {
+                path: display_path(path),
+            };
             let actions = Vec::new();
             items.push(unreadable(
                 *kind,
@@ -206,7 +208,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
             continue;
         }
         let file = KnownFile::new(&shared.context, *kind, path);
-        items.push(match file.view(&shared.context) {
+        items.push(match file.read_view(&shared.context) {
             Ok(view) => {
                 let actions = offers::actions(shared, &file, &view, &files);
                 state_of(&shared.context, &view, actions, call.lang)
@@ -214,7 +216,13 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
             // A damaged file must not hide the others.
             Err(error) => {
                 let actions = offers::despite(&error);
-                unreadable(*kind, path, error.code(), error.told(call.lang), actions)
+                unreadable(
+                    *kind,
+                    path,
+                    error.code(),
+                    error.render_message(call.lang),
+                    actions,
+                )
             }
         });
     }
@@ -230,7 +238,7 @@ fn unreadable(
 ) -> WorkspaceState {
     WorkspaceState {
         kind: kind.name().into(),
-        path: shown(path),
+        path: display_path(path),
         status: None,
         version: None,
         state: Value::Null,
@@ -259,11 +267,11 @@ pub(crate) fn leads_out(root: &Path, path: &Path) -> bool {
 
 fn state_of(
     context: &Context,
-    view: &View,
+    view: &FileView,
     actions: Vec<WorkspaceAction>,
     lang: Lang,
 ) -> WorkspaceState {
-    let notices = view.notices.iter().map(Notice::to_finding);
+    let notices = view.notices.iter().map(FileNotice::to_finding);
     let findings = view.examined.findings.iter().cloned().chain(notices);
     // The file does not show that the run which owns it is paused.
     let paused = view.kind == FileKind::Orchestrate && door::is_paused(&view.path);
@@ -273,10 +281,10 @@ fn state_of(
     };
     WorkspaceState {
         kind: view.kind.name().into(),
-        path: shown(&view.path),
+        path: display_path(&view.path),
         status: Some(status),
         version: Some(view.version),
-        state: view.shown(),
+        state: view.masked_document(),
         findings: findings
             .map(|finding| {
                 let mut told = finding.to_json(Some(&view.document));
@@ -294,7 +302,7 @@ fn state_of(
 
 /// Returns titles of tasks: those of an orchestration from its plan, if that can be read, and those
 /// in the queue of a memory.
-fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
+fn titles(context: &Context, view: &FileView) -> BTreeMap<String, String> {
     if let Some(memory) = view.memory() {
         let queue = memory.queue.iter();
         return queue
@@ -304,7 +312,7 @@ fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
     if view.kind != FileKind::Orchestrate {
         return BTreeMap::new();
     }
-    let plan = orchestrate::plan(context, &root_of(view.kind, &view.path), None);
+    let plan = orchestrate::load_plan(context, &root_of(view.kind, &view.path), None);
     let tasks = plan.map(|plan| plan.file.tasks).unwrap_or_default();
     tasks
         .into_iter()
@@ -313,12 +321,12 @@ fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
 }
 
 /// Returns the evidence of a develop run, without comparing it to the current tree.
-fn evidence(context: &Context, view: &View) -> Vec<Value> {
+fn evidence(context: &Context, view: &FileView) -> Vec<Value> {
     if view.kind != FileKind::Develop {
         return Vec::new();
     }
-    let run = DevelopRun::at(context, &root_of(view.kind, &view.path));
-    let all = run.evidence(context).unwrap_or_default();
+    let run = DevelopRun::in_folder(context, &root_of(view.kind, &view.path));
+    let all = run.run_evidence(context).unwrap_or_default();
     all.iter()
         .filter_map(|one| serde_json::to_value(one).ok())
         .collect()
@@ -336,8 +344,8 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
     let files = files(shared, call)?.into_iter();
     for (kind, path) in files.filter(|(_, path)| !leads_out(root, path)) {
         let file = KnownFile::new(&shared.context, kind, &path);
-        let path = shown(&path);
-        let moves = history::versions(&file)?.into_iter();
+        let path = display_path(&path);
+        let moves = history::restorable_versions(&file)?.into_iter();
         items.extend(moves.map(|(one, restorable)| FileTransition {
             file: path.clone(),
             restorable,
@@ -359,10 +367,10 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (node, named) = (call.param("node"), call.query("file"));
     for (kind, path) in files_of(shared, call, "orchestrate")? {
-        if named.is_some_and(|it| shown(&path) != it) {
+        if named.is_some_and(|it| display_path(&path) != it) {
             continue;
         }
-        let run = Orchestration::at(&shared.context, &root_of(kind, &path));
+        let run = Orchestration::in_folder(&shared.context, &root_of(kind, &path));
         if let Some(logs) = bowline_runner::orchestrate::logs(&shared.context, &run, node)? {
             return crate::files::printed(call, &logs);
         }
@@ -373,15 +381,15 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
     let named = call.query("file");
     let files = files_of(shared, call, "orchestrate")?;
-    let wanted = |path: &Path| named.is_none_or(|it| shown(path) == it);
+    let wanted = |path: &Path| named.is_none_or(|it| display_path(path) == it);
     let Some((kind, path)) = files.iter().find(|(_, path)| wanted(path)) else {
         return Err(Problem::no_such(
             ServerThing::StateFile,
             named.unwrap_or("orchestrate"),
         ));
     };
-    let run = Orchestration::at(&shared.context, &root_of(*kind, path));
-    let items = run.rescued(false)?.into_iter().map(|one| Rescued {
+    let run = Orchestration::in_folder(&shared.context, &root_of(*kind, path));
+    let items = run.list_rescued(false)?.into_iter().map(|one| Rescued {
         name: one.name,
         task: one.task,
         commit: one.commit,

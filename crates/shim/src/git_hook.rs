@@ -1,7 +1,7 @@
 //! `bowline-shim git-hook NAME [ARGUMENT]…`: the gate as a git hook.
 
 use crate::told;
-use bowline_gate::git_hook::{GitHook, answer};
+use bowline_gate::git_hook::{GitHook, answer_git};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -19,5 +19,10 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Ok(folder) = std::env::current_dir() else {
         return ExitCode::FAILURE;
     };
-    told(&answer(&folder, hook, argument, std::io::stdin().lock()))
+    told(&answer_git(
+        &folder,
+        hook,
+        argument,
+        std::io::stdin().lock(),
+    ))
 }

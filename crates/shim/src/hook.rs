@@ -1,7 +1,7 @@
 //! `bowline-shim hook [EVENT] [--shared CLIENT | --plugin]`: the gate hook as a process.
 
 use crate::told;
-use bowline_gate::hook::Registered;
+use bowline_gate::hook::HookRegistration;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = arguments.collect();
     let words = words.iter().filter_map(|it| it.to_str());
-    let (event, registered) = Registered::from_words(words);
-    told(&bowline_gate::hook::answer(
+    let (event, registered) = HookRegistration::from_words(words);
+    told(&bowline_gate::hook::answer_client(
         event,
         &registered,
         std::io::stdin().lock(),

@@ -12,10 +12,10 @@
 //! | `unread` | input that was accepted and never read |
 
 use crate::TEMPORARY;
-use crate::error::{Error, FileOperation};
-use crate::exit::Exit;
+use crate::error::{FileOperation, SupervisorError};
+use crate::exit::AttemptExit;
 use crate::process::boot_id;
-use crate::spec::Spec;
+use crate::spec::AttemptSpec;
 use rustix::fs::{FlockOperation, OFlags, SeekFrom, flock, seek};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -45,43 +45,43 @@ const UNREAD_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     folder: PathBuf,
-    spec: Spec,
+    spec: AttemptSpec,
 }
 
 /// Condition of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
+pub enum AttemptCondition {
     /// No agent was ever started in it, and no shim waits to do so.
     Intended,
     /// A shim owns it.
     Alive,
     /// It ended, and the end is on the disk.
-    Ended(Box<Exit>),
+    Ended(Box<AttemptExit>),
     /// Its shim is gone without having seen the end. Processes may be left: see [`crate::sweep()`].
     Lost,
 }
 
 /// One of the agent's two streams of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output, kept in `log`.
     Out,
     /// Standard error, kept in `err`.
     Err,
 }
 
-impl Stream {
-    pub(crate) fn file(self) -> &'static str {
+impl OutputStream {
+    pub(crate) fn file_name(self) -> &'static str {
         match self {
-            Stream::Out => "log",
-            Stream::Err => "err",
+            OutputStream::Out => "log",
+            OutputStream::Err => "err",
         }
     }
 }
 
 /// Contents of the lock file: the shim that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Owner {
+pub(crate) struct LockOwner {
     pub(crate) pid: i32,
     /// In clock ticks since boot.
     pub(crate) start: u64,
@@ -96,35 +96,39 @@ pub(crate) struct Owner {
 
 /// Contents of `spec.json`.
 #[derive(Serialize, Deserialize)]
-struct Intent {
+struct StoredSpec {
     /// Boot id of the machine when the attempt was created. Every attempt of an earlier boot that
     /// had not ended is lost.
     boot: String,
-    spec: Spec,
+    spec: AttemptSpec,
 }
 
 impl Attempt {
     /// Creates the folder of a new attempt, and in it one for the temporary files of a sandboxed
     /// agent.
-    pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
+    pub fn create(folder: &Path, spec: AttemptSpec) -> Result<Attempt, SupervisorError> {
         check_id(&spec.attempt)?;
         if let Some(parent) = folder.parent() {
             DirBuilder::new()
                 .recursive(true)
                 .mode(FOLDER_MODE)
                 .create(parent)
-                .map_err(Error::io(FileOperation::MakeFolder, parent))?;
+                .map_err(SupervisorError::io(FileOperation::MakeFolder, parent))?;
         }
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(Error::AttemptExists {
+                return Err(SupervisorError::AttemptExists {
                     path: folder.to_owned(),
                 });
             }
-            Err(error) => return Err(Error::io(FileOperation::MakeFolder, folder)(error)),
+            Err(error) => {
+                return Err(SupervisorError::io(FileOperation::MakeFolder, folder)(
+                    error,
+                ));
+            }
         }
-        let made = Attempt::fill(folder, spec);
+        let made = Attempt::create_content(folder, spec);
         if made.is_err() {
             // A partial folder would block another try. File by file: listing a folder takes a
             // descriptor, and the lack of one may be the cause.
@@ -135,34 +139,34 @@ impl Attempt {
         made
     }
 
-    fn fill(folder: &Path, mut spec: Spec) -> Result<Attempt, Error> {
-        let folder =
-            std::path::absolute(folder).map_err(Error::io(FileOperation::FindFolder, folder))?;
+    fn create_content(folder: &Path, mut spec: AttemptSpec) -> Result<Attempt, SupervisorError> {
+        let folder = std::path::absolute(folder)
+            .map_err(SupervisorError::io(FileOperation::FindFolder, folder))?;
         if spec.sandbox.is_some() {
             let temporary = folder.join(TEMPORARY);
             DirBuilder::new()
                 .mode(FOLDER_MODE)
                 .create(&temporary)
-                .map_err(Error::io(FileOperation::MakeFolder, &temporary))?;
+                .map_err(SupervisorError::io(FileOperation::MakeFolder, &temporary))?;
             // The path to it may lead through links, and a root must not.
             let temporary = temporary
                 .canonicalize()
-                .map_err(Error::io(FileOperation::FindFolder, &temporary))?;
+                .map_err(SupervisorError::io(FileOperation::FindFolder, &temporary))?;
             spec.sandbox
                 .iter_mut()
                 .for_each(|sandbox| sandbox.write.push(temporary.clone()));
         }
         let path = folder.join(SPEC);
-        let intent = Intent {
+        let intent = StoredSpec {
             boot: boot_id(),
             spec,
         };
         let text = serde_json::to_vec(&intent)
             .map_err(io::Error::from)
-            .map_err(Error::io(FileOperation::Write, &path))?;
-        new_file(&path)
+            .map_err(SupervisorError::io(FileOperation::Write, &path))?;
+        create_private_file(&path)
             .and_then(|mut file| file.write_all(&text))
-            .map_err(Error::io(FileOperation::Write, &path))?;
+            .map_err(SupervisorError::io(FileOperation::Write, &path))?;
         Ok(Attempt {
             folder,
             spec: intent.spec,
@@ -170,10 +174,10 @@ impl Attempt {
     }
 
     /// Opens an existing attempt.
-    pub fn open(folder: &Path) -> Result<Attempt, Error> {
-        let folder =
-            std::path::absolute(folder).map_err(Error::io(FileOperation::FindFolder, folder))?;
-        let intent = intent(&folder)?;
+    pub fn open_existing(folder: &Path) -> Result<Attempt, SupervisorError> {
+        let folder = std::path::absolute(folder)
+            .map_err(SupervisorError::io(FileOperation::FindFolder, folder))?;
+        let intent = read_stored_spec(&folder)?;
         Ok(Attempt {
             folder,
             spec: intent.spec,
@@ -186,14 +190,14 @@ impl Attempt {
     }
 
     /// Connects to its shim, for a [`crate::Dialogue`].
-    pub fn connect(&self) -> Result<UnixStream, Error> {
+    pub fn connect_to_shim(&self) -> Result<UnixStream, SupervisorError> {
         let connected =
             File::open(&self.folder).and_then(|folder| UnixStream::connect(socket_path(&folder)));
-        connected.map_err(|source| Error::unreachable(self.id(), source))
+        connected.map_err(|source| SupervisorError::unreachable_shim(self.id(), source))
     }
 
     /// Returns its spec.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &AttemptSpec {
         &self.spec
     }
 
@@ -203,56 +207,61 @@ impl Attempt {
     }
 
     /// Returns its condition. The lock decides: while a shim holds it, the files are not consulted.
-    pub fn condition(&self) -> Result<Condition, Error> {
-        if self.locked()? {
-            return Ok(Condition::Alive);
+    pub fn condition(&self) -> Result<AttemptCondition, SupervisorError> {
+        if self.is_locked()? {
+            return Ok(AttemptCondition::Alive);
         }
-        if let Some(exit) = self.exit()? {
-            return Ok(Condition::Ended(Box::new(exit)));
+        if let Some(exit) = self.read_exit()? {
+            return Ok(AttemptCondition::Ended(Box::new(exit)));
         }
-        let started = self.owner()?.is_some_and(|owner| owner.go);
+        let started = self.read_owner()?.is_some_and(|owner| owner.go);
         // After a power cut the contents of the lock may be lost. Nothing is started again then.
         Ok(if started || !self.made_in_this_boot()? {
-            Condition::Lost
+            AttemptCondition::Lost
         } else {
-            Condition::Intended
+            AttemptCondition::Intended
         })
     }
 
     /// Returns the end of the attempt if it has ended and `exit.json` is complete.
-    pub fn exit(&self) -> Result<Option<Exit>, Error> {
-        let path = self.path("exit.json");
+    pub fn read_exit(&self) -> Result<Option<AttemptExit>, SupervisorError> {
+        let path = self.file_path("exit.json");
         match read_small(&path, NOTE_BYTES_MAX) {
             // A file that is being written, was cut off by a crash, or names another attempt does
             // not count.
             Ok(text) => Ok(serde_json::from_slice(&text)
                 .ok()
-                .filter(|exit: &Exit| exit.attempt == self.id())),
-            Err(error) if foreign(&error) => Ok(None),
+                .filter(|exit: &AttemptExit| exit.attempt == self.id())),
+            Err(error) if is_foreign_content(&error) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
+            Err(error) => Err(SupervisorError::io(FileOperation::Read, &path)(error)),
         }
     }
 
     /// Returns the input the agent never read.
-    pub fn unread(&self) -> Result<Vec<u8>, Error> {
-        let path = self.path("unread");
+    pub fn read_unread_input(&self) -> Result<Vec<u8>, SupervisorError> {
+        let path = self.file_path("unread");
         match read_small(&path, UNREAD_BYTES_MAX) {
             Ok(bytes) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
+            Err(error) => Err(SupervisorError::io(FileOperation::Read, &path)(error)),
         }
     }
 
     /// Reads at most `count` bytes of a stream from an absolute offset and returns them with the
     /// offset of the first. That is later than requested when the disk space of acknowledged output
     /// has been freed.
-    pub fn read(&self, stream: Stream, from: u64, count: usize) -> Result<(u64, Vec<u8>), Error> {
-        let path = self.path(stream.file());
-        let file = match open(&path) {
+    pub fn read_output(
+        &self,
+        stream: OutputStream,
+        from: u64,
+        count: usize,
+    ) -> Result<(u64, Vec<u8>), SupervisorError> {
+        let path = self.file_path(stream.file_name());
+        let file = match open_regular_file(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((from, Vec::new())),
-            Err(error) => return Err(Error::io(FileOperation::Read, &path)(error)),
+            Err(error) => return Err(SupervisorError::io(FileOperation::Read, &path)(error)),
         };
         // Freed output is a hole; a file system without holes has data from the start.
         let from = seek(&file, SeekFrom::Data(from)).unwrap_or(from);
@@ -263,7 +272,7 @@ impl Attempt {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(FileOperation::Read, &path)(error)),
+                Err(error) => return Err(SupervisorError::io(FileOperation::Read, &path)(error)),
             }
         }
         bytes.truncate(filled);
@@ -271,44 +280,46 @@ impl Attempt {
     }
 
     /// True if the machine has not rebooted since the attempt was created.
-    pub(crate) fn made_in_this_boot(&self) -> Result<bool, Error> {
-        Ok(intent(&self.folder)?.boot == boot_id())
+    pub(crate) fn made_in_this_boot(&self) -> Result<bool, SupervisorError> {
+        Ok(read_stored_spec(&self.folder)?.boot == boot_id())
     }
 
     /// True if a shim holds the lock.
-    fn locked(&self) -> Result<bool, Error> {
-        let path = self.path("lock");
-        let file = match open(&path) {
+    fn is_locked(&self) -> Result<bool, SupervisorError> {
+        let path = self.file_path("lock");
+        let file = match open_regular_file(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound || foreign(&error) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_foreign_content(&error) => {
                 return Ok(false);
             }
-            Err(error) => return Err(Error::io(FileOperation::Open, &path)(error)),
+            Err(error) => return Err(SupervisorError::io(FileOperation::Open, &path)(error)),
         };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(false),
             Err(error) if error == rustix::io::Errno::WOULDBLOCK => Ok(true),
-            Err(error) => Err(Error::io(FileOperation::Lock, &path)(error.into())),
+            Err(error) => Err(SupervisorError::io(FileOperation::Lock, &path)(
+                error.into(),
+            )),
         }
     }
 
     /// Returns the current or last holder of the lock. If the file cannot be parsed, an agent is
     /// assumed to have been started.
-    pub(crate) fn owner(&self) -> Result<Option<Owner>, Error> {
-        let path = self.path("lock");
+    pub(crate) fn read_owner(&self) -> Result<Option<LockOwner>, SupervisorError> {
+        let path = self.file_path("lock");
         match read_small(&path, NOTE_BYTES_MAX) {
             Ok(text) if text.is_empty() => Ok(None),
             Ok(text) => Ok(Some(
-                serde_json::from_slice(&text).unwrap_or_else(|_| begun()),
+                serde_json::from_slice(&text).unwrap_or_else(|_| started_owner()),
             )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) if foreign(&error) => Ok(Some(begun())),
-            Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
+            Err(error) if is_foreign_content(&error) => Ok(Some(started_owner())),
+            Err(error) => Err(SupervisorError::io(FileOperation::Read, &path)(error)),
         }
     }
 
     /// Returns the path of a file of the attempt.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
@@ -320,7 +331,7 @@ pub(crate) fn socket_path(folder: &File) -> PathBuf {
 }
 
 /// Creates a file that only its owner can read.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -329,7 +340,7 @@ pub(crate) fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file for writing at any position; creates it if absent.
-pub(crate) fn writable(path: &Path) -> io::Result<File> {
+pub(crate) fn open_writable(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -341,7 +352,7 @@ pub(crate) fn writable(path: &Path) -> io::Result<File> {
 
 /// Opens a file for reading without blocking: an agent may have put a pipe or something else in its
 /// place.
-fn open(path: &Path) -> io::Result<File> {
+fn open_regular_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -360,7 +371,9 @@ fn open(path: &Path) -> io::Result<File> {
 pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // Capacity for most files: growing while reading means many small reads.
     let mut bytes = Vec::with_capacity(4096);
-    open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    open_regular_file(path)?
+        .take(max + 1)
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -368,7 +381,7 @@ pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 }
 
 /// True if the file cannot have been written by a shim.
-fn foreign(error: &io::Error) -> bool {
+fn is_foreign_content(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge
@@ -376,38 +389,38 @@ fn foreign(error: &io::Error) -> bool {
 }
 
 /// Returns an owner without details that counts as started.
-fn begun() -> Owner {
-    Owner {
+fn started_owner() -> LockOwner {
+    LockOwner {
         go: true,
-        ..Owner::default()
+        ..LockOwner::default()
     }
 }
 
 /// Checks an id: it becomes part of paths, of a control group's name and of an environment.
-fn check_id(id: &str) -> Result<(), Error> {
+fn check_id(id: &str) -> Result<(), SupervisorError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let good =
         !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.starts_with('.') && id.bytes().all(plain);
     if good {
         Ok(())
     } else {
-        Err(Error::BadId { id: id.to_owned() })
+        Err(SupervisorError::BadId { id: id.to_owned() })
     }
 }
 
-fn intent(folder: &Path) -> Result<Intent, Error> {
+fn read_stored_spec(folder: &Path) -> Result<StoredSpec, SupervisorError> {
     let path = folder.join(SPEC);
     match read_small(&path, SPEC_BYTES_MAX) {
         Ok(text) => {
-            let intent: Intent = serde_json::from_slice(&text)
+            let intent: StoredSpec = serde_json::from_slice(&text)
                 .map_err(io::Error::from)
-                .map_err(Error::io(FileOperation::Read, &path))?;
+                .map_err(SupervisorError::io(FileOperation::Read, &path))?;
             check_id(&intent.spec.attempt)?;
             Ok(intent)
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoAttempt {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(SupervisorError::NoAttempt {
             path: folder.to_owned(),
         }),
-        Err(error) => Err(Error::io(FileOperation::Read, &path)(error)),
+        Err(error) => Err(SupervisorError::io(FileOperation::Read, &path)(error)),
     }
 }

@@ -1,12 +1,12 @@
 //! Errors of talking to a shim and of using an attempt folder.
 
-use crate::protocol::No;
+use crate::protocol::RefusalBody;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Reason for which a shim refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum ShimRefusal {
     /// Another client with a higher fencing number has taken over.
     FencedOut,
     /// The shim has seen a newer generation of the wanted state.
@@ -29,43 +29,45 @@ pub enum Refused {
     Unsupported,
 }
 
-impl Refused {
+impl ShimRefusal {
     /// Returns the stable code, as sent on the wire and documented by `bowline explain`.
     pub fn code(self) -> &'static str {
         match self {
-            Refused::FencedOut => "fenced_out",
-            Refused::StaleGeneration => "stale_generation",
-            Refused::InputFull => "input_full",
-            Refused::InputGap => "input_gap",
-            Refused::InputClosed => "input_closed",
-            Refused::NotRunning => "agent_not_running",
-            Refused::AgentPeer => "agent_peer",
-            Refused::NoDescriptors => "shim_short_of_files",
-            Refused::BadRequest => "bad_request",
-            Refused::Unsupported => "unsupported_by_shim",
+            ShimRefusal::FencedOut => "fenced_out",
+            ShimRefusal::StaleGeneration => "stale_generation",
+            ShimRefusal::InputFull => "input_full",
+            ShimRefusal::InputGap => "input_gap",
+            ShimRefusal::InputClosed => "input_closed",
+            ShimRefusal::NotRunning => "agent_not_running",
+            ShimRefusal::AgentPeer => "agent_peer",
+            ShimRefusal::NoDescriptors => "shim_short_of_files",
+            ShimRefusal::BadRequest => "bad_request",
+            ShimRefusal::Unsupported => "unsupported_by_shim",
         }
     }
 
     /// Converts the refusal of a shim into a known reason and its message.
-    pub(crate) fn told(no: No) -> (Refused, String) {
-        let known = Refused::all().into_iter().find(|why| why.code() == no.code);
+    pub(crate) fn from_response(no: RefusalBody) -> (ShimRefusal, String) {
+        let known = ShimRefusal::all()
+            .into_iter()
+            .find(|why| why.code() == no.code);
         // A later shim may have reasons this program does not know; the message still explains
         // them.
-        (known.unwrap_or(Refused::BadRequest), no.message)
+        (known.unwrap_or(ShimRefusal::BadRequest), no.message)
     }
 
-    fn all() -> [Refused; 10] {
+    fn all() -> [ShimRefusal; 10] {
         [
-            Refused::FencedOut,
-            Refused::StaleGeneration,
-            Refused::InputFull,
-            Refused::InputGap,
-            Refused::InputClosed,
-            Refused::NotRunning,
-            Refused::AgentPeer,
-            Refused::NoDescriptors,
-            Refused::BadRequest,
-            Refused::Unsupported,
+            ShimRefusal::FencedOut,
+            ShimRefusal::StaleGeneration,
+            ShimRefusal::InputFull,
+            ShimRefusal::InputGap,
+            ShimRefusal::InputClosed,
+            ShimRefusal::NotRunning,
+            ShimRefusal::AgentPeer,
+            ShimRefusal::NoDescriptors,
+            ShimRefusal::BadRequest,
+            ShimRefusal::Unsupported,
         ]
     }
 }
@@ -118,7 +120,7 @@ pub enum ShimFailure {
 
 /// Error of an operation on an attempt.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum SupervisorError {
     /// A file of the attempt could not be used.
     #[error("cannot {what} {}", path.display())]
     Io {
@@ -186,40 +188,43 @@ pub enum Error {
     #[error("{message}")]
     Refused {
         /// Reason for programs.
-        why: Refused,
+        why: ShimRefusal,
         /// The reason as a sentence.
         message: String,
     },
 }
 
-impl Error {
+impl SupervisorError {
     /// Returns the stable `snake_case` code that `bowline explain` documents.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Io { .. } => "attempt_io",
-            Error::NoAttempt { .. } => "no_attempt",
-            Error::BadId { .. } => "bad_attempt_id",
-            Error::AttemptExists { .. } => "attempt_exists",
-            Error::NotStarted { .. } => "shim_not_started",
-            Error::Unreachable { .. } => "shim_unreachable",
-            Error::Protocol { .. } => "shim_protocol",
-            Error::Relay { .. } => "relay_failed",
-            Error::Refused { why, .. } => why.code(),
+            SupervisorError::Io { .. } => "attempt_io",
+            SupervisorError::NoAttempt { .. } => "no_attempt",
+            SupervisorError::BadId { .. } => "bad_attempt_id",
+            SupervisorError::AttemptExists { .. } => "attempt_exists",
+            SupervisorError::NotStarted { .. } => "shim_not_started",
+            SupervisorError::Unreachable { .. } => "shim_unreachable",
+            SupervisorError::Protocol { .. } => "shim_protocol",
+            SupervisorError::Relay { .. } => "relay_failed",
+            SupervisorError::Refused { why, .. } => why.code(),
         }
     }
 
-    pub(crate) fn io(what: FileOperation, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub(crate) fn io(
+        what: FileOperation,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> SupervisorError {
         let path = path.to_owned();
-        move |source| Error::Io { what, path, source }
+        move |source| SupervisorError::Io { what, path, source }
     }
 
-    pub(crate) fn unreachable(attempt: &str, source: io::Error) -> Error {
+    pub(crate) fn unreachable_shim(attempt: &str, source: io::Error) -> SupervisorError {
         let attempt = attempt.to_owned();
-        Error::Unreachable { attempt, source }
+        SupervisorError::Unreachable { attempt, source }
     }
 
-    pub(crate) fn protocol(attempt: &str, message: String) -> Error {
+    pub(crate) fn protocol_mismatch(attempt: &str, message: String) -> SupervisorError {
         let attempt = attempt.to_owned();
-        Error::Protocol { attempt, message }
+        SupervisorError::Protocol { attempt, message }
     }
 }

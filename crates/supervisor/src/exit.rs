@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// End of an attempt, as the shim recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct AttemptExit {
     /// Id of the attempt.
     pub attempt: String,
     /// The highest fencing number the shim had seen.
@@ -40,7 +40,7 @@ pub struct Exit {
     pub input_read: Option<u64>,
     /// Input that was accepted and never read.
     #[serde(default)]
-    pub unread: Option<Unread>,
+    pub unread: Option<UnreadInput>,
     /// Ids of processes that could not be ended.
     #[serde(default)]
     pub left: Vec<i32>,
@@ -48,7 +48,7 @@ pub struct Exit {
 
 /// Input the agent never read: the last bytes of the input that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unread {
+pub struct UnreadInput {
     /// The first message with unread bytes.
     pub from_seq: u64,
     /// Number of unread bytes.

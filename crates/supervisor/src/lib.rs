@@ -25,20 +25,20 @@ mod spec;
 mod start_error;
 mod sweep;
 
-pub use attempt::{Attempt, Condition, Stream};
-pub use cgroup::{CgroupSupport, NoGroup};
-pub use client::{Dialogue, Event, Handle, Sent, Shim, Starter};
-pub use error::{Error, FileOperation, Refused, ShimFailure};
-pub use exit::{Exit, Unread};
+pub use attempt::{Attempt, AttemptCondition, OutputStream};
+pub use cgroup::{CgroupSupport, CgroupUnavailable};
+pub use client::{SendOutcome, ShimEvent, ShimHandle, ShimProgram, ShimSession, ShimStarter};
+pub use error::{FileOperation, ShimFailure, ShimRefusal, SupervisorError};
+pub use exit::{AttemptExit, UnreadInput};
 pub use inherited::close_inherited;
 pub use protocol::{
-    Answer, Blocked, Envelope, FEATURES, Flow, Hello, InputStatus, No, PROTOCOL, Request, State,
-    Status, Want,
+    FEATURES, InputStatus, ObservedState, ObservedStatus, OutputBlockReason, PROTOCOL, RefusalBody,
+    RequestEnvelope, ShimGreeting, ShimRequest, ShimResponse, StreamProgress, WantedState,
 };
 pub use sandbox::{Sandbox, SandboxSupport};
-pub use spec::{Bounds, CgroupSpec, Limits, Relay, Spec};
+pub use spec::{AttemptSpec, CgroupSpec, ProcessLimits, RelaySpec, ShimBounds};
 pub use start_error::StartError;
-pub use sweep::{Swept, sweep};
+pub use sweep::{SweepReport, sweep_attempt};
 
 /// Environment variable with the path of the socket through which a sandboxed agent reaches
 /// programs that are started outside for it.

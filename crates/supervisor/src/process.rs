@@ -20,7 +20,7 @@ const LOOKS_MAX: usize = 8;
 
 /// A process at the moment it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessSnapshot {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     /// Id of its session leader. A process can only leave its session itself.
@@ -32,17 +32,17 @@ pub(crate) struct Process {
     pub(crate) start: u64,
 }
 
-impl Process {
+impl ProcessSnapshot {
     /// Reads a process; `None` if there is none with this id.
-    pub(crate) fn look(pid: i32) -> Option<Process> {
+    pub(crate) fn read_process(pid: i32) -> Option<ProcessSnapshot> {
         let mut text = [0; STAT_BYTES_MAX];
         let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
         let count = file.read(&mut text).ok()?;
-        Process::parse(&text[..count])
+        ProcessSnapshot::parse(&text[..count])
     }
 
     /// Parses a line of `stat`. The command name is in brackets and may itself contain brackets.
-    fn parse(stat: &[u8]) -> Option<Process> {
+    fn parse(stat: &[u8]) -> Option<ProcessSnapshot> {
         let open = stat.iter().position(|&byte| byte == b'(')?;
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let pid = str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
@@ -55,7 +55,7 @@ impl Process {
         let session = words.nth(1)?.parse().ok()?;
         let threads = words.nth(13)?.parse().ok()?;
         let start = words.nth(1)?.parse().ok()?;
-        Some(Process {
+        Some(ProcessSnapshot {
             pid,
             parent,
             session,
@@ -66,22 +66,22 @@ impl Process {
     }
 
     /// Returns an identity that is never reused.
-    pub(crate) fn name(&self) -> (i32, u64) {
+    pub(crate) fn unique_id(&self) -> (i32, u64) {
         (self.pid, self.start)
     }
 
     /// True if the process has ended. One whose first thread has ended may live on in others.
-    pub(crate) fn dead(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 
-    pub(crate) fn stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, b'T' | b't')
     }
 
     /// Signals this very process, never a later one with the same id. `false` when it is gone or
     /// may not be signalled.
-    pub(crate) fn signal(&self, signal: Signal) -> bool {
+    pub(crate) fn send_signal(&self, signal: Signal) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return false;
         };
@@ -90,13 +90,14 @@ impl Process {
         };
         // The pidfd is known to belong to this process only if the process still exists after it
         // was opened.
-        let same = Process::look(self.pid).is_some_and(|now| now.name() == self.name());
+        let same = ProcessSnapshot::read_process(self.pid)
+            .is_some_and(|now| now.unique_id() == self.unique_id());
         same && pidfd_send_signal(handle, signal).is_ok()
     }
 }
 
 /// Returns the ids of all processes.
-pub(crate) fn pids() -> HashSet<i32> {
+pub(crate) fn all_pids() -> HashSet<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -104,34 +105,37 @@ pub(crate) fn pids() -> HashSet<i32> {
 }
 
 /// Reads every process.
-fn all() -> Vec<Process> {
-    pids().into_iter().filter_map(Process::look).collect()
+fn read_all() -> Vec<ProcessSnapshot> {
+    all_pids()
+        .into_iter()
+        .filter_map(ProcessSnapshot::read_process)
+        .collect()
 }
 
 /// Returns all descendants of a process, parents before their children, zombies included.
 ///
 /// While processes come and go a scan may miss some; when all of them are stopped it misses none.
-pub(crate) fn descendants(root: i32) -> Vec<Process> {
-    look_below(root).0
+pub(crate) fn descendants(root: i32) -> Vec<ProcessSnapshot> {
+    scan_descendants(root).0
 }
 
 /// Like [`descendants`], with a flag that is true if every listed process could still be read.
-pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
+pub(crate) fn scan_descendants(root: i32) -> (Vec<ProcessSnapshot>, bool) {
     let mut found = Vec::new();
-    let Some(first) = children(root) else {
-        return (by_parents(root), true);
+    let Some(first) = child_pids(root) else {
+        return (descendants_by_parents(root), true);
     };
     let mut known: HashSet<i32> = first.iter().copied().collect();
     let mut pids = first;
     let mut next = 0;
     let mut whole = true;
     while next < pids.len() {
-        match Process::look(pids[next]) {
+        match ProcessSnapshot::read_process(pids[next]) {
             Some(process) => {
                 found.push(process);
                 // Zombies have no children, and there may be very many of them.
-                if !process.dead() {
-                    let below = children(process.pid).unwrap_or_default();
+                if !process.has_ended() {
+                    let below = child_pids(process.pid).unwrap_or_default();
                     pids.extend(below.into_iter().filter(|&child| known.insert(child)));
                 }
             }
@@ -144,7 +148,7 @@ pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
 
 /// Returns the children of a process from the kernel's own list per thread; not every kernel has
 /// it.
-pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let mut pids = Vec::new();
     let mut text = String::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
@@ -165,12 +169,12 @@ pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
 }
 
 /// Returns all descendants, found through the parents of all processes.
-fn by_parents(root: i32) -> Vec<Process> {
-    let all = all();
-    let mut found: Vec<Process> = Vec::new();
+fn descendants_by_parents(root: i32) -> Vec<ProcessSnapshot> {
+    let all = read_all();
+    let mut found: Vec<ProcessSnapshot> = Vec::new();
     let mut parents = vec![root];
     while !parents.is_empty() {
-        let below: Vec<Process> = all
+        let below: Vec<ProcessSnapshot> = all
             .iter()
             .filter(|one| parents.contains(&one.parent))
             .copied()
@@ -183,7 +187,7 @@ fn by_parents(root: i32) -> Vec<Process> {
 
 /// Relation of one process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Descent {
+pub(crate) enum ProcessRelation {
     /// It is a descendant.
     Below,
     /// It is not a descendant.
@@ -194,24 +198,24 @@ pub(crate) enum Descent {
 
 /// Tests if a process descends from another. An ancestor that ends meanwhile has its children
 /// reparented, so the walk begins again, a limited number of times.
-pub(crate) fn descent(pid: i32, root: i32) -> Descent {
+pub(crate) fn process_relation(pid: i32, root: i32) -> ProcessRelation {
     for _ in 0..LOOKS_MAX {
         let mut current = pid;
         for _ in 0..ANCESTORS_MAX {
-            match Process::look(current) {
-                Some(process) if process.parent == root => return Descent::Below,
+            match ProcessSnapshot::read_process(current) {
+                Some(process) if process.parent == root => return ProcessRelation::Below,
                 Some(process) if process.parent > 1 => current = process.parent,
-                Some(_) => return Descent::Elsewhere,
-                None if current == pid => return Descent::Unknown,
+                Some(_) => return ProcessRelation::Elsewhere,
+                None if current == pid => return ProcessRelation::Unknown,
                 None => break,
             }
         }
     }
-    Descent::Unknown
+    ProcessRelation::Unknown
 }
 
 /// Returns the environment a process was started with, if this user may read it.
-pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
+pub(crate) fn read_environment(pid: i32) -> Option<Vec<u8>> {
     let mut environment = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ")).ok()?;
     file.take(ENVIRONMENT_BYTES_MAX)
@@ -221,13 +225,13 @@ pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
 }
 
 /// True if an environment holds the entry `NAME=VALUE`.
-pub(crate) fn carries(environment: &[u8], entry: &[u8]) -> bool {
+pub(crate) fn contains_entry(environment: &[u8], entry: &[u8]) -> bool {
     environment.split(|&byte| byte == 0).any(|one| one == entry)
 }
 
 /// True if a process was started with `NAME=VALUE` in its environment.
-pub(crate) fn was_given(pid: i32, entry: &[u8]) -> bool {
-    environment(pid).is_some_and(|environment| carries(&environment, entry))
+pub(crate) fn was_started_with(pid: i32, entry: &[u8]) -> bool {
+    read_environment(pid).is_some_and(|environment| contains_entry(&environment, entry))
 }
 
 /// Returns the boot id, which changes with every boot and so never during this process.
@@ -246,8 +250,8 @@ mod tests {
 
     #[test]
     fn a_process_may_call_itself_anything() {
-        let process = Process::parse(STAT.as_bytes()).unwrap();
-        let wanted = Process {
+        let process = ProcessSnapshot::parse(STAT.as_bytes()).unwrap();
+        let wanted = ProcessSnapshot {
             pid: 77,
             parent: 12,
             session: 77,
@@ -256,29 +260,32 @@ mod tests {
             start: 4711,
         };
         assert_eq!(process, wanted);
-        assert_eq!(Process::parse(b"77 (sh"), None);
-        assert_eq!(Process::parse(b""), None);
+        assert_eq!(ProcessSnapshot::parse(b"77 (sh"), None);
+        assert_eq!(ProcessSnapshot::parse(b""), None);
     }
 
     #[test]
     fn a_zombie_with_living_threads_is_not_dead() {
-        let mut process = Process::parse(STAT.as_bytes()).unwrap();
+        let mut process = ProcessSnapshot::parse(STAT.as_bytes()).unwrap();
         process.state = b'Z';
-        assert!(!process.dead());
+        assert!(!process.has_ended());
         process.threads = 1;
-        assert!(process.dead());
+        assert!(process.has_ended());
     }
 
     #[test]
     fn we_are_found_among_all_and_below_our_parent() {
-        let us = Process::look(std::process::id().cast_signed()).unwrap();
-        assert!(us.start > 0 && us.threads >= 1 && !us.dead() && !us.stopped());
-        assert!(all().iter().any(|one| one.pid == us.pid));
-        assert_eq!(descent(us.pid, us.parent), Descent::Below);
-        assert_eq!(descent(us.parent, us.pid), Descent::Elsewhere);
-        let below = |list: Vec<Process>| list.iter().any(|one| one.pid == us.pid);
+        let us = ProcessSnapshot::read_process(std::process::id().cast_signed()).unwrap();
+        assert!(us.start > 0 && us.threads >= 1 && !us.has_ended() && !us.is_stopped());
+        assert!(read_all().iter().any(|one| one.pid == us.pid));
+        assert_eq!(process_relation(us.pid, us.parent), ProcessRelation::Below);
+        assert_eq!(
+            process_relation(us.parent, us.pid),
+            ProcessRelation::Elsewhere
+        );
+        let below = |list: Vec<ProcessSnapshot>| list.iter().any(|one| one.pid == us.pid);
         assert!(below(descendants(us.parent)));
-        assert!(below(by_parents(us.parent)));
+        assert!(below(descendants_by_parents(us.parent)));
     }
 
     #[test]
@@ -287,16 +294,16 @@ mod tests {
             .arg("60")
             .spawn()
             .unwrap();
-        let process = Process::look(child.id().cast_signed()).unwrap();
-        let later = Process {
+        let process = ProcessSnapshot::read_process(child.id().cast_signed()).unwrap();
+        let later = ProcessSnapshot {
             start: process.start + 1,
             ..process
         };
-        assert!(!later.signal(Signal::KILL));
-        assert!(process.signal(Signal::KILL));
+        assert!(!later.send_signal(Signal::KILL));
+        assert!(process.send_signal(Signal::KILL));
         child.wait().unwrap();
-        assert!(!process.signal(Signal::KILL));
+        assert!(!process.send_signal(Signal::KILL));
         // A process that is gone has no known ancestors.
-        assert_eq!(descent(process.pid, 1), Descent::Unknown);
+        assert_eq!(process_relation(process.pid, 1), ProcessRelation::Unknown);
     }
 }

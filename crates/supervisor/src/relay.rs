@@ -5,7 +5,7 @@
 //! started by the shim in a sandbox that holds the agent's paths and those Bowline needs itself. It
 //! runs one program, itself; that program decides which of the agent's commands are allowed.
 
-use crate::error::Error;
+use crate::error::SupervisorError;
 use crate::process::descendants;
 use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ const MYSELF: &str = "/proc/self/exe";
 
 /// Request to run Bowline with these arguments outside of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RelayRequest {
     version: u32,
     /// Arguments without the program.
     pub arguments: Vec<String>,
@@ -52,10 +52,10 @@ pub struct Asked {
     pub input: String,
 }
 
-impl Asked {
+impl RelayRequest {
     /// Creates a request for a command line in a folder.
-    pub fn new(arguments: Vec<String>, folder: PathBuf, input: String) -> Asked {
-        Asked {
+    pub fn new(arguments: Vec<String>, folder: PathBuf, input: String) -> RelayRequest {
+        RelayRequest {
             version: VERSION,
             arguments,
             folder,
@@ -66,7 +66,7 @@ impl Asked {
 
 /// Stream a piece of output belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Printed {
+pub enum RelayStream {
     /// Standard output of the command.
     Out,
     /// Standard error of the command.
@@ -74,32 +74,32 @@ pub enum Printed {
 }
 
 /// A message is a byte for its kind, four bytes of length, and that many bytes.
-const ASKED: u8 = b'a';
+const REQUEST: u8 = b'a';
 const OUT: u8 = b'o';
 const ERR: u8 = b'e';
 const CODE: u8 = b'c';
 
 /// Runs a command line outside and passes its output to `printed`. Returns its exit code.
-pub fn ask(
+pub fn run_outside(
     socket: &Path,
-    asked: &Asked,
-    printed: impl FnMut(Printed, &[u8]),
-) -> Result<i32, Error> {
-    ask_on(socket, asked, printed, |_| Ok(()))
+    asked: &RelayRequest,
+    printed: impl FnMut(RelayStream, &[u8]),
+) -> Result<i32, SupervisorError> {
+    run_on_connection(socket, asked, printed, |_| Ok(()))
 }
 
 /// Like [`ask`], with `goes_on` called several times a second: once it returns `false`, the
 /// connection is closed, which ends the command.
-pub fn ask_while(
+pub fn run_outside_while(
     socket: &Path,
-    asked: &Asked,
-    printed: impl FnMut(Printed, &[u8]),
+    asked: &RelayRequest,
+    printed: impl FnMut(RelayStream, &[u8]),
     goes_on: impl Fn(Duration) -> bool + Send,
-) -> Result<i32, Error> {
+) -> Result<i32, SupervisorError> {
     std::thread::scope(|scope| {
         // Dropped at the end of the call, which ends the thread.
         let (_answered, answered) = std::sync::mpsc::channel::<()>();
-        ask_on(socket, asked, printed, |stream| {
+        run_on_connection(socket, asked, printed, |stream| {
             let (stream, began) = (stream.try_clone()?, std::time::Instant::now());
             let watch = move || {
                 let pause = Duration::from_millis(POLL_MS);
@@ -117,27 +117,27 @@ pub fn ask_while(
     })
 }
 
-fn ask_on(
+fn run_on_connection(
     socket: &Path,
-    asked: &Asked,
-    mut printed: impl FnMut(Printed, &[u8]),
+    asked: &RelayRequest,
+    mut printed: impl FnMut(RelayStream, &[u8]),
     connected: impl FnOnce(&UnixStream) -> io::Result<()>,
-) -> Result<i32, Error> {
-    let failed = |source: io::Error| Error::Relay {
+) -> Result<i32, SupervisorError> {
+    let failed = |source: io::Error| SupervisorError::Relay {
         path: socket.to_owned(),
         source,
     };
-    let mut stream = connect(socket).map_err(failed)?;
+    let mut stream = connect_to_socket(socket).map_err(failed)?;
     connected(&stream).map_err(failed)?;
     let request = serde_json::to_vec(asked)
         .map_err(io::Error::from)
         .map_err(failed)?;
-    write_message(&mut stream, ASKED, &request).map_err(failed)?;
+    write_message(&mut stream, REQUEST, &request).map_err(failed)?;
     loop {
         let (what, bytes) = read_message(&mut stream, REQUEST_BYTES_MAX).map_err(failed)?;
         match (what, <[u8; 4]>::try_from(bytes.as_slice())) {
-            (OUT, _) => printed(Printed::Out, &bytes),
-            (ERR, _) => printed(Printed::Err, &bytes),
+            (OUT, _) => printed(RelayStream::Out, &bytes),
+            (ERR, _) => printed(RelayStream::Err, &bytes),
             (CODE, Ok(code)) => return Ok(i32::from_be_bytes(code)),
             _ => return Err(failed(io::ErrorKind::InvalidData.into())),
         }
@@ -145,7 +145,7 @@ fn ask_on(
 }
 
 /// Connects through the open folder: the path of a socket may be longer than an address can be.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
+fn connect_to_socket(socket: &Path) -> io::Result<UnixStream> {
     let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -161,20 +161,20 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
 /// Serves the connection that is this process's standard input. `words` are the first arguments
 /// with which this program runs the agent's command; the attempt's folder follows them, and then
 /// the agent's own arguments.
-pub fn serve(words: &[&str], folder: &Path) -> ExitCode {
-    match served(words, folder) {
+pub fn serve_connection(words: &[&str], folder: &Path) -> ExitCode {
+    match handle_request(words, folder) {
         Ok(()) => ExitCode::SUCCESS,
         // The client finds the connection closed.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn served(words: &[&str], folder: &Path) -> io::Result<()> {
+fn handle_request(words: &[&str], folder: &Path) -> io::Result<()> {
     let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     stream.set_read_timeout(Some(Duration::from_millis(REQUEST_MS_MAX)))?;
     let (what, bytes) = read_message(&mut stream, REQUEST_BYTES_MAX)?;
-    let asked: Asked = serde_json::from_slice(&bytes)?;
-    if what != ASKED || asked.version != VERSION {
+    let asked: RelayRequest = serde_json::from_slice(&bytes)?;
+    if what != REQUEST || asked.version != VERSION {
         return Err(io::ErrorKind::InvalidData.into());
     }
     stream.set_read_timeout(None)?;
@@ -201,31 +201,31 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
     )]
     let watched = std::thread::Builder::new().spawn(move || {
         let _ = stream.read(&mut [0]);
-        end_below();
+        kill_descendants();
         std::process::exit(1);
     });
     let status = std::thread::scope(|scope| {
-        let (input, out, err) = pipes(&mut child);
+        let (input, out, err) = take_pipes(&mut child);
         let thread = std::thread::Builder::new;
         let feed = || input.map(|mut input| input.write_all(asked.input.as_bytes()));
         let started = watched
             .and_then(|_| thread().spawn_scoped(scope, feed).map(drop))
             .and_then(|()| {
-                let pump = || out.map(|out| pump(out, &|bytes| tell(OUT, bytes)));
+                let pump = || out.map(|out| copy_output(out, &|bytes| tell(OUT, bytes)));
                 thread().spawn_scoped(scope, pump).map(drop)
             })
             .and_then(|()| {
-                let pump = || err.map(|err| pump(err, &|bytes| tell(ERR, bytes)));
+                let pump = || err.map(|err| copy_output(err, &|bytes| tell(ERR, bytes)));
                 thread().spawn_scoped(scope, pump).map(drop)
             });
         if let Err(error) = started {
-            end_below();
+            kill_descendants();
             let _ = child.wait();
             return Err(error);
         }
         let status = child.wait();
         // Descendants it left behind may hold the pipes open.
-        end_below();
+        kill_descendants();
         status
     })?;
     let code = status
@@ -234,17 +234,17 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
     tell(CODE, &code.to_be_bytes())
 }
 
-type Pipes = (
+type ChildPipes = (
     Option<std::process::ChildStdin>,
     Option<std::process::ChildStdout>,
     Option<std::process::ChildStderr>,
 );
 
-fn pipes(child: &mut Child) -> Pipes {
+fn take_pipes(child: &mut Child) -> ChildPipes {
     (child.stdin.take(), child.stdout.take(), child.stderr.take())
 }
 
-fn pump(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
+fn copy_output(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES_MAX];
     loop {
         match from.read(&mut piece) {
@@ -258,16 +258,16 @@ fn pump(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Resu
 
 /// Ends all descendants, in sessions of their own or not. Those forked meanwhile are found by the
 /// next scan.
-fn end_below() {
+fn kill_descendants() {
     let us = getpid().as_raw_nonzero().get();
     for _ in 0..LOOKS_MAX {
         let below = descendants(us);
-        let alive: Vec<_> = below.iter().filter(|one| !one.dead()).collect();
+        let alive: Vec<_> = below.iter().filter(|one| !one.has_ended()).collect();
         if alive.is_empty() {
             return;
         }
         for one in alive {
-            one.signal(Signal::KILL);
+            one.send_signal(Signal::KILL);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Program, limits and sandbox of one attempt. The environment is not part of it: values may be
 /// secret, so they travel with `go` and never reach the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spec {
+pub struct AttemptSpec {
     /// Id of the attempt, unique on this machine; the agent's processes are marked with it.
     pub attempt: String,
     /// Name shown to people; not used for lookup.
@@ -21,35 +21,35 @@ pub struct Spec {
     pub folder: PathBuf,
     /// Limits of each process of the agent.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// Paths and ports the agent may use; unrestricted when absent.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
     /// Program that serves requests from inside the sandbox, if there is one.
     #[serde(default)]
-    pub relay: Option<Relay>,
+    pub relay: Option<RelaySpec>,
     /// Control group for the agent, where this user may create one.
     #[serde(default)]
     pub cgroup: Option<CgroupSpec>,
     /// Limits on buffers and times of the shim.
     #[serde(default)]
-    pub bounds: Bounds,
+    pub bounds: ShimBounds,
 }
 
-impl Spec {
+impl AttemptSpec {
     /// Creates a spec without limits and sandbox.
     pub fn new(attempt: &str, command: Vec<String>, folder: PathBuf) -> Self {
-        Spec {
+        AttemptSpec {
             attempt: attempt.to_owned(),
             name: String::new(),
             fence: 0,
             command,
             folder,
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
             sandbox: None,
             relay: None,
             cgroup: None,
-            bounds: Bounds::default(),
+            bounds: ShimBounds::default(),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Spec {
 /// data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Relay {
+pub struct RelaySpec {
     /// The program. The creator of the attempt sets it; the agent cannot change it.
     pub program: PathBuf,
     /// First arguments; the attempt's folder follows them.
@@ -73,7 +73,7 @@ pub struct Relay {
 /// Resource limits set before the agent starts. `None` leaves a limit as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Open files of one process.
     pub open_files: Option<u64>,
     /// The size of one written file.
@@ -91,9 +91,9 @@ pub struct Limits {
 /// Lets the kernel kill the agent before the shim and the server when memory is short.
 const OOM_SCORE: i32 = 500;
 
-impl Default for Limits {
+impl Default for ProcessLimits {
     fn default() -> Self {
-        Limits {
+        ProcessLimits {
             open_files: None,
             file_bytes: None,
             memory_bytes: None,
@@ -126,7 +126,7 @@ pub struct CgroupSpec {
 
 impl CgroupSpec {
     /// Creates the spec of a required group without limits.
-    pub fn below(parent: PathBuf) -> CgroupSpec {
+    pub fn in_parent(parent: PathBuf) -> CgroupSpec {
         CgroupSpec {
             parent,
             memory_bytes: None,
@@ -137,13 +137,13 @@ impl CgroupSpec {
     }
 
     /// True if the group has any limit.
-    pub fn limits(&self) -> bool {
+    pub fn has_limits(&self) -> bool {
         self.memory_bytes.is_some() || self.processes.is_some() || self.cpu_percent.is_some()
     }
 
     /// True if the agent may start without the group.
-    pub(crate) fn optional(&self) -> bool {
-        self.best_effort && !self.limits()
+    pub(crate) fn is_optional(&self) -> bool {
+        self.best_effort && !self.has_limits()
     }
 }
 
@@ -151,7 +151,7 @@ impl CgroupSpec {
 /// smaller ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bounds {
+pub struct ShimBounds {
     /// Unacknowledged output at which the shim stops reading, so that the agent blocks.
     pub unacknowledged_bytes: u64,
     /// Acknowledged output that stays readable; the disk space of older bytes is freed.
@@ -166,9 +166,9 @@ pub struct Bounds {
     pub drain_ms: u64,
 }
 
-impl Default for Bounds {
+impl Default for ShimBounds {
     fn default() -> Self {
-        Bounds {
+        ShimBounds {
             unacknowledged_bytes: 256 << 20,
             keep_bytes: 64 << 20,
             input_bytes: 4 << 20,

@@ -38,7 +38,7 @@ pub enum StartError {
 
 impl StartError {
     /// Makes the reason that an action failed.
-    pub(crate) fn failed(action: &str, error: impl fmt::Display) -> StartError {
+    pub(crate) fn action_failed(action: &str, error: impl fmt::Display) -> StartError {
         StartError::from(format!("cannot {action}: {error}"))
     }
 
@@ -118,7 +118,7 @@ mod tests {
             (StartError::NoCommand, "there is no command"),
             (StartError::ShimGone, "the shim is gone"),
             (
-                StartError::failed("limit memory", error()),
+                StartError::action_failed("limit memory", error()),
                 "cannot limit memory: No such file or directory (os error 2)",
             ),
         ] {

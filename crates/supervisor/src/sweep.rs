@@ -1,10 +1,10 @@
 //! Cleanup of a lost attempt: finds its remaining processes by their mark and kills them.
 
 use crate::ATTEMPT_VARIABLE;
-use crate::attempt::{Attempt, Condition};
+use crate::attempt::{Attempt, AttemptCondition};
 use crate::cgroup::Cgroup;
-use crate::error::Error;
-use crate::process::{Process, boot_id, carries, environment, pids};
+use crate::error::SupervisorError;
+use crate::process::{ProcessSnapshot, all_pids, boot_id, contains_entry, read_environment};
 use rustix::process::Signal;
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const QUIET_LOOKS: u32 = 5;
 
 /// Result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Processes that were killed.
     pub killed: Vec<i32>,
     /// Processes that did not end.
@@ -37,28 +37,28 @@ pub struct Swept {
 /// session of the shim, and by the control group if the attempt had one. A process that was started
 /// with an emptied environment and created its own session, outside of a control group, is not
 /// found.
-pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
-    if attempt.condition()? != Condition::Lost {
-        return Ok(Swept::default());
+pub fn sweep_attempt(attempt: &Attempt) -> Result<SweepReport, SupervisorError> {
+    if attempt.condition()? != AttemptCondition::Lost {
+        return Ok(SweepReport::default());
     }
-    let owner = attempt.owner()?;
+    let owner = attempt.read_owner()?;
     let here = owner.as_ref().filter(|owner| owner.boot == boot_id());
     let session = here.map(|owner| (owner.pid, owner.start));
     let cgroup = owner
         .and_then(|owner| owner.cgroup)
         .and_then(|path| Cgroup::open(&path, attempt.id()));
     let end = Instant::now() + Duration::from_millis(GONE_MS_MAX);
-    let mut hunt = Hunt::new(attempt.id(), session);
+    let mut hunt = MarkScanner::new(attempt.id(), session);
     let mut killed = BTreeSet::new();
-    let mut swept = Swept::default();
+    let mut swept = SweepReport::default();
     let mut quiet = 0;
     loop {
-        let members = cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
+        let members = cgroup.as_ref().map(Cgroup::member_pids).unwrap_or_default();
         if let Some(cgroup) = &cgroup {
-            cgroup.kill();
+            cgroup.kill_members();
         }
         killed.extend(&members);
-        let found = hunt.look();
+        let found = hunt.scan_and_kill();
         killed.extend(&found);
         if found.is_empty() && members.is_empty() && !hunt.restless {
             quiet += 1;
@@ -87,7 +87,7 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
 /// Scans all processes for those that carry the mark of an attempt. Some processes fork and exit
 /// faster than a full scan takes, so processes known to be unrelated are skipped while there are
 /// others to kill.
-struct Hunt {
+struct MarkScanner {
     mark: String,
     /// Pid and start time of the shim as session leader. The kernel does not reuse the id of a
     /// session that still has members.
@@ -100,9 +100,9 @@ struct Hunt {
     restless: bool,
 }
 
-impl Hunt {
-    fn new(attempt: &str, session: Option<(i32, u64)>) -> Hunt {
-        Hunt {
+impl MarkScanner {
+    fn new(attempt: &str, session: Option<(i32, u64)>) -> MarkScanner {
+        MarkScanner {
             session,
             mark: format!("{ATTEMPT_VARIABLE}={attempt}"),
             strangers: HashSet::new(),
@@ -112,19 +112,19 @@ impl Hunt {
     }
 
     /// Kills all processes that are found and returns their ids.
-    fn look(&mut self) -> Vec<i32> {
-        let there = pids();
+    fn scan_and_kill(&mut self) -> Vec<i32> {
+        let there = all_pids();
         let before = std::mem::take(&mut self.before);
         let mut found = Vec::new();
         self.restless = false;
         self.strangers.retain(|pid| there.contains(pid));
         for &pid in there.iter().filter(|pid| !before.contains(pid)) {
             // New processes first: they may be gone soon.
-            self.look_at(pid, !before.is_empty(), &mut found);
+            self.check_process(pid, !before.is_empty(), &mut found);
         }
         for &pid in there.iter().filter(|pid| before.contains(pid)) {
             if !self.strangers.contains(&pid) {
-                self.look_at(pid, false, &mut found);
+                self.check_process(pid, false, &mut found);
             }
         }
         self.before = there;
@@ -136,22 +136,24 @@ impl Hunt {
         found
     }
 
-    fn look_at(&mut self, pid: i32, newcomer: bool, found: &mut Vec<i32>) {
-        let Some(process) = Process::look(pid).filter(|process| !process.dead()) else {
+    fn check_process(&mut self, pid: i32, newcomer: bool, found: &mut Vec<i32>) {
+        let Some(process) =
+            ProcessSnapshot::read_process(pid).filter(|process| !process.has_ended())
+        else {
             self.restless |= newcomer;
             return;
         };
         if self
             .session
-            .is_some_and(|session| belongs(&process, session))
+            .is_some_and(|session| is_in_session(&process, session))
         {
-            process.signal(Signal::KILL);
+            process.send_signal(Signal::KILL);
             found.push(pid);
             return;
         }
-        match environment(pid) {
-            Some(given) if carries(&given, self.mark.as_bytes()) => {
-                process.signal(Signal::KILL);
+        match read_environment(pid) {
+            Some(given) if contains_entry(&given, self.mark.as_bytes()) => {
+                process.send_signal(Signal::KILL);
                 found.push(pid);
             }
             // A process that executes another program at this moment shows none.
@@ -165,7 +167,9 @@ impl Hunt {
 
 /// True if the process is in the session that the shim created, and not in a later one with the
 /// same number.
-fn belongs(process: &Process, (leader, start): (i32, u64)) -> bool {
-    let later = |leader: Process| leader.start != start;
-    process.session == leader && process.start >= start && !Process::look(leader).is_some_and(later)
+fn is_in_session(process: &ProcessSnapshot, (leader, start): (i32, u64)) -> bool {
+    let later = |leader: ProcessSnapshot| leader.start != start;
+    process.session == leader
+        && process.start >= start
+        && !ProcessSnapshot::read_process(leader).is_some_and(later)
 }

@@ -1,7 +1,7 @@
 //! Command lines before the gate, and the messages they come in.
 
 use bowline_formats::hook::HookMessage;
-use bowline_gate::shell::{Deed, Surroundings, deeds};
+use bowline_gate::shell::{CommandEnvironment, SideEffect, find_side_effects};
 use bowline_gate::tool_call::ToolCall;
 use bowline_test_support::disguise::{self, Choices};
 use std::path::Path;
@@ -11,8 +11,8 @@ const ROOT: &str = "/nonexistent/app";
 /// A world without variables, folders and aliases: what the text itself says is all there is.
 struct Nowhere;
 
-impl Surroundings for Nowhere {
-    fn variable(&self, _: &str) -> Option<String> {
+impl CommandEnvironment for Nowhere {
+    fn environment_variable(&self, _: &str) -> Option<String> {
         None
     }
 
@@ -30,7 +30,7 @@ pub(crate) fn check(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    let _ = deeds(text, Path::new(ROOT), &Nowhere);
+    let _ = find_side_effects(text, Path::new(ROOT), &Nowhere);
     let after = format!("git push\n{text}");
     assert!(finishes(&after), "{after:?}");
 }
@@ -50,26 +50,30 @@ pub(crate) fn disguised(data: &[u8]) {
 }
 
 fn writes(text: &str) -> bool {
-    let inside = |deed: &Deed| match deed {
-        Deed::Write { path, .. } => path.as_ref().is_none_or(|path| path.starts_with(ROOT)),
-        Deed::Hidden { .. } => true,
-        Deed::Touch { .. } | Deed::Finish { .. } | Deed::Person { .. } | Deed::Setup { .. } => {
-            false
-        }
+    let inside = |deed: &SideEffect| match deed {
+        SideEffect::Write { path, .. } => path.as_ref().is_none_or(|path| path.starts_with(ROOT)),
+        SideEffect::Hidden { .. } => true,
+        SideEffect::Touch { .. }
+        | SideEffect::Finish { .. }
+        | SideEffect::Person { .. }
+        | SideEffect::Setup { .. } => false,
     };
     // What cannot be read is denied as well.
-    let found = deeds(text, Path::new(ROOT), &Nowhere);
+    let found = find_side_effects(text, Path::new(ROOT), &Nowhere);
     found.map_or(true, |it| it.iter().any(inside))
 }
 
 fn finishes(text: &str) -> bool {
-    match deeds(text, Path::new(ROOT), &Nowhere) {
+    match find_side_effects(text, Path::new(ROOT), &Nowhere) {
         Ok(deeds) => deeds.iter().any(|deed| match deed {
-            Deed::Finish { place, .. } => place.as_ref().is_none_or(|it| it.starts_with(ROOT)),
-            Deed::Hidden { .. } => true,
-            Deed::Write { .. } | Deed::Touch { .. } | Deed::Person { .. } | Deed::Setup { .. } => {
-                false
+            SideEffect::Finish { place, .. } => {
+                place.as_ref().is_none_or(|it| it.starts_with(ROOT))
             }
+            SideEffect::Hidden { .. } => true,
+            SideEffect::Write { .. }
+            | SideEffect::Touch { .. }
+            | SideEffect::Person { .. }
+            | SideEffect::Setup { .. } => false,
         }),
         // What cannot be read is denied as well.
         Err(_) => true,
@@ -79,8 +83,8 @@ fn finishes(text: &str) -> bool {
 /// Any message is read or refused.
 pub(crate) fn message(data: &[u8]) {
     if let Ok(message) = HookMessage::read(data)
-        && let ToolCall::Shell { command, .. } = ToolCall::of(&message)
+        && let ToolCall::Shell { command, .. } = ToolCall::from_message(&message)
     {
-        let _ = deeds(&command, Path::new(ROOT), &Nowhere);
+        let _ = find_side_effects(&command, Path::new(ROOT), &Nowhere);
     }
 }

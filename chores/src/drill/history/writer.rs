@@ -1,9 +1,9 @@
 //! A process of its own that does what `bowline` does, on a disk that takes its time before every single operation.
 
 use crate::drill::common::{Random, pause};
-use bowline_engine::files::{Changed, KnownFile};
-use bowline_engine::history::Back;
-use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};
+use bowline_engine::files::{ChangeOutcome, KnownFile};
+use bowline_engine::history::RestoreOptions;
+use bowline_engine::operations::memory::{FinishReport, MemoryFolder, NewTask};
 use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
 use bowline_test_support::{Fault, FaultyDisk};
@@ -44,7 +44,7 @@ pub(crate) fn run(seed: &str, words: &[&str]) -> Outcome {
     let mut context = Context::from_environment(&words.join(" "));
     context.disk = Arc::new(disk);
     let answer = act(&context, words).unwrap_or_else(|error| {
-        let failed = matches!(error.class(), ExitClass::Failure);
+        let failed = matches!(error.exit_class(), ExitClass::Failure);
         json!({ "error": { "code": error.code(), "message": error.to_string(), "failed": failed } })
     });
     println!("{answer}");
@@ -53,9 +53,9 @@ pub(crate) fn run(seed: &str, words: &[&str]) -> Outcome {
 
 fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
     let here = Path::new(".");
-    let memory = MemoryFolder::at(context, &here.join(bowline_engine::kinds::MEMORY_FOLDER));
+    let memory = MemoryFolder::in_folder(context, &here.join(bowline_engine::kinds::MEMORY_FOLDER));
     let file = |name: &str| {
-        let (kind, path) = workspace::resolve(context, here, Some(name))?;
+        let (kind, path) = workspace::resolve_file(context, here, Some(name))?;
         Ok::<_, Error>(KnownFile::new(context, kind, &path))
     };
     let changed = match words {
@@ -73,22 +73,25 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
                 name: (*name).to_owned(),
                 ..NewTask::default()
             };
-            memory.task_new(context, &new)?.telling(())
+            memory.task_new(context, &new)?.with_state(())
         }
         ["memory", "task", "finish", ..] => {
-            let changed = memory.task_finish(context, Finish::default())?;
-            changed.telling(())
+            let changed = memory.task_finish(context, FinishReport::default())?;
+            changed.with_state(())
         }
-        ["memory", "task", "cancel"] => memory.task_cancel(context)?.telling(()),
+        ["memory", "task", "cancel"] => memory.task_cancel(context)?.with_state(()),
         ["thinking", "output", "planning", path] => {
             let paths = [(*path).to_owned()];
-            ThinkingRun::at(context, here)
-                .output(context, Stage::Planning, &paths)?
-                .telling(())
+            ThinkingRun::in_folder(context, here)
+                .record_outputs(context, Stage::Planning, &paths)?
+                .with_state(())
         }
-        ["undo", name, options @ ..] => {
-            history::undo(context, &file(name)?, Back::from_now(!options.is_empty()))?.telling(())
-        }
+        ["undo", name, options @ ..] => history::undo_transition(
+            context,
+            &file(name)?,
+            RestoreOptions::from_now(!options.is_empty()),
+        )?
+        .with_state(()),
         ["restore", name, sequence, ..] => {
             let sequence = sequence.parse().map_err(|_| Error::BadInput {
                 message: Wrong::NotATransition {
@@ -96,12 +99,17 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
                 },
                 hint: Advice::Nothing,
             })?;
-            history::restore(context, &file(name)?, sequence, Back::from_now(true))?
+            history::restore_version(
+                context,
+                &file(name)?,
+                sequence,
+                RestoreOptions::from_now(true),
+            )?
         }
         ["doctor", "--repair", name] => {
-            let diagnosis = doctor::repair(context, &file(name)?)?;
+            let diagnosis = doctor::repair_file(context, &file(name)?)?;
             let repairs: Vec<String> = diagnosis.repairs.iter().map(ToString::to_string).collect();
-            return Ok(json!({ "healthy": diagnosis.healthy(), "repairs": repairs }));
+            return Ok(json!({ "healthy": diagnosis.is_healthy(), "repairs": repairs }));
         }
         _ => {
             return Err(Error::BadInput {
@@ -115,7 +123,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
     Ok(answer(&changed))
 }
 
-fn answer(changed: &Changed) -> Value {
+fn answer(changed: &ChangeOutcome) -> Value {
     json!({
         "path": changed.view.path,
         "sequence": changed.view.sequence,

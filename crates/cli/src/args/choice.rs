@@ -5,7 +5,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
-use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
+use bowline_engine::operations::orchestrate::{DrawingFormat, ExportFormat};
 use bowline_engine::operations::thinking::Stage;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -133,13 +133,17 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
     })
 }
 
-pub(crate) fn picture() -> impl TypedValueParser<Value = Picture> {
+pub(crate) fn picture() -> impl TypedValueParser<Value = DrawingFormat> {
     one_of(
-        [Picture::Dot, Picture::Mermaid, Picture::Svg],
+        [
+            DrawingFormat::Dot,
+            DrawingFormat::Mermaid,
+            DrawingFormat::Svg,
+        ],
         |picture| match picture {
-            Picture::Dot => word("dot", "Graphviz"),
-            Picture::Mermaid => word("mermaid", "Mermaid"),
-            Picture::Svg => word("svg", "Picture for browsers"),
+            DrawingFormat::Dot => word("dot", "Graphviz"),
+            DrawingFormat::Mermaid => word("mermaid", "Mermaid"),
+            DrawingFormat::Svg => word("svg", "Picture for browsers"),
         },
     )
 }

@@ -5,7 +5,7 @@ use super::choice::TimelineFormat;
 use bowline_engine::formats::import::Source;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
-use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
+use bowline_engine::operations::orchestrate::{DrawingFormat, ExportFormat};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -128,7 +128,7 @@ pub(crate) enum OrchestrateVerb {
             default_value = "mermaid",
             value_parser = choice::picture()
         )]
-        format: Picture,
+        format: DrawingFormat,
         #[command(flatten)]
         to: ToFile,
     },

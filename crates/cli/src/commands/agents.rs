@@ -5,11 +5,11 @@ use super::agents_watch::{Screen, blocked};
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::output::{Output, Tone};
 use bowline_engine::agents::{
-    Agents, ENDED_MAX, Grant, GroupMode, GroupWish, List, Listed, NewAgent, SandboxWish, Silence,
-    UNSHOWN_MAX, Watched,
+    AgentAttempts, AttemptList, ControlGroupRequest, ENDED_MAX, GroupMode, ListedAttempt, NewAgent,
+    SandboxGrant, SandboxRequest, ShimSilence, UNSHOWN_MAX, WatchOutcome,
 };
 use bowline_engine::supervisor::{
-    Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
+    Attempt, AttemptCondition, AttemptExit, CgroupSupport, SandboxSupport, SweepReport, WantedState,
 };
 use bowline_engine::words::{no_group, not_run};
 use bowline_engine::{Context, Error};
@@ -38,7 +38,7 @@ pub(crate) fn run_agent(
     let mode = args
         .sandbox
         .or(args.sandbox_report.then_some(SandboxMode::Strict));
-    let sandbox = mode.map(|mode| SandboxWish {
+    let sandbox = mode.map(|mode| SandboxRequest {
         here: folder.to_owned(),
         read: args.read.iter().map(whole).collect(),
         write: args.write.iter().map(whole).collect(),
@@ -47,7 +47,7 @@ pub(crate) fn run_agent(
         best_effort: mode == SandboxMode::BestEffort,
     });
     let program = args.command.first().cloned().unwrap_or_default();
-    let agents = Agents::here(context);
+    let agents = AgentAttempts::of_user(context);
     let new = NewAgent {
         name: args.name.clone().unwrap_or(program),
         folder: at.clone(),
@@ -56,7 +56,7 @@ pub(crate) fn run_agent(
         group: wish(args)?,
         open_input: args.open_input,
     };
-    let grant = agents.grant(context, &new)?;
+    let grant = agents.resolve_grant(context, &new)?;
     if let Some(grant) = grant.as_ref().filter(|_| args.sandbox_report) {
         report_grant(output, grant);
         return Ok(ExitCode::SUCCESS);
@@ -74,12 +74,12 @@ pub(crate) fn run_agent(
     if !args.detach {
         stdout_is_open()?;
     }
-    let (attempt, handle) = agents.start(context, new)?;
+    let (attempt, handle) = agents.start_agent(context, new)?;
     let id = attempt.id();
     drop(handle);
     if args.detach {
         if output.json {
-            output.line(&listed_json(&agents.look(&attempt)?).to_string());
+            output.line(&listed_json(&agents.inspect_attempt(&attempt)?).to_string());
         } else {
             output.line(id);
         }
@@ -104,8 +104,8 @@ pub(crate) fn run_agent(
 }
 
 /// Reads the requested control group and its limits from the arguments.
-fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
-    let wish = GroupWish {
+fn wish(args: &RunAgentArgs) -> Result<ControlGroupRequest, Error> {
+    let wish = ControlGroupRequest {
         mode: match args.cgroup {
             CgroupMode::Auto => GroupMode::Auto,
             CgroupMode::Off => GroupMode::Off,
@@ -115,7 +115,7 @@ fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
         processes: args.pids_max,
         cpu_percent: args.cpu_max,
     };
-    if wish.limits() && wish.mode == GroupMode::Off {
+    if wish.has_limits() && wish.mode == GroupMode::Off {
         return Err(Error::BadInput {
             message: Wrong::LimitWithoutGroup,
             hint: Advice::LeaveOneAway,
@@ -129,36 +129,36 @@ pub(crate) fn attach(
     output: &Output,
     args: &AttachArgs,
 ) -> Result<ExitCode, Error> {
-    let agents = Agents::here(context);
+    let agents = AgentAttempts::of_user(context);
     let Some(id) = &args.id else {
-        list(output, &agents.list());
+        list(output, &agents.list_attempts());
         return Ok(ExitCode::SUCCESS);
     };
-    let attempt = agents.find(id)?;
+    let attempt = agents.find_attempt(id)?;
     if output.dry_run {
-        would(output, args, &agents.look(&attempt)?);
+        would(output, args, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     if args.send.is_some() || args.close_input {
         let text = args.send.as_ref().map(|text| format!("{text}\n"));
         let bytes = text.unwrap_or_default().into_bytes();
-        agents.send(&attempt, &bytes, args.close_input)?;
-        tell(output, &agents.look(&attempt)?);
+        agents.send_message(&attempt, &bytes, args.close_input)?;
+        tell(output, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     if args.interrupt {
-        agents.interrupt(&attempt)?;
-        tell(output, &agents.look(&attempt)?);
+        agents.interrupt_agent(&attempt)?;
+        tell(output, &agents.inspect_attempt(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     let want = [
-        (args.pause, Want::Paused),
-        (args.resume, Want::Running),
-        (args.end, Want::Ended),
+        (args.pause, WantedState::Paused),
+        (args.resume, WantedState::Running),
+        (args.end, WantedState::Ended),
     ];
     match want.into_iter().find(|(asked, _)| *asked) {
         Some((_, want)) => {
-            let ordered = agents.order(&attempt, want)?;
+            let ordered = agents.change_level(&attempt, want)?;
             tell(output, &ordered.listed);
             if let Some(swept) = &ordered.swept {
                 left(output, swept);
@@ -173,14 +173,14 @@ pub(crate) fn attach(
 }
 
 /// Prints the action that a dry run leaves out, and the attempt it is for.
-fn would(output: &Output, args: &AttachArgs, one: &Listed) {
+fn would(output: &Output, args: &AttachArgs, one: &ListedAttempt) {
     let (word, did) = match args {
         _ if args.send.is_some() => ("send", Did::WouldSend),
         _ if args.close_input => ("close_input", Did::WouldCloseInput),
         _ if args.interrupt => ("interrupt", Did::WouldInterrupt),
         _ if args.pause => ("pause", Did::WouldPause),
         _ if args.resume => ("resume", Did::WouldResume),
-        _ if args.end && one.condition == Condition::Lost => ("end", Did::WouldSweep),
+        _ if args.end && one.condition == AttemptCondition::Lost => ("end", Did::WouldSweep),
         _ if args.end => ("end", Did::WouldEnd),
         _ => ("show", Did::WouldShow),
     };
@@ -196,7 +196,7 @@ fn would(output: &Output, args: &AttachArgs, one: &Listed) {
 }
 
 /// Warns about processes that a sweep could not end.
-fn left(output: &Output, swept: &Swept) {
+fn left(output: &Output, swept: &SweepReport) {
     if swept.restless {
         output.remark(Label::Warning, &Told::Restless);
     }
@@ -232,7 +232,7 @@ fn stdout_is_open() -> Result<(), Error> {
 /// Shows output until the agent ends, and returns the agent's exit code.
 fn watch(
     output: &Output,
-    agents: &Agents,
+    agents: &AgentAttempts,
     attempt: &Attempt,
     from: Option<u64>,
 ) -> Result<ExitCode, Error> {
@@ -242,11 +242,11 @@ fn watch(
         over: false,
     })?;
     let mut screen = Screen { output, id };
-    let watched = agents.watch(attempt, from, leave.heard(), &mut screen)?;
+    let watched = agents.watch_output(attempt, from, leave.heard(), &mut screen)?;
     match watched {
-        Watched::Ended(exit) => ended(output, id, &exit),
-        Watched::Left => {
-            let over = attempt.condition()? != Condition::Alive;
+        WatchOutcome::Ended(exit) => ended(output, id, &exit),
+        WatchOutcome::Left => {
+            let over = attempt.condition()? != AttemptCondition::Alive;
             if output.json {
                 output.line(&json!({ "attempt": id, "event": "left" }).to_string());
             } else {
@@ -260,7 +260,7 @@ fn watch(
             let code = SIGNAL_BASE + leave.signal();
             Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
         }
-        Watched::Lost(swept) => {
+        WatchOutcome::Lost(swept) => {
             if output.json {
                 let body = json!({ "attempt": id, "event": "lost", "killed": swept.killed, "left": swept.left });
                 output.line(&body.to_string());
@@ -277,7 +277,7 @@ fn watch(
     }
 }
 
-fn ended(output: &Output, id: &str, exit: &Exit) -> Result<ExitCode, Error> {
+fn ended(output: &Output, id: &str, exit: &AttemptExit) -> Result<ExitCode, Error> {
     if let Some(message) = &exit.start_error {
         return Err(Error::AgentNotStarted {
             id: id.to_owned(),
@@ -293,7 +293,7 @@ fn ended(output: &Output, id: &str, exit: &Exit) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-fn list(output: &Output, list: &List) {
+fn list(output: &Output, list: &AttemptList) {
     let all = &list.attempts;
     if output.json {
         let attempts: Vec<Value> = all.iter().map(listed_json).collect();
@@ -329,7 +329,7 @@ fn list(output: &Output, list: &List) {
 }
 
 /// Prints one attempt on one line.
-fn tell(output: &Output, one: &Listed) {
+fn tell(output: &Output, one: &ListedAttempt) {
     if output.json {
         output.line(&listed_json(one).to_string());
         return;
@@ -337,25 +337,25 @@ fn tell(output: &Output, one: &Listed) {
     output.line(&line(output, one));
 }
 
-fn line(output: &Output, one: &Listed) -> String {
+fn line(output: &Output, one: &ListedAttempt) -> String {
     let tone = match &one.condition {
-        Condition::Alive => Tone::Busy,
-        Condition::Lost => Tone::Bad,
-        Condition::Ended(exit) if exit.code == Some(0) => Tone::Good,
-        Condition::Ended(_) | Condition::Intended => Tone::Faint,
+        AttemptCondition::Alive => Tone::Busy,
+        AttemptCondition::Lost => Tone::Bad,
+        AttemptCondition::Ended(exit) if exit.code == Some(0) => Tone::Good,
+        AttemptCondition::Ended(_) | AttemptCondition::Intended => Tone::Faint,
     };
-    let word = AgentState::of(one.word()).say(output.lang);
+    let word = AgentState::of(one.state_word()).say(output.lang);
     let mut more = match &one.condition {
-        Condition::Ended(exit) => match (exit.code, exit.signal) {
+        AttemptCondition::Ended(exit) => match (exit.code, exit.signal) {
             (Some(code), _) => format!(" ({code})"),
             (None, Some(number)) => format!(" ({})", output.label(Label::Signal { number })),
             (None, None) => format!(" ({})", output.label(Label::NotStarted)),
         },
-        Condition::Alive => match one.status.as_ref().and_then(|status| status.blocked) {
+        AttemptCondition::Alive => match one.status.as_ref().and_then(|status| status.blocked) {
             Some(why) => format!(", {}", output.label(blocked(why))),
             None => silence(output, one),
         },
-        Condition::Lost | Condition::Intended => String::new(),
+        AttemptCondition::Lost | AttemptCondition::Intended => String::new(),
     };
     if one.unshown {
         more.push_str(&format!(", {}", output.label(Label::OutputNotShown)));
@@ -369,9 +369,9 @@ fn line(output: &Output, one: &Listed) -> String {
 }
 
 /// Returns advice about a shim that does not answer; empty if it does.
-fn silence(output: &Output, one: &Listed) -> String {
+fn silence(output: &Output, one: &ListedAttempt) -> String {
     let label = match one.silent {
-        Some(Silence {
+        Some(ShimSilence {
             pid: Some(pid),
             stopped: true,
         }) => Label::ShimStopped { pid },
@@ -392,16 +392,16 @@ fn escaped(name: &str) -> String {
     letters.collect()
 }
 
-fn listed_json(one: &Listed) -> Value {
+fn listed_json(one: &ListedAttempt) -> Value {
     let spec = one.attempt.spec();
     let exit = match &one.condition {
-        Condition::Ended(exit) => Some(exit),
-        Condition::Alive | Condition::Lost | Condition::Intended => None,
+        AttemptCondition::Ended(exit) => Some(exit),
+        AttemptCondition::Alive | AttemptCondition::Lost | AttemptCondition::Intended => None,
     };
     json!({
         "attempt": one.attempt.id(),
         "name": spec.name,
-        "state": one.word(),
+        "state": one.state_word(),
         "command": spec.command,
         "folder": spec.folder,
         "status": one.status,
@@ -411,7 +411,7 @@ fn listed_json(one: &Listed) -> Value {
 }
 
 /// Prints the folders that a sandbox would grant.
-fn report_grant(output: &Output, grant: &Grant) {
+fn report_grant(output: &Output, grant: &SandboxGrant) {
     let sandbox = &grant.sandbox;
     if output.json {
         let body = json!({ "client": grant.client, "read": sandbox.read, "write": sandbox.write, "missing": grant.missing });
@@ -432,7 +432,7 @@ fn report_grant(output: &Output, grant: &Grant) {
 }
 
 /// Names the toolchains that are not granted, with the options that grant them.
-fn report_missing(output: &Output, grant: &Grant) {
+fn report_missing(output: &Output, grant: &SandboxGrant) {
     let roots = grant.missing.iter();
     let flags: Vec<String> = roots.map(|it| format!("--read {}", it.display())).collect();
     if !flags.is_empty() {
@@ -443,11 +443,11 @@ fn report_missing(output: &Output, grant: &Grant) {
 
 /// Prints which sandbox and control-group features this kernel enforces.
 fn report(output: &Output) {
-    let support = SandboxSupport::here();
-    let groups = CgroupSupport::here();
+    let support = SandboxSupport::detect_features();
+    let groups = CgroupSupport::detect_features();
     if output.json {
         let parts: serde_json::Map<String, Value> = support
-            .rows()
+            .feature_rows()
             .into_iter()
             .map(|(name, _, there)| (name.to_owned(), json!(there)))
             .collect();
@@ -472,12 +472,12 @@ fn report(output: &Output) {
         false => output.tone(Tone::Bad, &output.label(Label::No)),
     };
     output.line(&output.label(Label::Sandbox));
-    for (name, since, there) in support.rows() {
+    for (name, since, there) in support.feature_rows() {
         let since = format!("Linux {since}");
         output.line(&format!("  {name:<12}{since:<12}{}", yes(there)));
     }
     output.line(&output.label(Label::ControlGroups));
-    for (name, there) in groups.rows() {
+    for (name, there) in groups.feature_rows() {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason.as_ref().map(no_group) {

@@ -2,8 +2,8 @@
 
 use crate::output::Output;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use bowline_engine::agents::Watcher;
-use bowline_engine::supervisor::{Blocked, Stream};
+use bowline_engine::agents::OutputWatcher;
+use bowline_engine::supervisor::{OutputBlockReason, OutputStream};
 use bowline_words::message::{Label, Told};
 use serde_json::json;
 use std::io::{self, Write as _};
@@ -17,8 +17,14 @@ pub(super) struct Screen<'a> {
     pub(super) id: &'a str,
 }
 
-impl Watcher for Screen<'_> {
-    fn show(&mut self, stream: Stream, offset: u64, bytes: &[u8], last: bool) -> io::Result<usize> {
+impl OutputWatcher for Screen<'_> {
+    fn show_bytes(
+        &mut self,
+        stream: OutputStream,
+        offset: u64,
+        bytes: &[u8],
+        last: bool,
+    ) -> io::Result<usize> {
         if self.output.json {
             let bytes = if last { bytes } else { whole(bytes) };
             if bytes.is_empty() {
@@ -38,17 +44,17 @@ impl Watcher for Screen<'_> {
             return Ok(bytes.len());
         }
         match stream {
-            Stream::Out => {
+            OutputStream::Out => {
                 let mut out = io::stdout().lock();
                 out.write_all(bytes)?;
                 out.flush()?;
             }
-            Stream::Err => io::stderr().write_all(bytes)?,
+            OutputStream::Err => io::stderr().write_all(bytes)?,
         }
         Ok(bytes.len())
     }
 
-    fn gone(&mut self, stream: Stream, from: u64, to: u64) -> io::Result<()> {
+    fn report_gap(&mut self, stream: OutputStream, from: u64, to: u64) -> io::Result<()> {
         if self.output.json {
             let body = json!({
                 "attempt": self.id,
@@ -60,14 +66,14 @@ impl Watcher for Screen<'_> {
             return self.event(&body);
         }
         let told = match stream {
-            Stream::Out => Told::GoneBytes { from, to },
-            Stream::Err => Told::GoneErrorBytes { from, to },
+            OutputStream::Out => Told::GoneBytes { from, to },
+            OutputStream::Err => Told::GoneErrorBytes { from, to },
         };
         self.output.talk(&told.say(self.output.lang));
         Ok(())
     }
 
-    fn blocked(&mut self, why: Blocked) -> io::Result<()> {
+    fn report_blocked(&mut self, why: OutputBlockReason) -> io::Result<()> {
         if self.output.json {
             return self.event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
         }
@@ -86,18 +92,18 @@ impl Screen<'_> {
 }
 
 /// Returns the label for the reason why an agent cannot write.
-pub(super) fn blocked(why: Blocked) -> Label {
+pub(super) fn blocked(why: OutputBlockReason) -> Label {
     match why {
-        Blocked::Unacknowledged => Label::TooMuchUnshown,
-        Blocked::DiskFull => Label::DiskFull,
-        Blocked::DiskError => Label::DiskBroken,
+        OutputBlockReason::Unacknowledged => Label::TooMuchUnshown,
+        OutputBlockReason::DiskFull => Label::DiskFull,
+        OutputBlockReason::DiskError => Label::DiskBroken,
     }
 }
 
-fn name(stream: Stream) -> &'static str {
+fn name(stream: OutputStream) -> &'static str {
     match stream {
-        Stream::Out => "out",
-        Stream::Err => "err",
+        OutputStream::Out => "out",
+        OutputStream::Err => "err",
     }
 }
 

@@ -12,7 +12,7 @@ use bowline_engine::formats::rest::routes::{
 };
 use bowline_engine::formats::time::{parse, utc};
 use bowline_engine::formats::visible;
-use bowline_engine::words::system;
+use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
 use bowline_server::code_of;
 use bowline_words::message::{Desk, ServeTrouble};
@@ -220,7 +220,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
     let read = match std::fs::read_to_string(&path) {
         Ok(read) => read,
         Err(error) => {
-            let cause = system(&error);
+            let cause = system_cause(&error);
             let trouble = ServeTrouble::File { path: shown, cause };
             let (message, hint) = trouble.say(output.lang);
             return Ok(output.told(code_of(&trouble), &message, &hint, 3));

@@ -3,13 +3,13 @@
 use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVerb, GateVerb};
 use crate::commands::{develop_evidence, develop_view, here, runs};
 use crate::output::Output;
-use bowline_engine::develop::evidence::Watch;
-use bowline_engine::files::Changed;
+use bowline_engine::develop::evidence::CommandObserver;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::develop::evidence::Evidence;
 use bowline_engine::formats::develop::seal::Seal;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::{
-    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, Phase, Proof, Run,
+    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, GateProof, Phase, Run,
 };
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &DevelopArgs,
 ) -> Result<ExitCode, Error> {
-    let run = DevelopRun::at(context, folder);
+    let run = DevelopRun::in_folder(context, folder);
     let (changed, did) = match &args.verb {
         DevelopVerb::Start { feature, fresh } => {
             return start(context, output, &run, feature, *fresh);
@@ -35,7 +35,7 @@ pub(crate) fn run(
             contract,
         } => {
             let contract = contract.as_ref().map(|path| folder.join(path));
-            let changed = run.review(context, checkpoints, contract.as_deref())?;
+            let changed = run.enter_review(context, checkpoints, contract.as_deref())?;
             let known = changed.state.iter().flat_map(|run| &run.checkpoints);
             let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
             let did = match ids.is_empty() {
@@ -48,19 +48,19 @@ pub(crate) fn run(
         }
         DevelopVerb::Gate(verb) => return gate(context, output, &run, verb),
         DevelopVerb::Implement { strategy } => {
-            let changed = run.implement(context, strategy.as_deref())?;
+            let changed = run.enter_implement(context, strategy.as_deref())?;
             let strategy = changed.state.as_ref().and_then(|run| run.strategy);
             let strategy = strategy.map_or("", |strategy| strategy.name());
             (changed, Did::Implementing { strategy })
         }
         DevelopVerb::Run(args) => return runs::develop(context, output, &run, args),
         DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
-        DevelopVerb::Pr => (run.pr(context)?, in_phase(Phase::Pr)),
-        DevelopVerb::Done => (run.done(context)?, in_phase(Phase::Done)),
-        DevelopVerb::Back { phase } => (run.back(context, *phase)?, in_phase(*phase)),
+        DevelopVerb::Pr => (run.enter_pr(context)?, in_phase(Phase::Pr)),
+        DevelopVerb::Done => (run.finish_run(context)?, in_phase(Phase::Done)),
+        DevelopVerb::Back { phase } => (run.go_back(context, *phase)?, in_phase(*phase)),
         DevelopVerb::Resume => return resume(context, output, &run),
         DevelopVerb::Reset => {
-            let changed = run.reset(context)?;
+            let changed = run.discard_run(context)?;
             if output.json {
                 let mut value = output.changed_json(context, &changed);
                 value["state"] = Value::Null;
@@ -70,9 +70,9 @@ pub(crate) fn run(
             }
             return Ok(output.changed(context, &changed, &Did::RunThrownAway));
         }
-        DevelopVerb::Adopt => (run.adopt(context)?, Did::RunTakenOver),
+        DevelopVerb::Adopt => (run.adopt_run(context)?, Did::RunTakenOver),
         DevelopVerb::Seal => {
-            let changed = run.seal(context)?;
+            let changed = run.seal_run(context)?;
             let said = format!("✓ {}", sealed(Some(&changed.state)).say(output.lang));
             return Ok(output.changed(context, &changed, &Did::Said { said }));
         }
@@ -80,7 +80,7 @@ pub(crate) fn run(
             return develop_evidence::export(context, output, folder, file, key.as_deref());
         }
         DevelopVerb::Status => {
-            return here::status_of(context, output, &run.file().view(context)?);
+            return here::status_of(context, output, &run.file().read_view(context)?);
         }
     };
     Ok(output.changed(context, &changed, &did))
@@ -99,9 +99,9 @@ fn start(
     feature: &str,
     fresh: bool,
 ) -> Result<ExitCode, Error> {
-    let changed = match run.start(context, feature, fresh) {
+    let changed = match run.start_run(context, feature, fresh) {
         Err(error) if error.code() == "run_open" => {
-            let Some(open) = run.run(context)? else {
+            let Some(open) = run.read_run(context)? else {
                 return Err(error);
             };
             let report = develop_view::report(output, &open);
@@ -117,7 +117,7 @@ fn start(
             match ask(output) {
                 None => return Err(error),
                 Some(Answer::GoOn) => return resume(context, output, run),
-                Some(Answer::Anew) => run.start(context, feature, true)?,
+                Some(Answer::Anew) => run.start_run(context, feature, true)?,
             }
         }
         other => other?,
@@ -194,7 +194,7 @@ fn gate(
             unsandboxed_signing,
         } => {
             let context = &signing(context, *unsandboxed_signing);
-            let proof = Proof {
+            let proof = GateProof {
                 run: command.as_deref(),
                 by_hand: by_hand.as_deref(),
             };
@@ -229,7 +229,8 @@ fn checkpoint(
     run: &DevelopRun,
     verb: &CheckpointVerb,
 ) -> Result<ExitCode, Error> {
-    let told = |changed: &Changed<_>, id| output.changed(context, changed, &standing(changed, id));
+    let told =
+        |changed: &ChangeOutcome<_>, id| output.changed(context, changed, &standing(changed, id));
     match verb {
         CheckpointVerb::Start {
             id,
@@ -260,7 +261,7 @@ fn checkpoint(
 }
 
 /// Describes a checkpoint after a transition.
-fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
+fn standing(changed: &ChangeOutcome<Option<Run>>, id: &str) -> Did {
     let run = changed.state.as_ref();
     let found = run.and_then(|run| run.checkpoint(id));
     let pending = Checkpoint::pending(id);
@@ -280,8 +281,8 @@ fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
 
 /// Prints the report and the next command. Writes nothing.
 fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
-    let view = run.file().view(context)?;
-    let Some(state) = view.run() else {
+    let view = run.file().read_view(context)?;
+    let Some(state) = view.develop_run() else {
         return Ok(ExitCode::SUCCESS);
     };
     let report = develop_view::report(output, state);
@@ -323,20 +324,20 @@ fn action(run: &Run, lang: Lang) -> String {
 /// Shows which command is running and for how long, and the output of one that failed.
 struct Shown<'o>(&'o Output);
 
-impl Watch for Shown<'_> {
-    fn started(&self, command: &str) {
+impl CommandObserver for Shown<'_> {
+    fn on_started(&self, command: &str) {
         if !self.0.json {
             let head = self.0.label(Label::Running);
             self.0.talk(&format!("{head}: {command}"));
         }
     }
 
-    fn tick(&self, command: &str, elapsed: Duration) {
+    fn on_tick(&self, command: &str, elapsed: Duration) {
         self.0
             .progress(&format!("{} s  {command}", elapsed.as_secs()));
     }
 
-    fn ended(&self, evidence: &Evidence) {
+    fn on_ended(&self, evidence: &Evidence) {
         self.0.progress("");
         // In JSON mode too: the answer only says that the command failed, this says why.
         if evidence.exit_code == 0 {

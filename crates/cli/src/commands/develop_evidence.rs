@@ -1,8 +1,8 @@
 //! `bowline verify` and `bowline develop evidence`.
 
 use crate::output::Output;
-use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
-use bowline_engine::words::system;
+use bowline_engine::operations::develop::{DevelopRun, VerifiedGate, verify_file};
+use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Advice, Did, Label, Why};
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ pub(crate) fn verify(
             (file, shown.gates, Some((shown.run, shown.feature)))
         }
         None => {
-            let run = DevelopRun::at(context, folder);
-            let gates = run.verify(context, key.as_deref())?;
+            let run = DevelopRun::in_folder(context, folder);
+            let gates = run.verify_evidence(context, key.as_deref())?;
             (run.file().path.clone(), gates, None)
         }
     };
@@ -51,7 +51,7 @@ pub(crate) fn verify(
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(one: &Verified) -> String {
+fn line(one: &VerifiedGate) -> String {
     let evidence = &one.evidence;
     let what = evidence.command.as_deref().or(evidence.reason.as_deref());
     format!(
@@ -70,7 +70,7 @@ pub(crate) fn export(
     file: &Path,
     key: Option<&Path>,
 ) -> Result<ExitCode, Error> {
-    let run = DevelopRun::at(context, folder);
+    let run = DevelopRun::in_folder(context, folder);
     let key = key.map(|key| folder.join(key));
     let target = folder.join(file);
     let printed = file == Path::new("-");
@@ -79,7 +79,7 @@ pub(crate) fn export(
     } else {
         &target
     };
-    let bundle = run.export(context, key.as_deref(), place)?;
+    let bundle = run.export_evidence(context, key.as_deref(), place)?;
     if printed {
         output.raw(&bundle.text());
         return Ok(ExitCode::SUCCESS);
@@ -89,7 +89,7 @@ pub(crate) fn export(
             Error::bad_file(
                 &target,
                 Why::CannotBeWritten {
-                    cause: system(&error),
+                    cause: system_cause(&error),
                 },
                 Advice::WritableFile,
             )

@@ -19,7 +19,7 @@ pub(crate) fn run(
     repair: bool,
 ) -> Result<ExitCode, Error> {
     let files = if what.is_empty() {
-        workspace::discover(context, folder)
+        workspace::discover_files(context, folder)
     } else {
         let named = what
             .iter()
@@ -37,9 +37,9 @@ pub(crate) fn run(
     for (kind, path) in files {
         let file = KnownFile::new(context, kind, &path);
         let diagnosis = if repair && !context.dry_run {
-            doctor::repair(context, &file)
+            doctor::repair_file(context, &file)
         } else {
-            doctor::examine(context, &file)
+            doctor::examine_file(context, &file)
         };
         let diagnosis = match diagnosis {
             Ok(diagnosis) => diagnosis,
@@ -57,7 +57,7 @@ pub(crate) fn run(
             }
             Err(error) => return Err(error),
         };
-        healthy &= diagnosis.healthy();
+        healthy &= diagnosis.is_healthy();
         if output.json {
             reports.push(report(&diagnosis));
         } else {
@@ -83,7 +83,7 @@ fn report(diagnosis: &Diagnosis) -> serde_json::Value {
     json!({
         "kind": diagnosis.file.kind.name(),
         "path": diagnosis.file.path,
-        "healthy": diagnosis.healthy(),
+        "healthy": diagnosis.is_healthy(),
         "findings": diagnosis.findings.iter().map(|finding| finding.to_json(document)).collect::<Vec<_>>(),
         "repairs": diagnosis.repairs.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
@@ -96,7 +96,7 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
         output.line(&format!("{} {kind}  {path}", output.tone(Tone::Good, "✓")));
         return;
     }
-    let (mark, tone) = if diagnosis.healthy() {
+    let (mark, tone) = if diagnosis.is_healthy() {
         ("✓", Tone::Good)
     } else {
         ("✗", Tone::Bad)
@@ -117,7 +117,7 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
             repair.say(output.lang)
         ));
     }
-    if !diagnosis.healthy() {
+    if !diagnosis.is_healthy() {
         let next = next(output, diagnosis, repaired);
         output.line(&format!("  {}: {next}", output.label(Label::Next)));
     }

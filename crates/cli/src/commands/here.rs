@@ -2,8 +2,8 @@
 
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::output::{Output, Tone, exit_code};
-use bowline_engine::files::{KnownFile, View};
-use bowline_engine::kinds::{FileKind, State};
+use bowline_engine::files::{FileView, KnownFile};
+use bowline_engine::kinds::{DocumentState, FileKind};
 use bowline_engine::{Context, Error, advice, workspace};
 use bowline_words::message::{Label, Status, Told};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ use unicode_width::UnicodeWidthStr as _;
 pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
     let mut files = Vec::new();
     let mut worst = ExitCode::SUCCESS;
-    for (kind, path) in workspace::discover(context, folder) {
-        match KnownFile::new(context, kind, &path).view(context) {
+    for (kind, path) in workspace::discover_files(context, folder) {
+        match KnownFile::new(context, kind, &path).read_view(context) {
             Ok(view) => {
                 if output.json {
                     let mut value = output.view_json(context, &view);
@@ -28,7 +28,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
                 }
             }
             Err(error) => {
-                worst = exit_code(error.class());
+                worst = exit_code(error.exit_class());
                 let mut entry = json!({ "kind": kind.name(), "path": path });
                 entry["error"] = output.error_json(&error);
                 files.push(entry);
@@ -60,9 +60,9 @@ pub(crate) fn status(
     folder: &Path,
     what: Option<&str>,
 ) -> Result<ExitCode, Error> {
-    let (kind, path) = match workspace::resolve(context, folder, what) {
+    let (kind, path) = match workspace::resolve_file(context, folder, what) {
         Err(Error::NothingHere { path }) if what.is_none() => {
-            let mut below = workspace::discover(context, folder);
+            let mut below = workspace::discover_files(context, folder);
             match below.len() {
                 0 => return Err(Error::NothingHere { path }),
                 1 => below.remove(0),
@@ -75,13 +75,13 @@ pub(crate) fn status(
         }
         resolved => resolved?,
     };
-    let view = KnownFile::new(context, kind, &path).view(context)?;
+    let view = KnownFile::new(context, kind, &path).read_view(context)?;
     status_of(context, output, &view)
 }
 
 /// True if more than one piece of work is here.
 fn several(context: &Context, folder: &Path) -> bool {
-    let found = workspace::discover(context, folder);
+    let found = workspace::discover_files(context, folder);
     found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
@@ -89,7 +89,7 @@ fn several(context: &Context, folder: &Path) -> bool {
 pub(crate) fn status_of(
     context: &Context,
     output: &Output,
-    view: &View,
+    view: &FileView,
 ) -> Result<ExitCode, Error> {
     if output.json {
         output.line(&output.view_json(context, view).to_string());
@@ -97,13 +97,15 @@ pub(crate) fn status_of(
     }
     output.notices(&view.notices);
     let lines = match &view.examined.state {
-        State::Thinking(sheet) => thinking::overview(output, sheet),
-        State::TaskState(memory) => memory_view::task_state(output, memory, &view.examined.next),
-        State::TaskHistory(entries) => memory_view::task_history(output, entries),
-        State::SharedContext(shared) => memory_view::shared_context(shared),
-        State::AgentMemory(memory) => memory_view::agent_memory(memory),
-        State::Develop(run) => develop_view::overview(output, run.as_deref()),
-        State::Orchestrate => orchestrate_view::overview(output, view),
+        DocumentState::Thinking(sheet) => thinking::overview(output, sheet),
+        DocumentState::TaskState(memory) => {
+            memory_view::task_state(output, memory, &view.examined.next)
+        }
+        DocumentState::TaskHistory(entries) => memory_view::task_history(output, entries),
+        DocumentState::SharedContext(shared) => memory_view::shared_context(shared),
+        DocumentState::AgentMemory(memory) => memory_view::agent_memory(memory),
+        DocumentState::Develop(run) => develop_view::overview(output, run.as_deref()),
+        DocumentState::Orchestrate => orchestrate_view::overview(output, view),
     };
     for line in lines {
         output.line(&line);
@@ -113,7 +115,7 @@ pub(crate) fn status_of(
     Ok(ExitCode::SUCCESS)
 }
 
-fn brief(context: &Context, output: &Output, view: &View) {
+fn brief(context: &Context, output: &Output, view: &FileView) {
     let path = view.path.strip_prefix(&context.here).unwrap_or(&view.path);
     let name = output.tone(Tone::Strong, view.kind.name());
     output.line(&format!(
@@ -152,14 +154,14 @@ pub(crate) fn bar(percent: u32) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
-fn findings(output: &Output, view: &View) {
+fn findings(output: &Output, view: &FileView) {
     for finding in &view.examined.findings {
         output.talk(&output.finding(finding, Some(&view.document)));
     }
 }
 
-pub(crate) fn next(context: &Context, output: &Output, view: &View) {
-    for (index, command) in advice::commands(context, view).iter().enumerate() {
+pub(crate) fn next(context: &Context, output: &Output, view: &FileView) {
+    for (index, command) in advice::suggested_commands(context, view).iter().enumerate() {
         let head = match index {
             0 => output.label(Label::Next),
             _ => "    ".to_owned(),

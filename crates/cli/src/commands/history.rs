@@ -3,7 +3,7 @@
 use crate::commands::here::{pad, status_word};
 use crate::output::Output;
 use bowline_engine::files::KnownFile;
-use bowline_engine::history::Back;
+use bowline_engine::history::RestoreOptions;
 use bowline_engine::{Context, Error, history, workspace};
 use bowline_words::message::{Advice, Did, Told, Wrong};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn list(
     let transitions = recent.transitions;
     if transitions.is_empty() && last != Some(0) {
         // No journal: the file was never changed through Bowline, or does not exist.
-        file.view(context)?;
+        file.read_view(context)?;
         output.talk(&Told::NoTransitions.say(output.lang));
     }
     if let Some(first) = recent.begins {
@@ -76,7 +76,7 @@ pub(crate) fn undo(
         });
     }
     let file = named(context, folder, what)?;
-    let changed = history::undo(context, &file, Back::from_now(state_only))?;
+    let changed = history::undo_transition(context, &file, RestoreOptions::from_now(state_only))?;
     // The folder may have several files, so the confirmation names the one that was changed.
     let did = Did::Undone {
         file: name(&file),
@@ -104,7 +104,12 @@ pub(crate) fn restore(
         hint: Advice::ListTransitions,
     })?;
     let file = named(context, folder, named_file)?;
-    let changed = history::restore(context, &file, sequence, Back::from_now(state_only))?;
+    let changed = history::restore_version(
+        context,
+        &file,
+        sequence,
+        RestoreOptions::from_now(state_only),
+    )?;
     let did = Did::RestoredAs {
         file: name(&file),
         number: sequence,
@@ -113,12 +118,12 @@ pub(crate) fn restore(
 }
 
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
-    match workspace::resolve(context, folder, what) {
+    match workspace::resolve_file(context, folder, what) {
         Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
         // A deleted file still has its history.
         Err(Error::NoFile { kind, path }) => {
             let file = KnownFile::new(context, kind, &path);
-            match history::transitions(&file)?.is_empty() {
+            match history::read_transitions(&file)?.is_empty() {
                 true => Err(Error::NoFile { kind, path }),
                 false => Ok(file),
             }

@@ -2,7 +2,7 @@
 
 use crate::args::ClientName;
 use crate::output::{Output, Tone};
-use bowline_engine::install::{self, Client, Edit, Plan};
+use bowline_engine::install::{self, AgentClient, FileEdit, InstallPlan};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Did, Label, Told};
@@ -21,10 +21,10 @@ pub(crate) fn run(
     clients: &[ClientName],
     uninstall: bool,
 ) -> Result<ExitCode, Error> {
-    let clients: Vec<Client> = clients.iter().map(|name| client(*name)).collect();
+    let clients: Vec<AgentClient> = clients.iter().map(|name| client(*name)).collect();
     let plan = match uninstall {
         true => install::plan_removal(context, folder)?,
-        false => install::plan(context, folder, &clients, &install::shim()?)?,
+        false => install::plan_install(context, folder, &clients, &install::installed_shim()?)?,
     };
     install::carry_out(context, &plan)?;
     let files: Vec<_> = plan
@@ -59,7 +59,7 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn notes(output: &Output, plan: &Plan, uninstall: bool) {
+fn notes(output: &Output, plan: &InstallPlan, uninstall: bool) {
     for path in &plan.kept {
         let path = shown(plan, path);
         output.remark(Label::Warning, &Told::ToolsKept { path });
@@ -67,10 +67,10 @@ fn notes(output: &Output, plan: &Plan, uninstall: bool) {
     if uninstall {
         return;
     }
-    if plan.clients.contains(&Client::Codex) {
+    if plan.clients.contains(&AgentClient::Codex) {
         output.remark(Label::Note, &Told::CodexTrusts);
     }
-    if plan.clients.contains(&Client::Gemini) {
+    if plan.clients.contains(&AgentClient::Gemini) {
         output.remark(Label::Note, &Told::GeminiTrusts);
     }
     if plan.hooks_in_tree {
@@ -83,16 +83,16 @@ fn notes(output: &Output, plan: &Plan, uninstall: bool) {
     output.talk(&format!("{}: {next}", output.label(Label::Next)));
 }
 
-fn client(name: ClientName) -> Client {
+fn client(name: ClientName) -> AgentClient {
     match name {
-        ClientName::Claude => Client::Claude,
-        ClientName::Codex => Client::Codex,
-        ClientName::Gemini => Client::Gemini,
-        ClientName::Opencode => Client::Opencode,
+        ClientName::Claude => AgentClient::Claude,
+        ClientName::Codex => AgentClient::Codex,
+        ClientName::Gemini => AgentClient::Gemini,
+        ClientName::Opencode => AgentClient::Opencode,
     }
 }
 
-fn file_json(plan: &Plan, edit: &Edit) -> serde_json::Value {
+fn file_json(plan: &InstallPlan, edit: &FileEdit) -> serde_json::Value {
     let change = match (&edit.before, &edit.after) {
         (None, _) => "created",
         (_, None) => "removed",
@@ -102,13 +102,13 @@ fn file_json(plan: &Plan, edit: &Edit) -> serde_json::Value {
 }
 
 /// Returns a path relative to the root if it lies below the root.
-fn shown(plan: &Plan, path: &Path) -> String {
+fn shown(plan: &InstallPlan, path: &Path) -> String {
     let path = path.strip_prefix(&plan.root).unwrap_or(path);
     path.display().to_string()
 }
 
 /// Formats the change of a file as a diff, as people know it from git.
-fn diff(output: &Output, plan: &Plan, edit: &Edit) -> Vec<String> {
+fn diff(output: &Output, plan: &InstallPlan, edit: &FileEdit) -> Vec<String> {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };

@@ -6,7 +6,7 @@ use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::formats::rest::routes::{Access, Route, RouteRequest};
 use bowline_engine::{Context, Error};
-use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks};
+use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession};
 use bowline_server::client::{Client, RequestError};
 use bowline_server::code_of;
 use bowline_words::Lang;
@@ -27,16 +27,16 @@ pub(crate) fn run(
         place: args.place.clone(),
         lang: output.lang,
     };
-    let desk = Desk {
+    let desk = ToolSession {
         context: context.clone(),
         folder: folder.to_owned(),
         confined: false,
         files: true,
         lang: output.lang,
         role: match args.role {
-            RoleName::ReadOnly => Role::ReadOnly,
-            RoleName::Agent => Role::Agent,
-            RoleName::Person => Role::Person,
+            RoleName::ReadOnly => SessionRole::ReadOnly,
+            RoleName::Agent => SessionRole::Agent,
+            RoleName::Person => SessionRole::Person,
         },
         tasks: Arc::new(server),
         call: CallControl::default(),
@@ -84,8 +84,8 @@ impl Server {
     }
 }
 
-impl Tasks for Server {
-    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+impl TaskClient for Server {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
         let client = self.client(request.route)?;
         match client.fetch(request) {
             Ok(answer) => {

@@ -8,7 +8,7 @@ use crate::commands::{here, named_folder, runs};
 use crate::output::Output;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::operations::memory::{
-    Finish, MemoryFolder, NewTask, Request, TRIES_MAX, exact,
+    FinishReport, MemoryFolder, NewTask, Request, TRIES_MAX, parse_value,
 };
 use bowline_engine::{Context, Error, workspace};
 use bowline_words::message::Did;
@@ -22,7 +22,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &MemoryArgs,
 ) -> Result<ExitCode, Error> {
-    let memory = MemoryFolder::at(context, &memory_folder(context, folder, args)?);
+    let memory = MemoryFolder::in_folder(context, &memory_folder(context, folder, args)?);
     match &args.verb {
         MemoryVerb::Init => init(context, output, &memory),
         MemoryVerb::Task(verb) => task(context, output, folder, &memory, verb),
@@ -32,15 +32,19 @@ pub(crate) fn run(
         MemoryVerb::Run { parallel, agent } => {
             runs::memory(context, output, &memory, agent.as_ref(), Some(*parallel))
         }
-        MemoryVerb::History => {
-            here::status_of(context, output, &memory.history().view_or_empty(context)?)
-        }
-        MemoryVerb::Status => {
-            here::status_of(context, output, &memory.state().view_or_empty(context)?)
-        }
+        MemoryVerb::History => here::status_of(
+            context,
+            output,
+            &memory.history_file().view_or_empty(context)?,
+        ),
+        MemoryVerb::Status => here::status_of(
+            context,
+            output,
+            &memory.state_file().view_or_empty(context)?,
+        ),
         MemoryVerb::Prune => prune(context, output, &memory),
         MemoryVerb::Backup => {
-            let copies = memory.backup(context)?;
+            let copies = memory.back_up(context)?;
             let lines: Vec<String> = copies
                 .iter()
                 .map(|path| path.display().to_string())
@@ -49,7 +53,7 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Restore { which } => {
-            let changed = memory.restore(context, which.as_deref(), None)?;
+            let changed = memory.restore_copy(context, which.as_deref(), None)?;
             let did = match changed.state.is_empty() {
                 true => Did::Restored,
                 false => Did::RestoredFrom {
@@ -116,7 +120,7 @@ fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<
     match &args.dir {
         Some(dir) => named_folder(folder, dir),
         None => {
-            let path = workspace::locate(context, FileKind::TaskState, folder);
+            let path = workspace::locate_file(context, FileKind::TaskState, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.join(MEMORY_FOLDER)))
         }
@@ -124,13 +128,13 @@ fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<
 }
 
 fn init(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
-    let made = memory.init(context)?;
+    let made = memory.create_files(context)?;
     let kinds: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
     let did = match made.is_empty() {
         true => Did::MemoryThere,
         false => Did::MemoryMade,
     };
-    let body = json!({ "created": kinds, "path": memory.state().path });
+    let body = json!({ "created": kinds, "path": memory.state_file().path });
     output.done(body, &[did.say(output.lang)]);
     Ok(ExitCode::SUCCESS)
 }
@@ -190,7 +194,7 @@ fn task(
             lessons,
             tokens,
         } => {
-            let finish = Finish {
+            let finish = FinishReport {
                 result: *result,
                 summary: summary.clone(),
                 lessons: lessons.clone(),
@@ -233,7 +237,7 @@ fn step(
             artifacts,
             data,
         } => {
-            let result = result.as_deref().map(exact).transpose()?;
+            let result = result.as_deref().map(parse_value).transpose()?;
             let files = artifacts.iter().map(|text| artifact("file", text));
             let data = data.iter().map(|text| artifact("data", text));
             let made = files.chain(data).collect();
@@ -258,7 +262,7 @@ fn step(
 }
 
 fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
-    let report = memory.prune(context)?;
+    let report = memory.prune_files(context)?;
     let body = json!({
         "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
     });

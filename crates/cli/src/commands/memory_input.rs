@@ -2,8 +2,8 @@
 
 use bowline_engine::Error;
 use bowline_engine::formats::memory::path::VALUE_BYTES_MAX;
-use bowline_engine::operations::memory::{Artifact, NewStep, NewTask, exact};
-use bowline_engine::words::{shown, system};
+use bowline_engine::operations::memory::{Artifact, NewStep, NewTask, parse_value};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::Value;
 use std::io::Read as _;
@@ -16,11 +16,11 @@ const STDIN: &str = "-";
 /// Parses a value: JSON if it is JSON, else text; `-` reads it from standard input.
 pub(crate) fn given(text: &str) -> Result<Value, Error> {
     if text != STDIN {
-        return exact(text);
+        return parse_value(text);
     }
     let bad = |error: std::io::Error| Error::BadInput {
         message: Wrong::ValueUnreadable {
-            cause: system(&error),
+            cause: system_cause(&error),
         },
         hint: Advice::GiveValue,
     };
@@ -29,7 +29,7 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
     let mut input = String::new();
     let mut stdin = std::io::stdin().take(limit);
     stdin.read_to_string(&mut input).map_err(bad)?;
-    exact(input.strip_suffix('\n').unwrap_or(&input))
+    parse_value(input.strip_suffix('\n').unwrap_or(&input))
 }
 
 /// Parses `name=…,agent=…,cluster=…,deps=1+2`.
@@ -80,14 +80,14 @@ pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
 pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     let bad = |why: Why| Error::BadInput {
         message: Wrong::InFile {
-            path: shown(path),
+            path: display_path(path),
             why,
         },
         hint: Advice::PlanShape,
     };
     let text = std::fs::read_to_string(path).map_err(|error| {
         bad(Why::System {
-            cause: system(&error),
+            cause: system_cause(&error),
         })
     })?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {

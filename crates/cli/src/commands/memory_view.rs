@@ -2,7 +2,7 @@
 
 use crate::commands::here::{bar, cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone};
-use bowline_engine::advice::Next;
+use bowline_engine::advice::NextCommand;
 use bowline_engine::formats::time;
 use bowline_engine::operations::memory::{
     AgentMemory, DefaultSummary, HistoryEntry, Memory, PlanStep, SharedContext, StepStatus,
@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr as _;
 const HISTORY_SHOWN_MAX: usize = 10;
 
 /// Returns lines with the current task, its steps and the queue.
-pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[Next]) -> Vec<String> {
+pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[NextCommand]) -> Vec<String> {
     let mut lines = match &memory.current {
         None => vec![output.label(Label::NoCurrentTask)],
         Some(task) => current(output, task, next),
@@ -33,7 +33,7 @@ pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[Next]) -> Vec
     lines
 }
 
-fn current(output: &Output, task: &Task, next: &[Next]) -> Vec<String> {
+fn current(output: &Output, task: &Task, next: &[NextCommand]) -> Vec<String> {
     let (steps, done) = (&task.plan.steps, task.plan.completed_steps());
     let status = status_word(output, task.status.name());
     let name = one_line(&format!("{}  {}", task.id, task.name));
@@ -48,7 +48,8 @@ fn current(output: &Output, task: &Task, next: &[Next]) -> Vec<String> {
     let width = name_width(steps.iter().map(|step| &step.name));
     lines.extend(steps.iter().map(|step| {
         let id = step.id.to_string();
-        let advised = |one: &&Next| one.verb == "step start" && one.target.as_ref() == Some(&id);
+        let advised =
+            |one: &&NextCommand| one.verb == "step start" && one.target.as_ref() == Some(&id);
         let free = step.status == StepStatus::Pending && next.iter().any(|one| advised(&one));
         step_line(output, step, width, free)
     }));

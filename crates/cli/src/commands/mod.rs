@@ -45,7 +45,7 @@ use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
 use bowline_words::message::{Advice, Wrong};
@@ -67,12 +67,12 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
     if !folder.is_dir() {
         return Err(Error::BadInput {
             message: Wrong::NotAFolder {
-                path: shown(&folder),
+                path: display_path(&folder),
             },
             hint: Advice::ExistingFolder,
         });
     }
-    if let Some(text) = Clock::misread() {
+    if let Some(text) = Clock::invalid_variable() {
         return Err(Error::BadInput {
             message: Wrong::BadClock {
                 variable: CLOCK_VARIABLE,
@@ -86,7 +86,7 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
         lang: output.lang,
         ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
-    verb(&context, cli, output, &folder).map_err(|error| context.explained(error))
+    verb(&context, cli, output, &folder).map_err(|error| context.explain_refusal(error))
 }
 
 fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
@@ -183,7 +183,9 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let there = path.ancestors().find(|path| path.exists());
     match there {
         Some(there) if !there.is_dir() => Err(Error::BadInput {
-            message: Wrong::NotAFolder { path: shown(there) },
+            message: Wrong::NotAFolder {
+                path: display_path(there),
+            },
             hint: Advice::DirFolder,
         }),
         Some(_) | None => Ok(path),

@@ -9,7 +9,9 @@ use crate::commands::{
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
-use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
+use bowline_engine::operations::orchestrate::{
+    self, Orchestration, OrchestrationOptions, PlanFile, TaskMoved,
+};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::Request;
 use bowline_runner::orchestrate::{Rehearsal, by_hand};
@@ -24,7 +26,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &OrchestrateArgs,
 ) -> Result<ExitCode, Error> {
-    let run = Orchestration::at(context, folder);
+    let run = Orchestration::in_folder(context, folder);
     if let Some(answered) = running::ask_instead(context, output, &run, &args.verb) {
         return answered;
     }
@@ -37,7 +39,7 @@ pub(crate) fn run(
             parallel,
             project,
         } => {
-            let begin = Begin {
+            let begin = OrchestrationOptions {
                 plan: file.clone(),
                 mode: match ultra_thin {
                     true => Mode::UltraThin,
@@ -46,7 +48,11 @@ pub(crate) fn run(
                 parallel: *parallel,
                 project: project.clone(),
             };
-            Ok(moves::begun(context, output, &run.init(context, &begin)?))
+            Ok(moves::begun(
+                context,
+                output,
+                &run.create_run(context, &begin)?,
+            ))
         }
         OrchestrateVerb::Run(args) => running::run(context, output, &run, args),
         OrchestrateVerb::Rehearse {
@@ -81,7 +87,7 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Complete { id } => {
-            let changed = run.complete(context, id)?;
+            let changed = run.complete_task(context, id)?;
             let TaskMoved {
                 id, done, total, ..
             } = changed.state.clone();
@@ -89,7 +95,7 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Fail { id, reason, retry } => {
-            let changed = run.fail(context, id, reason.as_deref(), *retry)?;
+            let changed = run.fail_task(context, id, reason.as_deref(), *retry)?;
             let task = changed.state.clone();
             let did = match task.failed {
                 true => Did::NodeFailed {
@@ -105,7 +111,7 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Retry { id } => {
-            let changed = run.retry(context, id)?;
+            let changed = run.retry_task(context, id)?;
             let id = changed.state.id.clone();
             Ok(output.changed(context, &changed, &Did::NodeFresh { id }))
         }
@@ -126,14 +132,14 @@ pub(crate) fn run(
             };
             Ok(output.changed(context, &changed, &did))
         }
-        OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild(context)?)),
+        OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild_run(context)?)),
         OrchestrateVerb::Graph { format, to } => {
-            let drawing = run.draw(context, *format, output.lang)?;
+            let drawing = run.draw_graph(context, *format, output.lang)?;
             let file = place(to);
             moves::picture(context, output, &drawing, file.as_deref(), to.force)
         }
         OrchestrateVerb::Timeline { format, to } => {
-            let timeline = run.timeline(context)?;
+            let timeline = run.build_timeline(context)?;
             let file = place(to);
             timeline_view::show(
                 context,
@@ -159,14 +165,14 @@ pub(crate) fn run(
             exchange::import(context, output, folder, &wish)
         }
         OrchestrateVerb::Export { format, to } => {
-            let exported = run.export(context, *format)?;
+            let exported = run.export_run(context, *format)?;
             let file = place(to);
             exchange::export(context, output, &exported, file.as_deref(), to.force)
         }
         OrchestrateVerb::Rescue { verb } => exchange::rescue(context, output, &run, verb.as_ref()),
         OrchestrateVerb::Verify => moves::verify(context, output, &run),
         OrchestrateVerb::Plan { file } => {
-            let plan = orchestrate::plan(context, folder, file.as_deref())?;
+            let plan = orchestrate::load_plan(context, folder, file.as_deref())?;
             if output.json {
                 output.line(&plan_json(&plan).to_string());
             } else {
@@ -175,7 +181,7 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         OrchestrateVerb::Status => {
-            let glance = orchestrate::glance(context, folder)?;
+            let glance = orchestrate::read_overview(context, folder)?;
             if output.json {
                 let mut body = output.view_json(context, &glance.view);
                 orchestrate_view::add_json(&mut body, &glance);
@@ -191,7 +197,7 @@ fn needs(file: &TasksFile) -> std::collections::HashMap<&TaskId, Vec<&TaskId>> {
     file.dependencies().collect()
 }
 
-fn plan_json(plan: &Plan) -> Value {
+fn plan_json(plan: &PlanFile) -> Value {
     let file = &plan.file;
     let needs = needs(file);
     let tasks = file.tasks.iter().map(|task| {
@@ -242,7 +248,7 @@ fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-fn show_plan(output: &Output, plan: &Plan) {
+fn show_plan(output: &Output, plan: &PlanFile) {
     let file = &plan.file;
     let done = file.tasks.iter().filter(|task| task.done).count();
     let name = file.project.as_deref().unwrap_or_default();

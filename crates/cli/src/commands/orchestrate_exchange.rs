@@ -5,9 +5,9 @@ use crate::commands::here;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::import::Source;
 use bowline_engine::operations::orchestrate::{
-    self, Exported, Orchestration, Rescued, Taken, plan_place, save, take_over,
+    self, ExportedRun, ImportedPlan, Orchestration, RescuedCommit, plan_place, save_file, take_over,
 };
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(crate) fn import(
         Some(path) => folder.join(path),
         None => plan_place(context, folder),
     };
-    save(context, &place, &taken.text, wish.force)?;
+    save_file(context, &place, &taken.text, wish.force)?;
     let done = taken.file.tasks.iter().filter(|task| task.done).count();
     if output.json {
         let mut body = import_json(output, &taken, &place, done);
@@ -54,7 +54,7 @@ pub(crate) fn import(
         program: taken.source.name(),
         total: taken.file.tasks.len(),
         done,
-        path: shown(&place),
+        path: display_path(&place),
     };
     let said = output.marked(&did.say(output.lang));
     match output.dry_run {
@@ -72,17 +72,17 @@ pub(crate) fn import(
         output.talk(&format!("{head}: {line} {}: {text}", finding.line));
     }
     if wish.output.is_none()
-        && let Ok(plan) = orchestrate::plan(context, folder, None)
+        && let Ok(plan) = orchestrate::load_plan(context, folder, None)
         && plan.path != place
         && !output.dry_run
     {
-        let path = shown(&plan.path);
+        let path = display_path(&plan.path);
         output.remark(Label::Note, &Told::PlanHidden { path });
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn import_json(output: &Output, taken: &Taken, place: &Path, done: usize) -> Value {
+fn import_json(output: &Output, taken: &ImportedPlan, place: &Path, done: usize) -> Value {
     let unplaced = taken.unplaced.iter().map(|one| one.say(output.lang));
     json!({
         "kind": "orchestrate",
@@ -101,14 +101,14 @@ fn import_json(output: &Output, taken: &Taken, place: &Path, done: usize) -> Val
 pub(crate) fn export(
     context: &Context,
     output: &Output,
-    exported: &Exported,
+    exported: &ExportedRun,
     file: Option<&Path>,
     force: bool,
 ) -> Result<ExitCode, Error> {
     let (done, total) = (exported.done, exported.total);
     if let Some(file) = file {
-        save(context, file, &exported.text, force)?;
-        let path = shown(file);
+        save_file(context, file, &exported.text, force)?;
+        let path = display_path(file);
         let body = json!({
             "kind": "orchestrate",
             "path": file,
@@ -145,8 +145,8 @@ pub(crate) fn rescue(
     verb: Option<&RescueVerb>,
 ) -> Result<ExitCode, Error> {
     match verb {
-        None => list(context, output, &run.rescued(false)?),
-        Some(RescueVerb::List { all }) => list(context, output, &run.rescued(*all)?),
+        None => list(context, output, &run.list_rescued(false)?),
+        Some(RescueVerb::List { all }) => list(context, output, &run.list_rescued(*all)?),
         Some(RescueVerb::Show { name }) => {
             let rescued = run.rescued_as(name)?;
             let difference = run.rescued_difference(&rescued)?;
@@ -174,7 +174,7 @@ pub(crate) fn rescue(
                 Some(path) => Did::RescueRestoredIn {
                     name,
                     branch,
-                    path: shown(path),
+                    path: display_path(path),
                 },
                 None => Did::RescueRestored { name, branch },
             };
@@ -196,7 +196,7 @@ pub(crate) fn rescue(
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(context: &Context, output: &Output, all: &[Rescued]) {
+fn list(context: &Context, output: &Output, all: &[RescuedCommit]) {
     if output.json {
         let kept: Vec<Value> = all.iter().map(one_json).collect();
         output.line(&json!({ "kind": "orchestrate", "kept": kept }).to_string());
@@ -210,7 +210,7 @@ fn list(context: &Context, output: &Output, all: &[Rescued]) {
     }
 }
 
-fn line(context: &Context, output: &Output, one: &Rescued) -> String {
+fn line(context: &Context, output: &Output, one: &RescuedCommit) -> String {
     let age = here::duration(output, (context.now().0 - one.at.0).max(0));
     let files = output.label(Label::Files {
         count: one.files.len(),
@@ -232,7 +232,7 @@ fn line(context: &Context, output: &Output, one: &Rescued) -> String {
     )
 }
 
-fn one_json(one: &Rescued) -> Value {
+fn one_json(one: &RescuedCommit) -> Value {
     json!({
         "name": one.name,
         "ref": one.reference,

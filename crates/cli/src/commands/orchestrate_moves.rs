@@ -1,13 +1,13 @@
 //! `bowline orchestrate graph`, `init`, `next` and `verify`.
 
 use crate::output::{Output, exit_code};
-use bowline_engine::files::Changed;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::tasks_md::TaskId;
 use bowline_engine::formats::tasks_md::wire::{ReadyTask, ResolveReply};
 use bowline_engine::operations::orchestrate::{
-    self, Begun, Comparison, DRAWN_MAX, Drawing, Orchestration,
+    self, DRAWN_MAX, Orchestration, PlanComparison, RenderedGraph, StartedOrchestration,
 };
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_runner::orchestrate::by_hand::landings_gone;
 use bowline_words::message::{Did, Label, Told};
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 pub(crate) fn picture(
     context: &Context,
     output: &Output,
-    drawing: &Drawing,
+    drawing: &RenderedGraph,
     file: Option<&Path>,
     force: bool,
 ) -> Result<ExitCode, Error> {
@@ -30,9 +30,9 @@ pub(crate) fn picture(
     });
     match file {
         Some(file) => {
-            orchestrate::save(context, file, &drawing.text, force)?;
+            orchestrate::save_file(context, file, &drawing.text, force)?;
             body["path"] = json!(file);
-            let path = shown(file);
+            let path = display_path(file);
             output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
         }
         None if output.json => {
@@ -52,7 +52,11 @@ pub(crate) fn picture(
 }
 
 /// Prints the outcome of an orchestration that was begun or rebuilt.
-pub(crate) fn begun(context: &Context, output: &Output, changed: &Changed<Begun>) -> ExitCode {
+pub(crate) fn begun(
+    context: &Context,
+    output: &Output,
+    changed: &ChangeOutcome<StartedOrchestration>,
+) -> ExitCode {
     let begun = changed.state.clone();
     let did = Did::Begun {
         project: begun.project,
@@ -70,9 +74,9 @@ pub(crate) fn next(
     run: &Orchestration,
     phase: Option<u32>,
 ) -> ExitCode {
-    let (reply, error) = orchestrate::answer(context, run, phase);
+    let (reply, error) = orchestrate::resolve_reply(context, run, phase);
     let code = match (&reply, &error) {
-        (_, Some(error)) => exit_code(error.class()),
+        (_, Some(error)) => exit_code(error.exit_class()),
         (ResolveReply::Stalled(_) | ResolveReply::Error { .. }, None) => {
             exit_code(ExitClass::Refused)
         }
@@ -119,7 +123,7 @@ pub(crate) fn verify(
     output: &Output,
     run: &Orchestration,
 ) -> Result<ExitCode, Error> {
-    let found = run.compare(context)?;
+    let found = run.compare_plan(context)?;
     let gone = landings_gone(context, run)?;
     let same = found.phases.is_empty() && gone.is_none();
     if output.json {
@@ -162,7 +166,7 @@ pub(crate) fn verify(
     })
 }
 
-fn comparison_json(context: &Context, output: &Output, found: &Comparison) -> Value {
+fn comparison_json(context: &Context, output: &Output, found: &PlanComparison) -> Value {
     let mut body = output.view_json(context, &found.view);
     body["plan"] = json!(found.plan);
     body["same"] = json!(found.phases.is_empty());

@@ -18,7 +18,7 @@ pub(crate) fn run(
     folder: &Path,
     wish: &Rehearsal,
 ) -> Result<ExitCode, Error> {
-    let orchestration = Orchestration::at(context, folder);
+    let orchestration = Orchestration::in_folder(context, folder);
     let prospect = prospect(context, &orchestration, wish)?;
     let times = &prospect.took_ms;
     let at = |percent: usize| {

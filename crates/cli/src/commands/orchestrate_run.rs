@@ -6,7 +6,9 @@ use crate::commands::orchestrate_screen::{Watcher, cost};
 use crate::commands::runs::listening;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeline};
+use bowline_engine::operations::orchestrate::{
+    self, Orchestration, OrchestrationOptions, Timeline,
+};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
@@ -36,7 +38,7 @@ pub(crate) fn run(
         .kind
         .is_there(&orchestration.file().path);
     if there && args.rebuild_state && !context.dry_run {
-        orchestration.rebuild(context)?;
+        orchestration.rebuild_run(context)?;
     }
     if !there {
         if args.resume {
@@ -45,13 +47,13 @@ pub(crate) fn run(
                 path: orchestration.file().path.clone(),
             });
         }
-        let begin = Begin {
+        let begin = OrchestrationOptions {
             plan: args.file.clone(),
             mode: mode.unwrap_or(Mode::Normal),
             parallel: args.parallel.unwrap_or(0),
             project: None,
         };
-        let changed = orchestration.init(context, &begin)?;
+        let changed = orchestration.create_run(context, &begin)?;
         if context.dry_run {
             return Ok(super::orchestrate_moves::begun(context, output, &changed));
         }
@@ -71,7 +73,7 @@ pub(crate) fn run(
         landing: args.land,
         stack: args.stack,
     };
-    let plan = orchestrate::plan(context, orchestration.root(), None).ok();
+    let plan = orchestrate::load_plan(context, orchestration.root(), None).ok();
     // Blocks signals before the screen starts a thread, which would receive them otherwise.
     let begun = listening();
     let mut screen = Watcher::new(context, output, plan.as_ref());
@@ -80,7 +82,7 @@ pub(crate) fn run(
     let spent = screen.spent();
     drop(screen);
     // Durations come from the history; without one they are left out.
-    let timeline = orchestration.timeline(context).ok();
+    let timeline = orchestration.build_timeline(context).ok();
     Ok(told(output, &report, timeline.as_ref(), spent))
 }
 

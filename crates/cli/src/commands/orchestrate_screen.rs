@@ -6,7 +6,7 @@ use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
 use bowline_engine::formats::visible;
-use bowline_engine::operations::orchestrate::{Announced, Plan};
+use bowline_engine::operations::orchestrate::{PlanFile, RunNotification};
 use bowline_runner::core::why::Why;
 use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View, announcement};
 use bowline_words::message::{Label, Told as Said};
@@ -34,7 +34,7 @@ pub(crate) struct Watcher<'o> {
 
 impl<'o> Watcher<'o> {
     /// Creates the watcher, with a board if standard error is a capable terminal.
-    pub(crate) fn new(context: &Context, output: &'o Output, plan: Option<&Plan>) -> Self {
+    pub(crate) fn new(context: &Context, output: &'o Output, plan: Option<&PlanFile>) -> Self {
         let term = context.variables.get("TERM");
         let smart = term.is_some_and(|term| !term.is_empty() && term != "dumb");
         let seen = smart && !output.json && std::io::stderr().is_terminal();
@@ -209,7 +209,7 @@ impl Screen for Watcher<'_> {
         }
     }
 
-    fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String {
+    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String {
         announcement(news, why, project, self.output.lang)
     }
 }
@@ -229,7 +229,7 @@ struct Board {
 }
 
 impl Board {
-    fn new(output: &Output, plan: Option<&Plan>) -> Board {
+    fn new(output: &Output, plan: Option<&PlanFile>) -> Board {
         let tasks = plan.map(|plan| &plan.file.tasks).into_iter().flatten();
         let phases = plan.map(|plan| &plan.file.phases).into_iter().flatten();
         Board {

@@ -3,8 +3,8 @@
 use crate::args::choice::TimelineFormat;
 use crate::output::Output;
 use bowline_engine::formats::time::utc;
-use bowline_engine::operations::orchestrate::{Timeline, save};
-use bowline_engine::words::shown;
+use bowline_engine::operations::orchestrate::{Timeline, save_file};
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Did;
 use serde_json::{Value, json};
@@ -21,19 +21,19 @@ pub(crate) fn show(
 ) -> Result<ExitCode, Error> {
     // `--json` on standard output wins over the format of the picture.
     let text = match (format, output.json && file.is_none()) {
-        (TimelineFormat::Svg, false) => timeline.svg(output.lang),
+        (TimelineFormat::Svg, false) => timeline.to_svg(output.lang),
         (TimelineFormat::Json, _) | (_, true) => format!("{}\n", to_json(timeline)),
     };
     match file {
         Some(file) => {
-            save(context, file, &text, force)?;
+            save_file(context, file, &text, force)?;
             let body = json!({
                 "kind": "orchestrate",
                 "path": file,
                 "criticalPath": timeline.critical,
                 "busySeconds": timeline.busy_seconds,
             });
-            let path = shown(file);
+            let path = display_path(file);
             output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
         }
         None => output.raw(&text),

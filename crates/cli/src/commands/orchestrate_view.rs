@@ -2,9 +2,9 @@
 
 use crate::commands::here::{one_line, pad, status_word};
 use crate::output::{Output, Tone};
-use bowline_engine::files::View;
+use bowline_engine::files::FileView;
 use bowline_engine::formats::orchestrate::Summary;
-use bowline_engine::operations::orchestrate::{Glance, Status, glance_at};
+use bowline_engine::operations::orchestrate::{RunOverview, Status, overview_from_view};
 use bowline_runner::orchestrate::door;
 use bowline_words::message::{Label, Told};
 use serde_json::{Value, json};
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 const IDS_SHOWN_MAX: usize = 8;
 
 /// Returns lines with the project, phase, progress and the tasks by status.
-pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
+pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
     // The view was made from a file that could be read.
-    let Ok(glance) = glance_at(view.clone()) else {
+    let Ok(glance) = overview_from_view(view.clone()) else {
         return Vec::new();
     };
     let summary = &glance.summary;
@@ -28,8 +28,8 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
         "{}  {} {phase}  {}/{}",
         output.tone(Tone::Strong, &one_line(&summary.meta.project)),
         output.label(Label::Phase),
-        glance.done(),
-        glance.total(),
+        glance.done_count(),
+        glance.total_count(),
     )];
     for (status, tone) in [
         (Status::InProgress, Tone::Busy),
@@ -74,7 +74,7 @@ fn count(summary: &Summary, status: Status) -> Option<u64> {
 }
 
 /// Adds what every family of the file has to the JSON of a view.
-pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
+pub(crate) fn add_json(body: &mut Value, glance: &RunOverview) {
     let summary = &glance.summary;
     let mut lists = serde_json::Map::new();
     for (status, ids) in &summary.lists {
@@ -86,8 +86,8 @@ pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
     }
     body["project"] = json!(summary.meta.project);
     body["mode"] = json!(summary.meta.mode.name());
-    body["done"] = json!(glance.done());
-    body["total"] = json!(glance.total());
+    body["done"] = json!(glance.done_count());
+    body["total"] = json!(glance.total_count());
     body["phase"] = summary.phase.clone();
     body["phasesDone"] = json!(summary.phases_done);
     body["plan"] = json!(glance.plan.as_ref().map(|plan| &plan.path));
@@ -106,6 +106,6 @@ pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
 }
 
 /// Returns `true` if the run that owns the file is paused; `None` if no run owns it.
-fn run_at(view: &View) -> Option<bool> {
+fn run_at(view: &FileView) -> Option<bool> {
     door::is_open(&view.path).then(|| door::is_paused(&view.path))
 }

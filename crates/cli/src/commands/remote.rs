@@ -9,7 +9,7 @@ use bowline_engine::formats::rest::routes::{
 };
 use bowline_engine::formats::rest::{Dependency, Page, Permission, Question, Task};
 use bowline_engine::machines::job::{DependencyStatus, PermissionStatus, QuestionStatusKind};
-use bowline_engine::words::system;
+use bowline_engine::words::system_cause;
 use bowline_server::client::{Answer, Client, RequestError};
 use bowline_server::{code_of, data_folder, read_secret};
 use bowline_words::Lang;
@@ -145,7 +145,7 @@ pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> 
     written.map_err(|error| {
         let trouble = ServeTrouble::File {
             path: path.display().to_string(),
-            cause: system(&error),
+            cause: system_cause(&error),
         };
         tell(output, &trouble)
     })

@@ -49,11 +49,11 @@ pub(crate) fn memory(
     };
     if context.dry_run {
         let would = memory::rehearse(context, folder, &options)?;
-        return Ok(dry(output, folder.state(), &would));
+        return Ok(dry(output, folder.state_file(), &would));
     }
     let mut lines = Lines { output };
     let report = memory::run(context, folder, &options, &mut lines, listening())?;
-    told(context, output, folder.state(), &report)
+    told(context, output, folder.state_file(), &report)
 }
 
 pub(crate) fn develop(
@@ -69,7 +69,7 @@ pub(crate) fn develop(
     };
     if let Some(feature) = &args.feature {
         // Started by the caller: a person's start seals the policy.
-        let changed = run.start(context, feature, false)?;
+        let changed = run.start_run(context, feature, false)?;
         output.notices(&changed.view.notices);
     }
     if context.dry_run {
@@ -153,11 +153,11 @@ fn told(
     file: &KnownFile,
     report: &Report,
 ) -> Result<ExitCode, Error> {
-    let view = file.view(context)?;
+    let view = file.read_view(context)?;
     let (word, code) = match &report.ended {
         Ended::Done => ("done", ExitCode::SUCCESS),
         Ended::Left => ("left", ExitCode::SUCCESS),
-        Ended::Stopped(error) => ("stopped", exit_code(error.class())),
+        Ended::Stopped(error) => ("stopped", exit_code(error.exit_class())),
     };
     let (done, total) = (report.done, report.total);
     if output.json {
@@ -182,7 +182,7 @@ fn told(
             output.line(&output.tone(Tone::Good, &said.say(output.lang)));
         }
         Ended::Left => {
-            let command = format!("bowline {} run", file.kind.noun());
+            let command = format!("bowline {} run", file.kind.command_noun());
             line(Said::RunUnitsLeft {
                 done,
                 total,

@@ -3,13 +3,13 @@
 use crate::args::{FeedbackVerb, ThinkingArgs, ThinkingVerb};
 use crate::commands::{here, named_folder, runs, thinking_board};
 use crate::output::{Output, Tone};
-use bowline_engine::files::Changed;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::thinking::{
     Execution, Metric, RETRIES_MAX, Run, Sheet, Stage, StageState, Status, ThinkingRun,
 };
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, workspace};
 use bowline_words::message::{Advice, Did, Label, Told, Wrong};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ pub(crate) fn run(
     folder: &Path,
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
-    let run = ThinkingRun::at(context, &task_folder(context, folder, args)?);
-    let told = |changed: Changed<_>, did: Did| Ok(output.changed(context, &changed, &did));
+    let run = ThinkingRun::in_folder(context, &task_folder(context, folder, args)?);
+    let told = |changed: ChangeOutcome<_>, did: Did| Ok(output.changed(context, &changed, &did));
     match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
             let given = goal.clone().or_else(|| output.ask(&Told::AskGoal));
             let goal = given.unwrap_or_default();
-            let changed = run.create(context, id, title, goal.trim())?;
+            let changed = run.create_run(context, id, title, goal.trim())?;
             let code = output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() });
             if goal.trim().is_empty() && !output.json {
                 output.remark(Label::Note, &Told::NoGoal);
@@ -39,18 +39,18 @@ pub(crate) fn run(
             stage,
             override_reason,
         } => {
-            let changed = run.start(context, *stage, override_reason.as_deref())?;
+            let changed = run.start_stage(context, *stage, override_reason.as_deref())?;
             let stage = stage.name();
             told(changed, Did::StageStarted { stage })
         }
         ThinkingVerb::Output { stage, paths } => {
-            let changed = run.output(context, *stage, paths)?;
+            let changed = run.record_outputs(context, *stage, paths)?;
             let stage = stage.name();
             told(changed, Did::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
             let (stage, outputs) = completed(*stage, outputs)?;
-            let changed = run.complete(context, stage, outputs)?;
+            let changed = run.complete_stage(context, stage, outputs)?;
             let minutes = changed.state.stage(stage).duration_minutes.unwrap_or(0);
             let stage = stage.name();
             told(changed, Did::StageCompleted { stage, minutes })
@@ -60,7 +60,7 @@ pub(crate) fn run(
             code,
             message,
         } => {
-            let changed = run.fail(context, *stage, code, message)?;
+            let changed = run.fail_stage(context, *stage, code, message)?;
             let state = changed.state.stage(*stage);
             let (stage, tries) = (stage.name(), state.retry_count);
             let did = match state.exhausted() {
@@ -74,7 +74,7 @@ pub(crate) fn run(
             told(changed, did)
         }
         ThinkingVerb::Evaluate { scores } => {
-            let changed = run.evaluate(context, &pairs(scores)?)?;
+            let changed = run.evaluate_work(context, &pairs(scores)?)?;
             let evaluation = &changed.state.evaluation;
             let open = evaluation.scores.iter().filter(|one| one.value.is_none());
             let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
@@ -89,7 +89,7 @@ pub(crate) fn run(
             told(changed, did)
         }
         ThinkingVerb::Quality { metrics } => told(
-            run.measure(context, &pairs(metrics)?)?,
+            run.record_metrics(context, &pairs(metrics)?)?,
             Did::QualityRecorded,
         ),
         ThinkingVerb::Feedback(verb) => {
@@ -105,7 +105,7 @@ pub(crate) fn run(
             thinking_board::show(context, output, &start)
         }
         ThinkingVerb::Status { all: false } => {
-            here::status_of(context, output, &run.file().view(context)?)
+            here::status_of(context, output, &run.file().read_view(context)?)
         }
     }
 }
@@ -115,7 +115,7 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
         (Some(dir), _) => named_folder(folder, dir),
         (None, ThinkingVerb::New { .. }) => Ok(folder.to_owned()),
         (None, _) => {
-            let path = workspace::locate(context, FileKind::Thinking, folder);
+            let path = workspace::locate_file(context, FileKind::Thinking, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.to_owned()))
         }
@@ -140,7 +140,7 @@ fn feedback(
     folder: &Path,
     run: &ThinkingRun,
     verb: &FeedbackVerb,
-) -> Result<(Changed<Run>, Did), Error> {
+) -> Result<(ChangeOutcome<Run>, Did), Error> {
     match verb {
         FeedbackVerb::Record {
             metric,
@@ -155,13 +155,13 @@ fn feedback(
             execution.learnings.extend(learnings.iter().cloned());
             execution.improvements.extend(improvements.iter().cloned());
             execution.stages.clone_from(stages);
-            let changed = run.record(context, &execution)?;
+            let changed = run.record_outcome(context, &execution)?;
             let achieved = changed.state.feedback.goal_achievement;
             let value = achieved.map_or_else(|| "-".to_owned(), |value| value.to_string());
             Ok((changed, Did::GoalAchieved { value }))
         }
         FeedbackVerb::Apply { from } => {
-            let changed = run.apply(context, &folder.join(from))?;
+            let changed = run.apply_lessons(context, &folder.join(from))?;
             Ok((changed, Did::FeedbackApplied))
         }
     }
@@ -194,9 +194,11 @@ fn execution(
             hint: Advice::MetricNameAlone,
         });
     }
-    let measured = ThinkingRun::measured(path, metric)?;
+    let measured = ThinkingRun::read_measurements(path, metric)?;
     let target = target.or(measured.target).ok_or_else(|| Error::BadInput {
-        message: Wrong::NoTarget { path: shown(path) },
+        message: Wrong::NoTarget {
+            path: display_path(path),
+        },
         hint: Advice::SayTarget,
     })?;
     Ok(Execution {

@@ -2,7 +2,9 @@
 
 use crate::commands::here::{cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone, exit_code};
-use bowline_engine::operations::thinking::{Board, Row, Stage, Standing, Status, board};
+use bowline_engine::operations::thinking::{
+    BoardRow, RunProgress, Stage, Status, ThinkingBoard, read_board,
+};
 use bowline_engine::{Context, Error, advice};
 use bowline_words::message::{Label, Told};
 use serde_json::{Map, Value, json};
@@ -14,14 +16,14 @@ use unicode_width::UnicodeWidthStr as _;
 const TASK_WIDTH_MAX: usize = 40;
 
 pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
-    let board = board(context, folder);
+    let board = read_board(context, folder);
     let mut code = ExitCode::SUCCESS;
     let broken = board
         .rows
         .iter()
         .filter_map(|row| row.standing.as_ref().err());
     for error in broken.clone() {
-        code = exit_code(error.class());
+        code = exit_code(error.exit_class());
     }
     if output.json {
         let runs: Vec<Value> = board
@@ -47,7 +49,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     Ok(code)
 }
 
-fn table(context: &Context, output: &Output, board: &Board) {
+fn table(context: &Context, output: &Output, board: &ThinkingBoard) {
     let standings = board
         .rows
         .iter()
@@ -88,10 +90,10 @@ fn table(context: &Context, output: &Output, board: &Board) {
     }
 }
 
-fn cells(context: &Context, output: &Output, one: &Standing) -> [String; 8] {
+fn cells(context: &Context, output: &Output, one: &RunProgress) -> [String; 8] {
     let run = &one.sheet.run;
     let task = format!("{}  {}", one.sheet.task_id, one.sheet.title);
-    let next = advice::commands(context, &one.view);
+    let next = advice::suggested_commands(context, &one.view);
     let dash = || "-".to_owned();
     [
         cut(one_line(&task).trim(), TASK_WIDTH_MAX),
@@ -108,7 +110,7 @@ fn cells(context: &Context, output: &Output, one: &Standing) -> [String; 8] {
     ]
 }
 
-fn as_json(context: &Context, output: &Output, row: Row) -> Value {
+fn as_json(context: &Context, output: &Output, row: BoardRow) -> Value {
     let one = match row.standing {
         Ok(one) => one,
         Err(error) => return json!({ "path": row.path, "error": output.error_json(&error) }),
@@ -127,7 +129,7 @@ fn as_json(context: &Context, output: &Output, row: Row) -> Value {
         "weighted_score": run.evaluation.weighted,
         "retries": one.retries,
         "age_seconds": one.age_seconds,
-        "next": advice::commands(context, &one.view),
+        "next": advice::suggested_commands(context, &one.view),
     })
 }
 

@@ -11,7 +11,7 @@ use bowline_engine::machines::Refuse as _;
 use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id};
 use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
 use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
-use bowline_engine::{Error, Refusal};
+use bowline_engine::{Error, MachineRefusal};
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ where
     M: Catalogue,
     M::State: std::fmt::Debug + PartialEq,
     F: StateFormat<State = M::State>,
-    Refusal: From<M::Refusal>,
+    MachineRefusal: From<M::Refusal>,
 {
     let mut played = Played::default();
     let mut tried = BTreeSet::new();
@@ -142,7 +142,7 @@ where
                     let code = if missing { 3 } else { 1 };
                     assert_eq!(output.status.code(), Some(code), "{cell}\n{told}");
                     let (code, message) = (refusal.code(), refusal.to_string());
-                    let (_, hint) = Error::Refused(refusal.into()).told(Lang::En);
+                    let (_, hint) = Error::Refused(refusal.into()).render_message(Lang::En);
                     let error = json!({ "code": code, "message": message, "hint": hint });
                     assert_eq!(answer["error"], error, "{cell}");
                     assert_eq!(world.everything(), before, "{cell} changed something");

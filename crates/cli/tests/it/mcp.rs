@@ -268,7 +268,11 @@ fn no_tool_is_taken_for_one_that_writes_files() {
             let message =
                 json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
             let read = HookMessage::read(message.to_string().as_bytes()).unwrap();
-            assert_eq!(ToolCall::of(&read), ToolCall::Other, "{tool} {args:?}");
+            assert_eq!(
+                ToolCall::from_message(&read),
+                ToolCall::Other,
+                "{tool} {args:?}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Agents in a sandbox: what they are granted, and that they work there as they would outside.
 
 use crate::environment::{TestEnvironment, text};
-use bowline_engine::supervisor::relay::{self, Asked};
+use bowline_engine::supervisor::relay::{self, RelayRequest};
 use bowline_engine::supervisor::{RELAY_VARIABLE, SandboxSupport};
 use bowline_test_support::{Lack, skip};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ const PART: &str = "BOWLINE_TEST_PART";
 
 /// Whether the sandbox can be tried here.
 pub(crate) fn enforced() -> bool {
-    let whole = SandboxSupport::here()
-        .rows()
+    let whole = SandboxSupport::detect_features()
+        .feature_rows()
         .iter()
         .all(|(_, _, there)| *there);
     if !whole {
@@ -401,8 +401,8 @@ fn an_agent_that_asks_for_whatever_it_likes() {
     ] {
         let words = line.split(' ').map(str::to_owned).collect();
         let mut told = String::new();
-        let asked = Asked::new(words, here.clone(), String::new());
-        let code = relay::ask(&socket, &asked, |_, bytes| told.push_str(&text(bytes)));
+        let asked = RelayRequest::new(words, here.clone(), String::new());
+        let code = relay::run_outside(&socket, &asked, |_, bytes| told.push_str(&text(bytes)));
         report(&format!(
             "{line}: {} {}",
             code.unwrap(),
@@ -410,10 +410,10 @@ fn an_agent_that_asks_for_whatever_it_likes() {
         ));
     }
     // Too much at once is not read.
-    let asked = Asked::new(vec!["memory".into()], here, "x".repeat(5 << 20));
+    let asked = RelayRequest::new(vec!["memory".into()], here, "x".repeat(5 << 20));
     report(&format!(
         "large: {}",
-        relay::ask(&socket, &asked, |_, _| {}).is_err()
+        relay::run_outside(&socket, &asked, |_, _| {}).is_err()
     ));
 }
 
@@ -470,8 +470,8 @@ fn nobody_else_uses_the_channel_of_an_agent() {
         .join("relay");
     assert!(socket.exists());
     let words = ["memory", "init"].map(str::to_owned).to_vec();
-    let asked = Asked::new(words, world.path("."), String::new());
-    let refused = relay::ask(&socket, &asked, |_, _| {});
+    let asked = RelayRequest::new(words, world.path("."), String::new());
+    let refused = relay::run_outside(&socket, &asked, |_, _| {});
     assert_eq!(refused.unwrap_err().code(), "relay_failed");
     assert!(!world.path(".claude").exists());
     world.write("go", "");

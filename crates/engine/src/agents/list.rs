@@ -1,8 +1,8 @@
 //! Lists attempts with their condition, and removes old ones.
 
-use super::{Agents, Shown, settled};
+use super::{AgentAttempts, ShownBytes, settled_condition};
 use crate::error::Error;
-use bowline_supervisor::{Attempt, Condition, State, Status};
+use bowline_supervisor::{Attempt, AttemptCondition, ObservedState, ObservedStatus};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -20,33 +20,33 @@ const LOCK_BYTES_MAX: u64 = 1 << 20;
 
 /// Attempt and its condition.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedAttempt {
     pub attempt: Attempt,
-    pub condition: Condition,
+    pub condition: AttemptCondition,
     /// Last status from its shim; `None` without a live shim that answers.
-    pub status: Option<Status>,
+    pub status: Option<ObservedStatus>,
     /// Set if its shim is alive but does not answer.
-    pub silent: Option<Silence>,
+    pub silent: Option<ShimSilence>,
     /// True if it has ended and part of its output was not shown to anyone.
     pub unshown: bool,
 }
 
 /// Details of a shim that is alive but does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silence {
+pub struct ShimSilence {
     /// Process of the shim, if its lock names it.
     pub pid: Option<i32>,
     /// True if the process is stopped by a signal.
     pub stopped: bool,
 }
 
-impl Silence {
-    pub(super) fn of(attempt: &Attempt) -> Silence {
+impl ShimSilence {
+    pub(super) fn inspect_shim(attempt: &Attempt) -> ShimSilence {
         let pid = shim_process(attempt);
         let stat = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());
         // The state follows the name, which may contain any characters.
         let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
-        Silence {
+        ShimSilence {
             pid,
             stopped: matches!(state, Some('T' | 't')),
         }
@@ -69,70 +69,71 @@ fn shim_process(attempt: &Attempt) -> Option<i32> {
 
 /// All attempts, and the folders that cannot be read as one.
 #[derive(Debug, Clone, Default)]
-pub struct List {
+pub struct AttemptList {
     /// Attempts, the newest last.
-    pub attempts: Vec<Listed>,
+    pub attempts: Vec<ListedAttempt>,
     /// Folders with the reason.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
 /// Renders an error with its sources.
-fn reasons(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     match error.source() {
-        Some(source) => format!("{error}: {}", reasons(source)),
+        Some(source) => format!("{error}: {}", error_chain(source)),
         None => error.to_string(),
     }
 }
 
-impl Listed {
+impl ListedAttempt {
     /// Returns the one-word state in JSON.
-    pub fn word(&self) -> &'static str {
+    pub fn state_word(&self) -> &'static str {
         match (&self.condition, &self.status) {
-            (Condition::Intended, _) => "intended",
-            (Condition::Lost, _) => "lost",
-            (Condition::Ended(_), _) => "ended",
-            (Condition::Alive, None) if self.silent.is_some() => "no_answer",
-            (Condition::Alive, None) => "alive",
-            (Condition::Alive, Some(status)) => match status.state {
-                State::Waiting => "waiting",
-                State::Running => "running",
-                State::Pausing => "pausing",
-                State::Paused => "paused",
-                State::Resuming => "resuming",
-                State::Ending => "ending",
-                State::Ended => "ended",
+            (AttemptCondition::Intended, _) => "intended",
+            (AttemptCondition::Lost, _) => "lost",
+            (AttemptCondition::Ended(_), _) => "ended",
+            (AttemptCondition::Alive, None) if self.silent.is_some() => "no_answer",
+            (AttemptCondition::Alive, None) => "alive",
+            (AttemptCondition::Alive, Some(status)) => match status.state {
+                ObservedState::Waiting => "waiting",
+                ObservedState::Running => "running",
+                ObservedState::Pausing => "pausing",
+                ObservedState::Paused => "paused",
+                ObservedState::Resuming => "resuming",
+                ObservedState::Ending => "ending",
+                ObservedState::Ended => "ended",
             },
         }
     }
 }
 
-impl Agents {
+impl AgentAttempts {
     /// Lists every attempt, the newest last. All shims are asked at once; one that exceeds the time
     /// limit counts as silent.
-    pub fn list(&self) -> List {
+    pub fn list_attempts(&self) -> AttemptList {
         let (tell, told) = std::sync::mpsc::channel();
-        let mut list = List::default();
+        let mut list = AttemptList::default();
         let mut asked: BTreeMap<usize, Attempt> = BTreeMap::new();
-        let mut found: BTreeMap<usize, Listed> = BTreeMap::new();
-        for (place, (_, folder)) in self.folders().into_iter().enumerate() {
-            let known = Attempt::open(&folder)
-                .and_then(|attempt| Ok((attempt.condition()? == Condition::Alive, attempt)));
+        let mut found: BTreeMap<usize, ListedAttempt> = BTreeMap::new();
+        for (place, (_, folder)) in self.attempt_folders().into_iter().enumerate() {
+            let known = Attempt::open_existing(&folder)
+                .and_then(|attempt| Ok((attempt.condition()? == AttemptCondition::Alive, attempt)));
             match known {
                 Ok((true, attempt)) => {
                     asked.insert(place, attempt.clone());
                     let (agents, tell) = (self.clone(), tell.clone());
-                    let looking = move || drop(tell.send((place, agents.look(&attempt))));
+                    let looking =
+                        move || drop(tell.send((place, agents.inspect_attempt(&attempt))));
                     // The thread ends with this program at the latest. A shim whose thread could
                     // not be started counts as silent.
                     drop(std::thread::Builder::new().spawn(looking));
                 }
-                Ok((false, attempt)) => match self.look(&attempt) {
+                Ok((false, attempt)) => match self.inspect_attempt(&attempt) {
                     Ok(listed) => drop(found.insert(place, listed)),
-                    Err(error) => list.unreadable.push((folder, reasons(&error))),
+                    Err(error) => list.unreadable.push((folder, error_chain(&error))),
                 },
                 // The folder is being removed.
-                Err(bowline_supervisor::Error::NoAttempt { .. }) => {}
-                Err(error) => list.unreadable.push((folder, reasons(&error))),
+                Err(bowline_supervisor::SupervisorError::NoAttempt { .. }) => {}
+                Err(error) => list.unreadable.push((folder, error_chain(&error))),
             }
         }
         let until = Instant::now() + Duration::from_millis(LIST_MS);
@@ -146,16 +147,16 @@ impl Agents {
                 (Ok(listed), _) => drop(found.insert(place, listed)),
                 (Err(error), Some(attempt)) => {
                     let folder = attempt.folder().to_owned();
-                    list.unreadable.push((folder, reasons(&error)));
+                    list.unreadable.push((folder, error_chain(&error)));
                 }
                 (Err(_), None) => {}
             }
         }
         for (place, attempt) in asked {
-            let silent = Some(Silence::of(&attempt));
-            let listed = Listed {
+            let silent = Some(ShimSilence::inspect_shim(&attempt));
+            let listed = ListedAttempt {
                 attempt,
-                condition: Condition::Alive,
+                condition: AttemptCondition::Alive,
                 status: None,
                 silent,
                 unshown: false,
@@ -167,23 +168,24 @@ impl Agents {
     }
 
     /// Returns the current state of one attempt.
-    pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
-        let (condition, reached) = settled(attempt)?;
+    pub fn inspect_attempt(&self, attempt: &Attempt) -> Result<ListedAttempt, Error> {
+        let (condition, reached) = settled_condition(attempt)?;
         let silent = match (&condition, &reached) {
-            (Condition::Alive, Err(bowline_supervisor::Error::Unreachable { .. })) => {
-                Some(Silence::of(attempt))
-            }
+            (
+                AttemptCondition::Alive,
+                Err(bowline_supervisor::SupervisorError::Unreachable { .. }),
+            ) => Some(ShimSilence::inspect_shim(attempt)),
             _ => None,
         };
         let unshown = match &condition {
-            Condition::Ended(exit) => !Shown::of(attempt)?.all_of(exit),
-            Condition::Alive | Condition::Lost | Condition::Intended => false,
+            AttemptCondition::Ended(exit) => !ShownBytes::of_attempt(attempt)?.all_of(exit),
+            AttemptCondition::Alive | AttemptCondition::Lost | AttemptCondition::Intended => false,
         };
-        Ok(Listed {
+        Ok(ListedAttempt {
             attempt: attempt.clone(),
             status: reached
                 .ok()
-                .filter(|_| condition == Condition::Alive)
+                .filter(|_| condition == AttemptCondition::Alive)
                 .map(|handle| handle.last_status().clone()),
             silent,
             unshown,
@@ -192,7 +194,7 @@ impl Agents {
     }
 
     /// Returns the folders of attempts with their creation time, the oldest first.
-    pub(super) fn folders(&self) -> Vec<(std::time::SystemTime, PathBuf)> {
+    pub(super) fn attempt_folders(&self) -> Vec<(std::time::SystemTime, PathBuf)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
         let mut folders: Vec<_> = entries
             .flatten()
@@ -218,18 +220,18 @@ impl Agents {
     /// is true.
     pub fn forget_old(&self, needs: &dyn Fn(&str) -> bool) {
         let (mut shown, mut unshown) = (Vec::new(), Vec::new());
-        for (_, folder) in self.folders() {
-            let Ok(attempt) = Attempt::open(&folder) else {
+        for (_, folder) in self.attempt_folders() {
+            let Ok(attempt) = Attempt::open_existing(&folder) else {
                 continue;
             };
-            let Ok(Some(exit)) = attempt.exit() else {
+            let Ok(Some(exit)) = attempt.read_exit() else {
                 continue;
             };
             let id = folder.file_name().unwrap_or_default();
             if needs(&id.to_string_lossy()) {
                 continue;
             }
-            match Shown::of(&attempt) {
+            match ShownBytes::of_attempt(&attempt) {
                 Ok(all) if all.all_of(&exit) => shown.push(folder),
                 Ok(_) | Err(_) => unshown.push(folder),
             }

@@ -1,28 +1,29 @@
 //! Single agents, started and watched by hand: the smallest user of the supervisor.
 
-mod group;
+mod control_group;
+mod develop_access;
 mod list;
 mod presets;
 mod roots;
-mod run;
-mod shown;
+mod shown_bytes;
 mod toolchains;
 mod watch;
 
-pub use group::{GroupMode, GroupWish};
-pub use list::{ENDED_MAX, List, Listed, Silence, UNSHOWN_MAX};
-pub use roots::{Grant, RELAY_WORD, SandboxWish};
-pub use shown::Shown;
-pub use watch::{Watched, Watcher};
+pub use control_group::{ControlGroupRequest, GroupMode};
+pub use list::{AttemptList, ENDED_MAX, ListedAttempt, ShimSilence, UNSHOWN_MAX};
+pub use roots::{RELAY_WORD, SandboxGrant, SandboxRequest};
+pub use shown_bytes::ShownBytes;
+pub use watch::{OutputWatcher, WatchOutcome};
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::words::system;
+use crate::words::system_cause;
 use bowline_gate::locate::state_home_in;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Handle, RELAY_VARIABLE, Refused, Sent, Shim, Spec, State,
-    Swept, TEMPORARY, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, AttemptCondition, AttemptSpec, ObservedState, RELAY_VARIABLE,
+    SendOutcome, ShimHandle, ShimProgram, ShimRefusal, SweepReport, TEMPORARY, WantedState,
+    sweep_attempt,
 };
 use bowline_words::message::{Advice, NotRun, Wrong};
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ const TRIES_MAX: usize = 1_000;
 
 /// Attempts in one folder, by default those of this user.
 #[derive(Debug, Clone)]
-pub struct Agents {
+pub struct AgentAttempts {
     folder: PathBuf,
 }
 
@@ -63,45 +64,45 @@ pub struct NewAgent {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Sandbox request; `None` grants everything.
-    pub sandbox: Option<SandboxWish>,
+    pub sandbox: Option<SandboxRequest>,
     /// Control group request with its limits.
-    pub group: GroupWish,
+    pub group: ControlGroupRequest,
     /// Keeps the standard input of the agent open.
     pub open_input: bool,
 }
 
 /// Result of an order.
 #[derive(Debug, Clone)]
-pub struct Ordered {
+pub struct OrderOutcome {
     /// Attempt after the order.
-    pub listed: Listed,
+    pub listed: ListedAttempt,
     /// Cleanup result of a lost attempt.
-    pub swept: Option<Swept>,
+    pub swept: Option<SweepReport>,
 }
 
-impl Agents {
+impl AgentAttempts {
     /// Returns the attempts of this user.
-    pub fn here(context: &Context) -> Agents {
+    pub fn of_user(context: &Context) -> AgentAttempts {
         let variable = |name| context.variables.get(name).map(OsStr::to_owned);
-        Agents {
+        AgentAttempts {
             folder: state_home_in(variable).join("bowline/attempts"),
         }
     }
 
     /// Returns the attempts of a run, in a folder of its own.
-    pub fn in_folder(folder: PathBuf) -> Agents {
-        Agents { folder }
+    pub fn in_folder(folder: PathBuf) -> AgentAttempts {
+        AgentAttempts { folder }
     }
 
     /// Finds the attempt whose id begins with `prefix`.
-    pub fn find(&self, prefix: &str) -> Result<Attempt, Error> {
+    pub fn find_attempt(&self, prefix: &str) -> Result<Attempt, Error> {
         let name = |folder: &Path| {
             folder
                 .file_name()
                 .and_then(|it| it.to_str().map(str::to_owned))
         };
         let mut fitting: Vec<(String, PathBuf)> = self
-            .folders()
+            .attempt_folders()
             .into_iter()
             .filter_map(|(_, folder)| Some((name(&folder)?, folder)))
             .filter(|(name, _)| name.starts_with(prefix))
@@ -113,7 +114,7 @@ impl Agents {
             [] => Err(Error::NoAttempt {
                 id: prefix.to_owned(),
             }),
-            [(_, folder)] => Ok(Attempt::open(folder)?),
+            [(_, folder)] => Ok(Attempt::open_existing(folder)?),
             several => Err(Error::AmbiguousId {
                 id: prefix.to_owned(),
                 fitting: several.iter().map(|(name, _)| name.clone()).collect(),
@@ -123,15 +124,19 @@ impl Agents {
 
     /// Starts an agent with the caller's environment. The attempt is on the disk before anything
     /// runs.
-    pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
-        let group = new.group.spec()?;
-        let grant = self.grant(context, &new)?;
+    pub fn start_agent(
+        &self,
+        context: &Context,
+        new: NewAgent,
+    ) -> Result<(Attempt, ShimHandle), Error> {
+        let group = new.group.resolve_spec()?;
+        let grant = self.resolve_grant(context, &new)?;
         self.forget_old(&|_| false);
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
         let mut environment: BTreeMap<OsString, OsString> = context
             .variables
-            .all()
+            .all_pairs()
             .filter(|(name, _)| name != ATTEMPT_VARIABLE && name != RELAY_VARIABLE)
             .collect();
         let bytes: usize = environment
@@ -147,7 +152,7 @@ impl Agents {
                 hint: Advice::SmallerEnvironment,
             });
         }
-        let mut spec = Spec::new(&id, new.command, new.folder);
+        let mut spec = AttemptSpec::new(&id, new.command, new.folder);
         spec.name = new.name;
         spec.cgroup = group;
         let mut home = None;
@@ -167,21 +172,23 @@ impl Agents {
         }
         let attempt = Attempt::create(&folder, spec)?;
         if let Some(home) = home {
-            let made = home.make(&folder.join(TEMPORARY));
+            let made = home.create_in(&folder.join(TEMPORARY));
             let (name, value) = made.map_err(|error| Error::AgentNotStarted {
                 id: id.clone(),
                 why: Box::new(NotRun::SettingsFolder {
-                    cause: system(&error),
+                    cause: system_cause(&error),
                 }),
             })?;
             environment.insert(name.into(), value.into());
         }
-        shim().start(&attempt)?;
-        let mut handle = Handle::attach(&attempt, 0).map_err(silent(&attempt))?;
-        handle.go_raw(&environment).map_err(silent(&attempt))?;
+        shim_program().start_shim(&attempt)?;
+        let mut handle = ShimHandle::attach(&attempt, 0).map_err(unreachable_error(&attempt))?;
+        handle
+            .start_agent_raw(&environment)
+            .map_err(unreachable_error(&attempt))?;
         if !new.open_input {
             // Standard input ends at once, so that an agent that reads it does not wait for ever.
-            match handle.send(1, b"", true) {
+            match handle.send_input(1, b"", true) {
                 Ok(_) => {}
                 // The agent ended before its input could be closed.
                 Err(error) if error.code() == "agent_not_running" => {}
@@ -194,7 +201,11 @@ impl Agents {
     /// Resolves the sandbox of an agent, if one is requested. Fails without a working folder: a
     /// removed folder has no path, and another that the shim finds in its place is not the one that
     /// was meant.
-    pub fn grant(&self, context: &Context, new: &NewAgent) -> Result<Option<Grant>, Error> {
+    pub fn resolve_grant(
+        &self,
+        context: &Context,
+        new: &NewAgent,
+    ) -> Result<Option<SandboxGrant>, Error> {
         if !new.folder.is_absolute() || !new.folder.is_dir() {
             return Err(Error::NoFolder {
                 path: new.folder.clone(),
@@ -202,51 +213,57 @@ impl Agents {
         }
         let state = self.folder.parent().unwrap_or(&self.folder);
         let wish = new.sandbox.as_ref();
-        wish.map(|wish| Grant::decide(context, wish, &new.folder, &new.command, state))
-            .transpose()
+        wish.map(|wish| {
+            SandboxGrant::resolve_request(context, wish, &new.folder, &new.command, state)
+        })
+        .transpose()
     }
 
     /// Brings an agent to a level and waits until it has reached it. Ending a lost attempt sweeps
     /// it.
-    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Ordered, Error> {
+    pub fn change_level(
+        &self,
+        attempt: &Attempt,
+        want: WantedState,
+    ) -> Result<OrderOutcome, Error> {
         let goal = match want {
-            Want::Running => State::Running,
-            Want::Paused => State::Paused,
-            Want::Ended => State::Ended,
+            WantedState::Running => ObservedState::Running,
+            WantedState::Paused => ObservedState::Paused,
+            WantedState::Ended => ObservedState::Ended,
         };
-        let (condition, reached) = settled(attempt)?;
+        let (condition, reached) = settled_condition(attempt)?;
         match condition {
-            Condition::Alive => {}
-            Condition::Lost if want == Want::Ended => {
-                let swept = Some(sweep(attempt)?);
-                let listed = self.look(attempt)?;
-                return Ok(Ordered { listed, swept });
+            AttemptCondition::Alive => {}
+            AttemptCondition::Lost if want == WantedState::Ended => {
+                let swept = Some(sweep_attempt(attempt)?);
+                let listed = self.inspect_attempt(attempt)?;
+                return Ok(OrderOutcome { listed, swept });
             }
-            Condition::Ended(_) if want == Want::Ended => {
-                let listed = self.look(attempt)?;
-                return Ok(Ordered {
+            AttemptCondition::Ended(_) if want == WantedState::Ended => {
+                let listed = self.inspect_attempt(attempt)?;
+                return Ok(OrderOutcome {
                     listed,
                     swept: None,
                 });
             }
-            Condition::Lost | Condition::Ended(_) | Condition::Intended => {
+            AttemptCondition::Lost | AttemptCondition::Ended(_) | AttemptCondition::Intended => {
                 return Err(Error::NotRunning {
                     id: attempt.id().to_owned(),
                 });
             }
         }
-        let mut handle = reached.map_err(silent(attempt))?;
+        let mut handle = reached.map_err(unreachable_error(attempt))?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
             let (fence, generation) = (status.fence, status.generation + 1);
             handle.set_fence(fence);
-            match handle.want(want, generation) {
+            match handle.set_wanted_state(want, generation) {
                 Ok(_) => break,
                 // Another caller was faster. The last order counts, and it shall be this one.
-                Err(error) if retry(&error) && tries < TRIES_MAX => {
+                Err(error) if is_lost_race(&error) && tries < TRIES_MAX => {
                     tries += 1;
-                    handle.status()?;
+                    handle.fetch_status()?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -256,87 +273,89 @@ impl Agents {
             let status = handle.last_status();
             let (out, err) = (status.out.end, status.err.end);
             if handle
-                .wait(out, err, Duration::from_millis(NEWS_MS))
+                .wait_for_change(out, err, Duration::from_millis(NEWS_MS))
                 .is_err()
             {
                 break;
             }
         }
         let reached = handle.last_status().state;
-        let listed = self.look(attempt)?;
-        if reached != goal && listed.condition == Condition::Alive {
+        let listed = self.inspect_attempt(attempt)?;
+        if reached != goal && listed.condition == AttemptCondition::Alive {
             return Err(Error::NotYet {
                 id: attempt.id().to_owned(),
                 want,
                 seconds: OBEYED_MS / 1000,
             });
         }
-        Ok(Ordered {
+        Ok(OrderOutcome {
             listed,
             swept: None,
         })
     }
 
     /// Sends one message to the agent; with `last`, its standard input is closed after it.
-    pub fn send(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
-        let mut handle = self.alive(attempt)?;
+    pub fn send_message(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
+        let mut handle = self.connect_live(attempt)?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
-            if status.input.closed && status.state != State::Ended {
+            if status.input.closed && status.state != ObservedState::Ended {
                 return Err(Error::InputClosed {
                     id: attempt.id().to_owned(),
                 });
             }
             let (fence, seq) = (status.fence, status.input.next);
             handle.set_fence(fence);
-            match handle.send(seq, bytes, last) {
-                Ok(Sent::Accepted) => return Ok(()),
+            match handle.send_input(seq, bytes, last) {
+                Ok(SendOutcome::Accepted) => return Ok(()),
                 // Another caller's message took this number.
-                Ok(Sent::Already) if tries < TRIES_MAX => {}
-                Ok(Sent::Already) => {
-                    return Err(bowline_supervisor::Error::Refused {
-                        why: Refused::InputGap,
+                Ok(SendOutcome::Already) if tries < TRIES_MAX => {}
+                Ok(SendOutcome::Already) => {
+                    return Err(bowline_supervisor::SupervisorError::Refused {
+                        why: ShimRefusal::InputGap,
                         message: format!("others were quicker {TRIES_MAX} times"),
                     }
                     .into());
                 }
-                Err(error) if retry(&error) && tries < TRIES_MAX => {}
+                Err(error) if is_lost_race(&error) && tries < TRIES_MAX => {}
                 Err(error) => return Err(error.into()),
             }
             tries += 1;
-            handle.status()?;
+            handle.fetch_status()?;
         }
     }
 
     /// Interrupts the agent, as Ctrl-C in a terminal does.
-    pub fn interrupt(&self, attempt: &Attempt) -> Result<(), Error> {
-        let mut handle = self.alive(attempt)?;
+    pub fn interrupt_agent(&self, attempt: &Attempt) -> Result<(), Error> {
+        let mut handle = self.connect_live(attempt)?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
             let (fence, seq) = (status.fence, status.interrupts + 1);
             handle.set_fence(fence);
-            match handle.interrupt(seq) {
+            match handle.interrupt_agent(seq) {
                 // Another caller interrupted with the same number at the same moment: once is
                 // enough.
                 Ok(_) => return Ok(()),
-                Err(error) if retry(&error) && tries < TRIES_MAX => {}
+                Err(error) if is_lost_race(&error) && tries < TRIES_MAX => {}
                 Err(error) => return Err(error.into()),
             }
             tries += 1;
-            handle.status()?;
+            handle.fetch_status()?;
         }
     }
 
     /// Connects to the shim of a live attempt.
-    fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
-        let (condition, reached) = settled(attempt)?;
+    fn connect_live(&self, attempt: &Attempt) -> Result<ShimHandle, Error> {
+        let (condition, reached) = settled_condition(attempt)?;
         match condition {
-            Condition::Alive => Ok(reached.map_err(silent(attempt))?),
-            Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
-                id: attempt.id().to_owned(),
-            }),
+            AttemptCondition::Alive => Ok(reached.map_err(unreachable_error(attempt))?),
+            AttemptCondition::Lost | AttemptCondition::Ended(_) | AttemptCondition::Intended => {
+                Err(Error::NotRunning {
+                    id: attempt.id().to_owned(),
+                })
+            }
         }
     }
 
@@ -357,16 +376,22 @@ impl Agents {
 /// Returns the condition of an attempt and the result of connecting to its shim. A shim that has
 /// written its end holds its lock a moment longer without answering; this waits for that moment to
 /// pass.
-fn settled(
+fn settled_condition(
     attempt: &Attempt,
-) -> Result<(Condition, Result<Handle, bowline_supervisor::Error>), Error> {
+) -> Result<
+    (
+        AttemptCondition,
+        Result<ShimHandle, bowline_supervisor::SupervisorError>,
+    ),
+    Error,
+> {
     let until = Instant::now() + Duration::from_millis(LEAVING_MS);
     loop {
         let condition = attempt.condition()?;
-        let reached = Handle::attach(attempt, 0);
+        let reached = ShimHandle::attach(attempt, 0);
         let over = match &reached {
             Ok(_) => true,
-            Err(error) => condition != Condition::Alive || !leaving(error),
+            Err(error) => condition != AttemptCondition::Alive || !is_exiting(error),
         };
         if over || Instant::now() >= until {
             return Ok((condition, reached));
@@ -376,15 +401,15 @@ fn settled(
 }
 
 /// Maps an unreachable shim to an error that names its process, so that a person can act on it.
-fn silent(attempt: &Attempt) -> impl Fn(bowline_supervisor::Error) -> Error {
+fn unreachable_error(attempt: &Attempt) -> impl Fn(bowline_supervisor::SupervisorError) -> Error {
     |error| match error {
-        bowline_supervisor::Error::Unreachable { .. } => silent_shim(attempt),
+        bowline_supervisor::SupervisorError::Unreachable { .. } => silent_shim(attempt),
         other => other.into(),
     }
 }
 
 fn silent_shim(attempt: &Attempt) -> Error {
-    let silence = Silence::of(attempt);
+    let silence = ShimSilence::inspect_shim(attempt);
     Error::SilentShim {
         id: attempt.id().to_owned(),
         pid: silence.pid,
@@ -394,9 +419,9 @@ fn silent_shim(attempt: &Attempt) -> Error {
 
 /// True if a shim did not answer because it is exiting: its socket is closed. One that refuses, or
 /// times out, stays so.
-fn leaving(error: &bowline_supervisor::Error) -> bool {
+fn is_exiting(error: &bowline_supervisor::SupervisorError) -> bool {
     match error {
-        bowline_supervisor::Error::Unreachable { source, .. } => {
+        bowline_supervisor::SupervisorError::Unreachable { source, .. } => {
             source.kind() != std::io::ErrorKind::TimedOut
         }
         _ => false,
@@ -404,20 +429,20 @@ fn leaving(error: &bowline_supervisor::Error) -> bool {
 }
 
 /// True if a refusal only says that another caller was faster.
-fn retry(error: &bowline_supervisor::Error) -> bool {
+fn is_lost_race(error: &bowline_supervisor::SupervisorError) -> bool {
     ["stale_generation", "input_gap", "fenced_out"].contains(&error.code())
 }
 
 /// Returns the program that acts as shim: the small one beside this program, or this program
 /// itself.
-pub fn shim() -> Shim {
+pub fn shim_program() -> ShimProgram {
     let me = std::env::current_exe().unwrap_or_default();
     let small = me.with_file_name("bowline-shim");
     if small.is_file() {
-        Shim::new(&small, &[])
+        ShimProgram::new(&small, &[])
     } else {
         // Works even if the file of this program was replaced since it was started.
-        Shim::new(Path::new("/proc/self/exe"), &[SHIM_WORD])
+        ShimProgram::new(Path::new("/proc/self/exe"), &[SHIM_WORD])
     }
 }
 

@@ -7,7 +7,7 @@
 //! client that insists on writing beside its settings gets a folder of its own in which they are
 //! links.
 
-use crate::context::Variables;
+use crate::context::EnvVars;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,18 +15,18 @@ use std::path::{Path, PathBuf};
 
 /// Read and write roots of one client.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Preset {
+pub(super) struct ClientPreset {
     pub(super) client: Option<&'static str>,
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
     /// Those of `write` that are folders and are made if they are missing.
     pub(super) make: Vec<PathBuf>,
-    pub(super) home: Option<Home>,
+    pub(super) home: Option<PrivateHome>,
 }
 
 /// Private settings folder for a client that insists on writing beside its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Home {
+pub(super) struct PrivateHome {
     variable: &'static str,
     /// Folder of the client below the one that the variable names.
     below: &'static str,
@@ -34,9 +34,9 @@ pub(super) struct Home {
     links: Vec<(&'static str, PathBuf)>,
 }
 
-impl Home {
+impl PrivateHome {
     /// Makes the folder inside `folder`; returns the variable that points the client to it.
-    pub(super) fn make(&self, folder: &Path) -> io::Result<(String, String)> {
+    pub(super) fn create_in(&self, folder: &Path) -> io::Result<(String, String)> {
         let home = folder.join("home");
         let own = home.join(self.below);
         std::fs::create_dir_all(&own)?;
@@ -51,13 +51,13 @@ impl Home {
 }
 
 /// Known client and its folders.
-struct Client {
+struct KnownClient {
     name: &'static str,
-    folders: &'static [Folder],
+    folders: &'static [ClientFolder],
 }
 
 /// One folder of a client.
-struct Folder {
+struct ClientFolder {
     /// Variable that names the folder, or with `below` the folder above it. If it is not set, the
     /// folder is in the home folder.
     variable: &'static str,
@@ -73,7 +73,7 @@ struct Folder {
 }
 
 /// Defaults of a folder: no variable, nothing written, nothing needed.
-const UNTOUCHED: Folder = Folder {
+const UNTOUCHED: ClientFolder = ClientFolder {
     variable: "",
     below: "",
     home: "",
@@ -82,26 +82,26 @@ const UNTOUCHED: Folder = Folder {
     settings: &[],
 };
 
-const CLIENTS: [Client; 4] = [
-    Client {
+const CLIENTS: [KnownClient; 4] = [
+    KnownClient {
         name: "claude",
         folders: &[
-            Folder {
+            ClientFolder {
                 variable: "CLAUDE_CONFIG_DIR",
                 home: ".claude",
                 write: &["projects", "session-env", "shell-snapshots", "todos"],
                 files: &[".credentials.json"],
                 ..UNTOUCHED
             },
-            Folder {
+            ClientFolder {
                 home: ".claude.json",
                 ..UNTOUCHED
             },
         ],
     },
-    Client {
+    KnownClient {
         name: "codex",
-        folders: &[Folder {
+        folders: &[ClientFolder {
             variable: "CODEX_HOME",
             home: ".codex",
             write: &["archived_sessions", "sessions"],
@@ -120,9 +120,9 @@ const CLIENTS: [Client; 4] = [
             ..UNTOUCHED
         }],
     },
-    Client {
+    KnownClient {
         name: "gemini",
-        folders: &[Folder {
+        folders: &[ClientFolder {
             variable: "GEMINI_CLI_HOME",
             below: ".gemini",
             home: ".gemini",
@@ -142,31 +142,31 @@ const CLIENTS: [Client; 4] = [
             ],
         }],
     },
-    Client {
+    KnownClient {
         name: "opencode",
         folders: &[
-            Folder {
+            ClientFolder {
                 variable: "XDG_DATA_HOME",
                 below: "opencode",
                 home: ".local/share/opencode",
                 write: &["."],
                 ..UNTOUCHED
             },
-            Folder {
+            ClientFolder {
                 variable: "XDG_STATE_HOME",
                 below: "opencode",
                 home: ".local/state/opencode",
                 write: &["."],
                 ..UNTOUCHED
             },
-            Folder {
+            ClientFolder {
                 variable: "XDG_CACHE_HOME",
                 below: "opencode",
                 home: ".cache/opencode",
                 write: &["."],
                 ..UNTOUCHED
             },
-            Folder {
+            ClientFolder {
                 variable: "XDG_CONFIG_HOME",
                 below: "opencode",
                 home: ".config/opencode",
@@ -176,8 +176,8 @@ const CLIENTS: [Client; 4] = [
     },
 ];
 
-impl Folder {
-    fn path(&self, variables: &Variables) -> Option<PathBuf> {
+impl ClientFolder {
+    fn folder_path(&self, variables: &EnvVars) -> Option<PathBuf> {
         match variables.get(self.variable) {
             Some(named) => Some(PathBuf::from(named).join(self.below)),
             None => Some(PathBuf::from(variables.get("HOME")?).join(self.home)),
@@ -186,23 +186,24 @@ impl Folder {
 }
 
 /// Returns the roots for a command whose program is a known client; empty for others.
-pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
+pub(super) fn preset_for(variables: &EnvVars, command: &[String]) -> ClientPreset {
     let Some(program) = command
         .first()
-        .and_then(|word| found(variables, OsStr::new(word)))
+        .and_then(|word| find_program(variables, OsStr::new(word)))
     else {
-        return Preset::default();
+        return ClientPreset::default();
     };
-    let named = |client: &&Client| Path::new(&command[0]).file_stem() == Some(client.name.as_ref());
+    let named =
+        |client: &&KnownClient| Path::new(&command[0]).file_stem() == Some(client.name.as_ref());
     let Some(client) = CLIENTS.iter().find(named) else {
-        return Preset::default();
+        return ClientPreset::default();
     };
-    let mut preset = Preset {
+    let mut preset = ClientPreset {
         client: Some(client.name),
-        ..Preset::default()
+        ..ClientPreset::default()
     };
     for folder in client.folders {
-        let Some(own) = folder.path(variables) else {
+        let Some(own) = folder.folder_path(variables) else {
             continue;
         };
         for part in folder.write {
@@ -217,7 +218,7 @@ pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
             .extend(folder.files.iter().map(|file| own.join(file)));
         if !folder.settings.is_empty() {
             let parts = [folder.settings, folder.write, folder.files].concat();
-            preset.home = Some(Home {
+            preset.home = Some(PrivateHome {
                 variable: folder.variable,
                 below: folder.below,
                 links: parts.iter().map(|name| (*name, own.join(name))).collect(),
@@ -226,15 +227,15 @@ pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
         preset.read.push(own);
     }
     preset.write.extend(preset.make.iter().cloned());
-    preset.read.extend(installed(&program));
-    preset
-        .read
-        .extend(found(variables, OsStr::new("node")).and_then(|node| node.canonicalize().ok()));
+    preset.read.extend(program_roots(&program));
+    preset.read.extend(
+        find_program(variables, OsStr::new("node")).and_then(|node| node.canonicalize().ok()),
+    );
     preset
 }
 
 /// Finds a program by its name, as a shell does.
-pub(super) fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
+pub(super) fn find_program(variables: &EnvVars, name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());
@@ -249,7 +250,7 @@ pub(super) fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns the program itself and the `node_modules` folder that contains it.
-fn installed(program: &Path) -> Vec<PathBuf> {
+fn program_roots(program: &Path) -> Vec<PathBuf> {
     let Ok(real) = program.canonicalize() else {
         return Vec::new();
     };

@@ -1,13 +1,13 @@
 //! Resolves the roots of a sandboxed agent: those a person names, those its client needs, and those
 //! Bowline needs. Links are followed before anything is granted.
 
+use super::develop_access::DevelopRunAccess;
 use super::presets;
-use super::run::Run;
 use super::toolchains;
 use crate::context::Context;
 use crate::error::Error;
-use crate::words::{shown, system};
-use bowline_supervisor::{Relay, Sandbox};
+use crate::words::{display_path, system_cause};
+use bowline_supervisor::{RelaySpec, Sandbox};
 use bowline_words::message::{Advice, Wrong};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub const RELAY_WORD: &str = "relay";
 
 /// Sandbox requested by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SandboxWish {
+pub struct SandboxRequest {
     /// Working folder of the person.
     pub here: PathBuf,
     /// Further roots to read.
@@ -39,7 +39,7 @@ pub struct SandboxWish {
 
 /// Resolved sandbox of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct SandboxGrant {
     /// Working folder of the agent, without links.
     pub folder: PathBuf,
     pub sandbox: Sandbox,
@@ -50,27 +50,27 @@ pub struct Grant {
     /// Folders that must exist to be granted; made when the agent is started.
     pub(super) make: Vec<PathBuf>,
     /// Private settings folder, if its client needs one.
-    pub(super) home: Option<presets::Home>,
+    pub(super) home: Option<presets::PrivateHome>,
     /// Channel by which the agent reaches Bowline; `None` if its verbs are not relayed.
-    pub(super) relay: Option<Relay>,
+    pub(super) relay: Option<RelaySpec>,
 }
 
-impl Grant {
+impl SandboxGrant {
     /// Resolves the sandbox around a working folder. `state` is the folder of Bowline's own
     /// records.
-    pub(super) fn decide(
+    pub(super) fn resolve_request(
         context: &Context,
-        wish: &SandboxWish,
+        wish: &SandboxRequest,
         folder: &Path,
         command: &[String],
         state: &Path,
-    ) -> Result<Grant, Error> {
+    ) -> Result<SandboxGrant, Error> {
         let mut places = Vec::new();
         // A removed folder has no path, and nothing is resolved against it.
         if wish.here.is_absolute() {
-            places.push(resolved(&wish.here, &[])?);
+            places.push(resolve_root(&wish.here, &[])?);
         }
-        let folder = resolved(folder, &places)?;
+        let folder = resolve_root(folder, &places)?;
         places.push(folder.clone());
         let program = std::env::current_exe().map_err(|source| Error::ProgramFailed {
             program: "bowline".into(),
@@ -78,7 +78,7 @@ impl Grant {
         })?;
         let mut write = vec![folder.clone()];
         for root in &wish.write {
-            match resolved(root, &places) {
+            match resolve_root(root, &places) {
                 Ok(root) => {
                     places.push(root.clone());
                     write.push(root);
@@ -86,15 +86,15 @@ impl Grant {
                 Err(Error::BadInput { .. }) if wish.best_effort => {}
                 // A missing root may be where Bowline's own files will be.
                 Err(error @ Error::BadInput { .. }) => {
-                    keeps_ours(&[known(root)], &[state, &program])?;
+                    keeps_ours(&[follow_links(root)], &[state, &program])?;
                     return Err(error);
                 }
                 Err(error) => return Err(error),
             }
         }
-        let preset = presets::of(&context.variables, command);
-        let mut make: Vec<PathBuf> = preset.make.iter().map(|it| known(it)).collect();
-        write.extend(real(preset.write, &make));
+        let preset = presets::preset_for(&context.variables, command);
+        let mut make: Vec<PathBuf> = preset.make.iter().map(|it| follow_links(it)).collect();
+        write.extend(existing_roots(preset.write, &make));
         let kept =
             keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(context, &write));
         // Unless the sandbox protects Bowline's files, nothing is executed for the agent outside.
@@ -102,21 +102,21 @@ impl Grant {
         if !wish.best_effort {
             kept?;
         }
-        let mut run = Run::of(context, &folder, &write);
+        let mut run = DevelopRunAccess::for_folder(context, &folder, &write);
         if run_is_too_wide(context, &run, state, &program) {
-            run = Run::default();
+            run = DevelopRunAccess::default();
         }
-        make.extend(run.make.iter().map(|it| known(it)));
+        make.extend(run.make.iter().map(|it| follow_links(it)));
         let mut read = Vec::new();
         for root in &wish.read {
-            read.push(resolved(root, &places)?);
+            read.push(resolve_root(root, &places)?);
         }
         read.extend(preset.read);
         read.extend(task_records(context));
-        let mut relay = Relay {
+        let mut relay = RelaySpec {
             program: program.clone(),
             words: vec![RELAY_WORD.into()],
-            ..Relay::default()
+            ..RelaySpec::default()
         };
         // The agent and its client's hooks run these programs, wherever they are installed.
         read.extend([program.with_file_name("bowline-shim"), program]);
@@ -125,15 +125,15 @@ impl Grant {
         relay.read.extend(context.evidence_key.clone());
         let settings = toolchains::git_settings(&context.variables, &folder, &write);
         read.extend(settings);
-        let mut sandbox = Sandbox::around(write);
-        sandbox.read.extend(real(read, &make));
+        let mut sandbox = Sandbox::with_writable(write);
+        sandbox.read.extend(existing_roots(read, &make));
         sandbox.connect.clone_from(&wish.connect);
         sandbox.listen.clone_from(&wish.listen);
         sandbox.best_effort = wish.best_effort;
-        relay.read = real(relay.read, &make);
-        relay.write = real(relay.write, &make);
+        relay.read = existing_roots(relay.read, &make);
+        relay.write = existing_roots(relay.write, &make);
         let missing = toolchains::missing_tools(&context.variables, &sandbox, command);
-        Ok(Grant {
+        Ok(SandboxGrant {
             folder,
             sandbox,
             client: preset.client,
@@ -157,9 +157,9 @@ fn task_records(context: &Context) -> Option<PathBuf> {
 
 /// Resolves roots and removes duplicates. Roots that neither exist nor will be made are dropped:
 /// they cannot be granted.
-fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
+fn existing_roots(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = Vec::new();
-    for root in roots.iter().map(|root| known(root)) {
+    for root in roots.iter().map(|root| follow_links(root)) {
         if !real.contains(&root) && (root.exists() || make.contains(&root)) {
             real.push(root);
         }
@@ -171,7 +171,7 @@ fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
 /// could claim a good end; one that could write the program could replace it.
 fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
     for own in ours {
-        let own = known(own);
+        let own = follow_links(own);
         let holds = |root: &&PathBuf| own.starts_with(root) || root.starts_with(&own);
         if let Some(root) = write.iter().find(holds) {
             return Err(Error::StateInSandbox {
@@ -186,11 +186,13 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
 /// Refuses roots that hold the whole home or the whole machine.
 fn holds_no_home(context: &Context, roots: &[PathBuf]) -> Result<(), Error> {
     let home = context.variables.get("HOME");
-    let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(it)));
+    let home = home.map_or_else(|| PathBuf::from("/"), |it| follow_links(Path::new(it)));
     match roots.iter().find(|root| home.starts_with(root)) {
         None => Ok(()),
         Some(root) => Err(Error::BadInput {
-            message: Wrong::HoldsHome { path: shown(root) },
+            message: Wrong::HoldsHome {
+                path: display_path(root),
+            },
             hint: Advice::NameInnerFolders,
         }),
     }
@@ -198,8 +200,14 @@ fn holds_no_home(context: &Context, roots: &[PathBuf]) -> Result<(), Error> {
 
 /// True if a run would grant more than its tree and its records: a run may lie in a folder that
 /// holds everything.
-fn run_is_too_wide(context: &Context, run: &Run, state: &Path, program: &Path) -> bool {
-    let real = |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| known(it)).collect() };
+fn run_is_too_wide(
+    context: &Context,
+    run: &DevelopRunAccess,
+    state: &Path,
+    program: &Path,
+) -> bool {
+    let real =
+        |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| follow_links(it)).collect() };
     let (read, write) = (real(&run.read), real(&run.write));
     keeps_ours(&read, &[state]).is_err()
         || keeps_ours(&write, &[state, program]).is_err()
@@ -208,31 +216,33 @@ fn run_is_too_wide(context: &Context, run: &Run, state: &Path, program: &Path) -
 }
 
 /// Follows the links of a path as far as it exists.
-fn known(path: &Path) -> PathBuf {
+fn follow_links(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
     match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => known(parent).join(name),
+        (Some(parent), Some(name)) => follow_links(parent).join(name),
         _ => path.to_owned(),
     }
 }
 
 /// Resolves a named root. Refuses a link that lies in a folder that agents write and leads out of
 /// it: an earlier agent may have made it, and its choice must not be granted.
-fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
+fn resolve_root(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
     let missing = |error: io::Error| Error::BadInput {
         message: match error.kind() {
-            io::ErrorKind::NotFound => Wrong::NotThere { path: shown(path) },
+            io::ErrorKind::NotFound => Wrong::NotThere {
+                path: display_path(path),
+            },
             _ => Wrong::NotGranted {
-                path: shown(path),
-                cause: system(&error),
+                path: display_path(path),
+                cause: system_cause(&error),
             },
         },
         hint: Advice::NameExisting,
     };
     let whole = std::path::absolute(path).map_err(missing)?;
-    let mut left: VecDeque<OsString> = words(&whole).collect();
+    let mut left: VecDeque<OsString> = path_steps(&whole).collect();
     let mut at = PathBuf::from("/");
     let mut crossed: Vec<(PathBuf, &PathBuf)> = Vec::new();
     let mut links = 0;
@@ -253,7 +263,7 @@ fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
                 if target.is_absolute() {
                     at = PathBuf::from("/");
                 }
-                for word in words(&target).rev() {
+                for word in path_steps(&target).rev() {
                     left.push_front(word);
                 }
             }
@@ -271,7 +281,7 @@ fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
 }
 
 /// Returns the names in a path, and the steps up.
-fn words(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
+fn path_steps(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),

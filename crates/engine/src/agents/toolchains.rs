@@ -1,7 +1,7 @@
 //! Git settings and toolchains in the user's home, as far as a sandboxed agent needs them.
 
 use super::presets;
-use crate::context::Variables;
+use crate::context::EnvVars;
 use crate::process;
 use bowline_supervisor::Sandbox;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ const FILE_SETTINGS: [&[u8]; 4] = [
 /// Only files are returned, one by one: logins are kept beside them. What a file names that an
 /// agent may write is an agent's choice, so then none of the named ones counts.
 pub(super) fn git_settings(
-    variables: &Variables,
+    variables: &EnvVars,
     folder: &Path,
     written_by_agents: &[PathBuf],
 ) -> Vec<PathBuf> {
@@ -45,7 +45,7 @@ pub(super) fn git_settings(
         "-z",
         "--list",
     ];
-    let listed = process::git(folder, &list, &[]);
+    let listed = process::run_git(folder, &list, &[]);
     let listed = listed.ok().filter(|end| end.code == Some(0));
     let listed = listed.map(|end| end.bytes).unwrap_or_default();
     let (sources, named) = files_of(&listed, home.as_deref());
@@ -95,7 +95,7 @@ fn files_of(listed: &[u8], home: Option<&Path>) -> (Vec<PathBuf>, Vec<PathBuf>) 
 /// grant: mostly toolchains in the home. Each is as wide as its programs need and never holds the
 /// home.
 pub(super) fn missing_tools(
-    variables: &Variables,
+    variables: &EnvVars,
     sandbox: &Sandbox,
     command: &[String],
 ) -> Vec<PathBuf> {
@@ -107,7 +107,7 @@ pub(super) fn missing_tools(
         .map(OsString::from)
         .unwrap_or_default();
     let program = command.first().map(OsStr::new);
-    let program = program.and_then(|program| presets::found(variables, program));
+    let program = program.and_then(|program| presets::find_program(variables, program));
     let program = program.and_then(|it| Some(it.canonicalize().ok()?.parent()?.to_owned()));
     // Our programs are granted one by one.
     let ours = std::env::current_exe().ok();
@@ -120,7 +120,7 @@ pub(super) fn missing_tools(
         if ours == Some(folder.as_path()) {
             continue;
         }
-        for root in toolchain(variables, &home, &folder) {
+        for root in toolchain_root(variables, &home, &folder) {
             let holds_home = home.starts_with(&root);
             let known = missing.iter().any(|it| root.starts_with(it));
             if !holds_home && !known && !sandbox.may_read(&root) {
@@ -133,7 +133,7 @@ pub(super) fn missing_tools(
 
 /// Returns the root of the programs in a folder: the folder above `bin` or `shims`, unless
 /// everything shares it.
-fn toolchain(variables: &Variables, home: &Path, folder: &Path) -> Vec<PathBuf> {
+fn toolchain_root(variables: &EnvVars, home: &Path, folder: &Path) -> Vec<PathBuf> {
     let own = match (folder.file_name().and_then(OsStr::to_str), folder.parent()) {
         (Some("bin" | "sbin" | "shims"), Some(parent))
             if parent != home.join(".local") && !home.starts_with(parent) =>

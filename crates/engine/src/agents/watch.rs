@@ -1,9 +1,14 @@
 //! Watches one attempt: shows its output from the last shown byte until it ends or the watcher
 //! leaves.
 
-use super::{Agents, Shown, leaving, settled, silent, silent_shim};
+use super::{
+    AgentAttempts, ShownBytes, is_exiting, settled_condition, silent_shim, unreachable_error,
+};
 use crate::error::Error;
-use bowline_supervisor::{Attempt, Blocked, Condition, Exit, Handle, Stream, Swept, sweep};
+use bowline_supervisor::{
+    Attempt, AttemptCondition, AttemptExit, OutputBlockReason, OutputStream, ShimHandle,
+    SweepReport, sweep_attempt,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -21,31 +26,37 @@ const LOOK_MS: u64 = 1;
 
 /// Outcome of watching.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
-    Ended(Box<Exit>),
+pub enum WatchOutcome {
+    Ended(Box<AttemptExit>),
     /// Its shim was lost, and the processes it left behind were killed.
-    Lost(Swept),
+    Lost(SweepReport),
     /// The watcher left; the agent continues.
     Left,
 }
 
 /// Receiver of an agent's output.
-pub trait Watcher {
+pub trait OutputWatcher {
     /// Shows bytes of a stream, the first of them at `offset`, and returns how many were shown. The
     /// rest is passed again with the bytes that follow, or with `last` if none follow. Only shown
     /// bytes are acknowledged.
-    fn show(&mut self, stream: Stream, offset: u64, bytes: &[u8], last: bool) -> io::Result<usize>;
+    fn show_bytes(
+        &mut self,
+        stream: OutputStream,
+        offset: u64,
+        bytes: &[u8],
+        last: bool,
+    ) -> io::Result<usize>;
 
     /// Reports requested bytes that are gone: they had been shown, and their disk space was freed.
-    fn gone(&mut self, stream: Stream, from: u64, to: u64) -> io::Result<()>;
+    fn report_gap(&mut self, stream: OutputStream, from: u64, to: u64) -> io::Result<()>;
 
     /// Reports that the agent cannot write, and that showing its output does not help.
-    fn blocked(&mut self, why: Blocked) -> io::Result<()>;
+    fn report_blocked(&mut self, why: OutputBlockReason) -> io::Result<()>;
 }
 
 /// Read position in one stream.
-struct Place {
-    stream: Stream,
+struct StreamPosition {
+    stream: OutputStream,
     /// Offset of the next byte to show.
     at: u64,
     /// Bytes after `at` that were read and are not shown yet.
@@ -54,9 +65,9 @@ struct Place {
     shown: u64,
 }
 
-impl Place {
-    fn new(stream: Stream, from: Option<u64>, shown: u64) -> Place {
-        Place {
+impl StreamPosition {
+    fn new(stream: OutputStream, from: Option<u64>, shown: u64) -> StreamPosition {
+        StreamPosition {
             stream,
             at: from.unwrap_or(shown),
             held: 0,
@@ -65,28 +76,28 @@ impl Place {
     }
 
     /// Shows new bytes; true if there were any.
-    fn step(
+    fn show_new(
         &mut self,
         attempt: &Attempt,
-        watcher: &mut impl Watcher,
+        watcher: &mut impl OutputWatcher,
         last: bool,
     ) -> Result<bool, Error> {
-        let (first, bytes) = attempt.read(self.stream, self.at, SHOWN_BYTES)?;
+        let (first, bytes) = attempt.read_output(self.stream, self.at, SHOWN_BYTES)?;
         // Another block may follow a full one.
         let last = last && bytes.len() < SHOWN_BYTES;
         if bytes.is_empty() || !last && bytes.len() <= self.held {
             return Ok(false);
         }
         let told = if first > self.at {
-            watcher.gone(self.stream, self.at, first)
+            watcher.report_gap(self.stream, self.at, first)
         } else {
             Ok(())
         };
         let count = told
-            .and_then(|()| watcher.show(self.stream, first, &bytes, last))
+            .and_then(|()| watcher.show_bytes(self.stream, first, &bytes, last))
             .map_err(|source| Error::Output {
                 source,
-                over: matches!(attempt.condition(), Ok(Condition::Ended(_))),
+                over: matches!(attempt.condition(), Ok(AttemptCondition::Ended(_))),
             })?;
         let count = count.min(bytes.len());
         self.at = first + count as u64;
@@ -98,118 +109,123 @@ impl Place {
     }
 
     /// Returns the end of the bytes read.
-    fn read(&self) -> u64 {
+    fn read_end(&self) -> u64 {
         self.at + self.held as u64
     }
 }
 
-impl Agents {
+impl AgentAttempts {
     /// Passes output on, from the last shown byte or from `from`, until the end or until `leave` is
     /// readable. Nothing is acknowledged before the watcher has shown it, so a watcher may be
     /// killed at any time and the next one misses nothing.
-    pub fn watch(
+    pub fn watch_output(
         &self,
         attempt: &Attempt,
         from: Option<u64>,
         leave: BorrowedFd<'_>,
-        watcher: &mut impl Watcher,
-    ) -> Result<Watched, Error> {
-        let mut handle = match settled(attempt)? {
-            (Condition::Alive, reached) => Some(reached.map_err(silent(attempt))?),
-            (Condition::Intended | Condition::Ended(_) | Condition::Lost, _) => None,
+        watcher: &mut impl OutputWatcher,
+    ) -> Result<WatchOutcome, Error> {
+        let mut handle = match settled_condition(attempt)? {
+            (AttemptCondition::Alive, reached) => {
+                Some(reached.map_err(unreachable_error(attempt))?)
+            }
+            (
+                AttemptCondition::Intended | AttemptCondition::Ended(_) | AttemptCondition::Lost,
+                _,
+            ) => None,
         };
         let before = match &handle {
             Some(handle) => {
                 let status = handle.last_status();
-                Shown {
+                ShownBytes {
                     out: status.out.acked,
                     err: status.err.acked,
                 }
             }
-            None => Shown::of(attempt)?,
+            None => ShownBytes::of_attempt(attempt)?,
         };
-        let mut out = Place::new(Stream::Out, from, before.out);
-        let mut err = Place::new(Stream::Err, from, before.err);
-        let result = follow(attempt, &mut handle, &mut out, &mut err, leave, watcher);
-        let now = Shown {
+        let mut out = StreamPosition::new(OutputStream::Out, from, before.out);
+        let mut err = StreamPosition::new(OutputStream::Err, from, before.err);
+        let result = follow_output(attempt, &mut handle, &mut out, &mut err, leave, watcher);
+        let now = ShownBytes {
             out: out.shown,
             err: err.shown,
         };
         // A live shim has the acknowledgement; later watchers read the record.
-        if now != before && !matches!(attempt.condition(), Ok(Condition::Alive)) {
-            now.record(attempt)?;
+        if now != before && !matches!(attempt.condition(), Ok(AttemptCondition::Alive)) {
+            now.write_record(attempt)?;
         }
         result
     }
 }
 
-fn follow(
+fn follow_output(
     attempt: &Attempt,
-    handle: &mut Option<Handle>,
-    out: &mut Place,
-    err: &mut Place,
+    handle: &mut Option<ShimHandle>,
+    out: &mut StreamPosition,
+    err: &mut StreamPosition,
     leave: BorrowedFd<'_>,
-    watcher: &mut impl Watcher,
-) -> Result<Watched, Error> {
+    watcher: &mut impl OutputWatcher,
+) -> Result<WatchOutcome, Error> {
     let mut over = false;
     let mut told = None;
     let mut silences = 0;
     loop {
-        let moved = out.step(attempt, watcher, over)? | err.step(attempt, watcher, over)?;
+        let moved = out.show_new(attempt, watcher, over)? | err.show_new(attempt, watcher, over)?;
         if moved && let Some(connected) = handle {
             connected.set_fence(connected.last_status().fence);
             // A shim that is gone is handled below.
-            let _ = connected.acknowledge(out.shown, err.shown);
+            let _ = connected.acknowledge_output(out.shown, err.shown);
         }
-        if readable(leave, None, Duration::ZERO)? {
-            return Ok(Watched::Left);
+        if wait_readable(leave, None, Duration::ZERO)? {
+            return Ok(WatchOutcome::Left);
         }
         if moved {
             continue;
         }
         match attempt.condition()? {
             // Output written between the last read and the end is read in one more round.
-            Condition::Ended(_) | Condition::Lost if !over => {
+            AttemptCondition::Ended(_) | AttemptCondition::Lost if !over => {
                 over = true;
                 continue;
             }
-            Condition::Ended(exit) => return Ok(Watched::Ended(exit)),
-            Condition::Lost => return Ok(Watched::Lost(sweep(attempt)?)),
-            Condition::Intended => {
+            AttemptCondition::Ended(exit) => return Ok(WatchOutcome::Ended(exit)),
+            AttemptCondition::Lost => return Ok(WatchOutcome::Lost(sweep_attempt(attempt)?)),
+            AttemptCondition::Intended => {
                 return Err(Error::NoAttempt {
                     id: attempt.id().to_owned(),
                 });
             }
-            Condition::Alive => {}
+            AttemptCondition::Alive => {}
         }
         let Some(connected) = handle else {
-            match Handle::attach(attempt, 0) {
+            match ShimHandle::attach(attempt, 0) {
                 Ok(connected) => *handle = Some(connected),
                 // It ended or was lost in between: the next round finds out.
-                Err(error) if leaving(&error) => {
-                    readable(leave, None, Duration::from_millis(LOOK_MS))?;
+                Err(error) if is_exiting(&error) => {
+                    wait_readable(leave, None, Duration::from_millis(LOOK_MS))?;
                 }
-                Err(error) => return Err(silent(attempt)(error)),
+                Err(error) => return Err(unreachable_error(attempt)(error)),
             }
             continue;
         };
         let blocked = connected.last_status().blocked;
-        if let Some(why) = blocked.filter(|why| *why != Blocked::Unacknowledged)
+        if let Some(why) = blocked.filter(|why| *why != OutputBlockReason::Unacknowledged)
             && told != blocked
         {
-            let what = watcher.blocked(why);
+            let what = watcher.report_blocked(why);
             what.map_err(|source| Error::Output {
                 source,
                 over: false,
             })?;
             told = blocked;
         }
-        let asked = connected.listen(out.read(), err.read());
+        let asked = connected.subscribe_to_changes(out.read_end(), err.read_end());
         let news = asked.and_then(|()| {
             let wait = Duration::from_secs(NEWS_SECONDS.unsigned_abs());
             // The next round tells news from a request to leave.
-            let _ = readable(leave, Some(&*connected), wait);
-            connected.heard().map(|status| status.is_some())
+            let _ = wait_readable(leave, Some(&*connected), wait);
+            connected.poll_status().map(|status| status.is_some())
         });
         match news {
             Ok(true) => silences = 0,
@@ -223,7 +239,11 @@ fn follow(
 }
 
 /// Waits until the watcher wants to leave or the shim has news; true for the former.
-fn readable(leave: BorrowedFd<'_>, handle: Option<&Handle>, wait: Duration) -> Result<bool, Error> {
+fn wait_readable(
+    leave: BorrowedFd<'_>,
+    handle: Option<&ShimHandle>,
+    wait: Duration,
+) -> Result<bool, Error> {
     let mut fds = vec![PollFd::new(&leave, PollFlags::IN)];
     if let Some(handle) = handle {
         fds.push(PollFd::new(handle, PollFlags::IN));

@@ -4,10 +4,10 @@ use super::run_lock::RunLock;
 use super::{RunFolder, seal};
 use crate::context::{Context, EVIDENCE_KEY_VARIABLE};
 use crate::error::Error;
-use crate::process::{self, Place};
-use crate::signing::{self, Confinement};
+use crate::evidence_key::{self, SigningConfinement};
+use crate::process::{self, CommandSetting};
 use crate::tree::{self, Checkout, HashedTree, TreeInPlace};
-use crate::words::{cannot_be_read, shown, system};
+use crate::words::{cannot_be_read, display_path, system_cause};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::develop::tested;
@@ -37,14 +37,14 @@ const TICK_MS: u64 = 1_000;
 const KEY_BYTES_MIN: usize = 16;
 
 /// Observer of a running command.
-pub trait Watch {
+pub trait CommandObserver {
     /// Reports that the command starts.
-    fn started(&self, command: &str);
+    fn on_started(&self, command: &str);
     /// Reports that the command still runs.
-    fn tick(&self, command: &str, elapsed: Duration);
+    fn on_tick(&self, command: &str, elapsed: Duration);
     /// Reports that the command has ended. Its evidence is stored, unless the tree changed
     /// meanwhile.
-    fn ended(&self, evidence: &Evidence);
+    fn on_ended(&self, evidence: &Evidence);
     /// True if the caller has cancelled: then the command is ended, and nothing is stored or
     /// changed.
     fn is_cancelled(&self) -> bool {
@@ -53,30 +53,30 @@ pub trait Watch {
 }
 
 /// An observer that ignores all reports.
-impl Watch for () {
-    fn started(&self, _command: &str) {}
-    fn tick(&self, _command: &str, _elapsed: Duration) {}
-    fn ended(&self, _evidence: &Evidence) {}
+impl CommandObserver for () {
+    fn on_started(&self, _command: &str) {}
+    fn on_tick(&self, _command: &str, _elapsed: Duration) {}
+    fn on_ended(&self, _evidence: &Evidence) {}
 }
 
 /// Subject of evidence.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum For<'n> {
+pub(crate) enum EvidenceSubject<'n> {
     Gate(&'n str),
     Checkpoint(&'n str),
 }
 
 /// Tree that a command runs on.
-enum TestedTree {
+enum CommandTree {
     InPlace(TreeInPlace),
     Checkout(Checkout),
 }
 
-impl TestedTree {
-    fn tree(&self) -> &HashedTree {
+impl CommandTree {
+    fn hashed_tree(&self) -> &HashedTree {
         match self {
-            TestedTree::InPlace(it) => &it.tree,
-            TestedTree::Checkout(it) => &it.tree,
+            CommandTree::InPlace(it) => &it.tree,
+            CommandTree::Checkout(it) => &it.tree,
         }
     }
 }
@@ -84,7 +84,7 @@ impl TestedTree {
 /// Evidence with the lock of its run. The lock is held until the gate has moved, so that a waiting
 /// caller finds the gate open.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredEvidence {
     pub(crate) evidence: Evidence,
     /// True if the evidence is that of a run which another caller had started.
     pub(crate) shared: bool,
@@ -92,22 +92,22 @@ pub(crate) struct Gathered {
 }
 
 /// Circumstances under which evidence is gathered: run, seal and limits.
-pub(crate) struct Scene<'s> {
+pub(crate) struct EvidenceCollector<'s> {
     context: &'s Context,
     run: &'s RunFolder,
     file: &'s Path,
     seal: Option<&'s Seal>,
     limit: Duration,
-    watch: &'s dyn Watch,
+    watch: &'s dyn CommandObserver,
 }
 
-impl<'s> Scene<'s> {
+impl<'s> EvidenceCollector<'s> {
     pub(crate) fn new(
         context: &'s Context,
         run: &'s RunFolder,
         file: &'s Path,
         seal: Option<&'s Seal>,
-        watch: &'s dyn Watch,
+        watch: &'s dyn CommandObserver,
     ) -> Self {
         // The sealed limit; without a seal, that of the project's policy if it can be read.
         let limit_seconds = match seal {
@@ -117,7 +117,7 @@ impl<'s> Scene<'s> {
                 rules.unwrap_or_default().timeout_seconds
             }
         };
-        Scene {
+        EvidenceCollector {
             context,
             run,
             file,
@@ -129,12 +129,12 @@ impl<'s> Scene<'s> {
 
     /// Runs a command and stores its evidence. If another caller has just run it for the same gate
     /// on the same tree, returns that evidence instead.
-    pub(crate) fn gather(
+    pub(crate) fn gather_evidence(
         &self,
-        what: For<'_>,
+        what: EvidenceSubject<'_>,
         source: Source,
         command: &str,
-    ) -> Result<Gathered, Error> {
+    ) -> Result<GatheredEvidence, Error> {
         let root = locate::root_of(self.file);
         let outside = tree::outside_of_hash(root)?;
         if !outside.is_empty() {
@@ -143,20 +143,20 @@ impl<'s> Scene<'s> {
         let known = self.kept_since(0)?.1;
         let (tested, lock) = loop {
             let mut tested = self.tested_tree(root)?;
-            let For::Gate(gate) = what else {
+            let EvidenceSubject::Gate(gate) = what else {
                 break (tested, None);
             };
-            let name = run_name(gate, source, command, &tested.tree().id);
-            let mut poll = self.poll(command);
+            let name = run_name(gate, source, command, &tested.hashed_tree().id);
+            let mut poll = self.progress_callback(command);
             let lock = RunLock::acquire(&self.run.folder, &name, &mut poll)?;
             if lock.waited {
-                let before = tested.tree().id.clone();
+                let before = tested.hashed_tree().id.clone();
                 tested = self.tested_tree(root)?;
-                if tested.tree().id != before {
+                if tested.hashed_tree().id != before {
                     continue;
                 }
             }
-            let wanted = self.blank(what, source, tested.tree().id.clone());
+            let wanted = self.blank_evidence(what, source, tested.hashed_tree().id.clone());
             let key = self.context.evidence_key.as_deref().map(read_key);
             let key = key.transpose()?;
             let is_same = |one: &Evidence| {
@@ -166,8 +166,8 @@ impl<'s> Scene<'s> {
                     && key.as_ref().is_none_or(|key| is_signed(key, one))
             };
             if let Some(evidence) = self.kept_since(known)?.0.into_iter().rev().find(is_same) {
-                self.watch.ended(&evidence);
-                return Ok(Gathered {
+                self.watch.on_ended(&evidence);
+                return Ok(GatheredEvidence {
                     evidence,
                     shared: true,
                     _lock: Some(lock),
@@ -175,37 +175,37 @@ impl<'s> Scene<'s> {
             }
             break (tested, Some(lock));
         };
-        let confinement = self.confinement(root, &tested)?;
-        self.watch.started(command);
+        let confinement = self.decide_confinement(root, &tested)?;
+        self.watch.on_started(command);
         let (folder, ours) = match &tested {
-            TestedTree::Checkout(it) => (it.root.as_path(), Some(it.folder.as_path())),
-            TestedTree::InPlace(_) => (root, None),
+            CommandTree::Checkout(it) => (it.root.as_path(), Some(it.folder.as_path())),
+            CommandTree::InPlace(_) => (root, None),
         };
-        let tree = tested.tree().clone();
+        let tree = tested.hashed_tree().clone();
         let temporary = match (&confinement, &tested) {
-            (Some(Confinement::Sandbox(sandbox)), TestedTree::Checkout(it)) => {
-                (!signing::may_use_temporary(&self.context.variables, sandbox))
+            (Some(SigningConfinement::Sandbox(sandbox)), CommandTree::Checkout(it)) => {
+                (!evidence_key::may_use_temporary(&self.context.variables, sandbox))
                     .then_some(&it.temporary)
             }
             _ => None,
         };
-        let place = Place {
+        let place = CommandSetting {
             folder,
             ours,
             sandbox: match &confinement {
-                Some(Confinement::Sandbox(sandbox)) => Some(sandbox),
-                Some(Confinement::Agent | Confinement::Unsandboxed) | None => None,
+                Some(SigningConfinement::Sandbox(sandbox)) => Some(sandbox),
+                Some(SigningConfinement::Agent | SigningConfinement::Unsandboxed) | None => None,
             },
-            environment: self.environment(temporary),
+            environment: self.command_environment(temporary),
             limit: self.limit,
         };
-        let ran = process::run(command, &place, &mut self.poll(command))?;
+        let ran = process::run_command(command, &place, &mut self.progress_callback(command))?;
         check_not_cancelled(self.watch, command)?;
         let changes = match tested {
-            TestedTree::InPlace(it) => it.changes()?,
-            TestedTree::Checkout(it) => it.changes()?,
+            CommandTree::InPlace(it) => it.into_changes()?,
+            CommandTree::Checkout(it) => it.into_changes()?,
         };
-        let blank = self.blank(what, source, tree.id.clone());
+        let blank = self.blank_evidence(what, source, tree.id.clone());
         let evidence = Evidence {
             command: Some(command.to_owned()),
             exit_code: ran.exit_code,
@@ -213,21 +213,21 @@ impl<'s> Scene<'s> {
             output_hash: Some(ran.output_hash),
             output_bytes: ran.output_bytes,
             output_tail: ran.output_tail,
-            unsandboxed: matches!(confinement, Some(Confinement::Unsandboxed)),
+            unsandboxed: matches!(confinement, Some(SigningConfinement::Unsandboxed)),
             ..blank
         };
         if !changes.is_empty() {
             // It is evidence of nothing, but the output of a red command helps to fix it.
-            self.watch.ended(&evidence);
+            self.watch.on_ended(&evidence);
             return Err(Error::ChangedWhileRunning {
                 command: command.to_owned(),
                 changes,
             });
         }
         self.keep_tree(what, &tree)?;
-        let evidence = self.keep(evidence)?;
-        self.watch.ended(&evidence);
-        Ok(Gathered {
+        let evidence = self.store_evidence(evidence)?;
+        self.watch.on_ended(&evidence);
+        Ok(GatheredEvidence {
             evidence,
             shared: false,
             _lock: lock,
@@ -236,12 +236,12 @@ impl<'s> Scene<'s> {
 
     /// Returns the callback of a wait: it reports progress about once a second and fails once the
     /// call is cancelled.
-    fn poll(&self, command: &str) -> impl FnMut(Duration) -> Result<(), Error> {
+    fn progress_callback(&self, command: &str) -> impl FnMut(Duration) -> Result<(), Error> {
         let mut told = Duration::ZERO;
         move |elapsed| {
             if elapsed.saturating_sub(told) >= Duration::from_millis(TICK_MS) {
                 told = elapsed;
-                self.watch.tick(command, elapsed);
+                self.watch.on_tick(command, elapsed);
             }
             check_not_cancelled(self.watch, command)
         }
@@ -249,22 +249,26 @@ impl<'s> Scene<'s> {
 
     /// Returns the evidence of the run after the first `known` pieces, and the count of all pieces.
     fn kept_since(&self, known: usize) -> Result<(Vec<Evidence>, usize), Error> {
-        let mut kept = all(self.run)?;
+        let mut kept = all_evidence(self.run)?;
         let count = kept.len();
         Ok((kept.split_off(known.min(count)), count))
     }
 
     /// Stores a person's statement as evidence.
-    pub(crate) fn word(&self, what: For<'_>, reason: &str) -> Result<Gathered, Error> {
+    pub(crate) fn record_statement(
+        &self,
+        what: EvidenceSubject<'_>,
+        reason: &str,
+    ) -> Result<GatheredEvidence, Error> {
         let root = locate::root_of(self.file);
         let tree = tree::hash_listed(self.context, root, &locate::side_folder(self.file))?;
         self.keep_tree(what, &tree)?;
-        let blank = self.blank(what, Source::ByHand, tree.id);
-        let evidence = self.keep(Evidence {
+        let blank = self.blank_evidence(what, Source::ByHand, tree.id);
+        let evidence = self.store_evidence(Evidence {
             reason: Some(reason.to_owned()),
             ..blank
         })?;
-        Ok(Gathered {
+        Ok(GatheredEvidence {
             evidence,
             shared: false,
             _lock: None,
@@ -273,40 +277,44 @@ impl<'s> Scene<'s> {
 
     /// Returns the tree in place, observed while the command runs; for signed evidence, a checkout
     /// of it.
-    fn tested_tree(&self, root: &Path) -> Result<TestedTree, Error> {
-        if let Some(checkout) = self.checkout()? {
-            return Ok(TestedTree::Checkout(checkout));
+    fn tested_tree(&self, root: &Path) -> Result<CommandTree, Error> {
+        if let Some(checkout) = self.make_checkout()? {
+            return Ok(CommandTree::Checkout(checkout));
         }
         let sealed = self.seal.into_iter().flat_map(|seal| seal.files.keys());
         let sealed = sealed.map(|path| root.join(path)).collect();
         let side = locate::side_folder(self.file);
-        let observed = TreeInPlace::observe(self.context, root, &side, sealed)?;
-        Ok(TestedTree::InPlace(observed))
+        let observed = TreeInPlace::start_observing(self.context, root, &side, sealed)?;
+        Ok(CommandTree::InPlace(observed))
     }
 
     /// Decides how a command with signed evidence is kept from the key; `None` for unsigned
     /// evidence. The command may write its checkout and the paths shared with it.
-    fn confinement(&self, root: &Path, tested: &TestedTree) -> Result<Option<Confinement>, Error> {
-        let (Some(key), TestedTree::Checkout(checkout)) = (&self.context.evidence_key, tested)
+    fn decide_confinement(
+        &self,
+        root: &Path,
+        tested: &CommandTree,
+    ) -> Result<Option<SigningConfinement>, Error> {
+        let (Some(key), CommandTree::Checkout(checkout)) = (&self.context.evidence_key, tested)
         else {
             return Ok(None);
         };
         let share = self.seal.map_or(&[][..], |seal| &seal.rules.share);
         let mut write: Vec<_> = share.iter().map(|path| root.join(path)).collect();
         write.extend(checkout.folder.parent().map(Path::to_owned));
-        Confinement::decide(self.context, key, write).map(Some)
+        SigningConfinement::choose_confinement(self.context, key, write).map(Some)
     }
 
     /// Makes a copy of the tree for signed evidence: a signature says that exactly this tree was
     /// tested.
-    fn checkout(&self) -> Result<Option<Checkout>, Error> {
+    fn make_checkout(&self) -> Result<Option<Checkout>, Error> {
         if self.context.evidence_key.is_none() {
             return Ok(None);
         }
         let root = locate::root_of(self.file);
         let share = self.seal.map_or(&[][..], |seal| &seal.rules.share);
         let side = locate::side_folder(self.file);
-        let checkout = tree::checkout(self.context, root, &side, share)?;
+        let checkout = tree::make_checkout(self.context, root, &side, share)?;
         if let Some(seal) = self.seal {
             // Ignored files are not in the checkout.
             let now = seal::sealed_files(&checkout.root, &seal.rules)?;
@@ -328,7 +336,7 @@ impl<'s> Scene<'s> {
     /// Returns the variables of a command that decides a gate: sealed ones, those that every
     /// program expects, and those the policy names. Neither keys nor other variables of the caller
     /// are passed. Temporary files go to `temporary` if it is given.
-    fn environment(&self, temporary: Option<&PathBuf>) -> Vec<(OsString, OsString)> {
+    fn command_environment(&self, temporary: Option<&PathBuf>) -> Vec<(OsString, OsString)> {
         let named = self.seal.map_or(&[][..], |seal| &seal.rules.environment);
         let passed = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
@@ -338,7 +346,7 @@ impl<'s> Scene<'s> {
         let mut all: BTreeMap<OsString, OsString> = self
             .context
             .variables
-            .all()
+            .all_pairs()
             .filter(|(name, _)| kept(name))
             .collect();
         let sealed = self.seal.map(|seal| &seal.environment);
@@ -351,11 +359,11 @@ impl<'s> Scene<'s> {
 
     /// Stores the file list of the tree that a gate is passed on, so that files which differ from
     /// it can be named.
-    fn keep_tree(&self, what: For<'_>, tree: &HashedTree) -> Result<(), Error> {
-        let For::Gate(gate) = what else {
+    fn keep_tree(&self, what: EvidenceSubject<'_>, tree: &HashedTree) -> Result<(), Error> {
+        let EvidenceSubject::Gate(gate) = what else {
             return Ok(());
         };
-        let path = self.run.path(&tested::file_name(gate));
+        let path = self.run.file_path(&tested::file_name(gate));
         let disk = &self.context.disk;
         let written = disk
             .create_folders(&self.run.folder)
@@ -365,19 +373,19 @@ impl<'s> Scene<'s> {
             })
             .and_then(|file| disk.write(&file, &tested::write(&tree.id, &tree.listing)));
         written.map_err(|error| {
-            let cause = system(&error);
+            let cause = system_cause(&error);
             Error::bad_file(&path, Why::CannotBeWritten { cause }, Advice::WritableFile)
         })
     }
 
-    fn blank(&self, what: For<'_>, source: Source, tree: String) -> Evidence {
+    fn blank_evidence(&self, what: EvidenceSubject<'_>, source: Source, tree: String) -> Evidence {
         let (gate, checkpoint) = match what {
-            For::Gate(name) => (Some(name.to_owned()), None),
-            For::Checkpoint(id) => (None, Some(id.to_owned())),
+            EvidenceSubject::Gate(name) => (Some(name.to_owned()), None),
+            EvidenceSubject::Checkpoint(id) => (None, Some(id.to_owned())),
         };
         Evidence {
             version: VERSION,
-            id: self.id(what, source),
+            id: self.evidence_id(what, source),
             run: self.run.id.clone(),
             gate,
             checkpoint,
@@ -393,29 +401,29 @@ impl<'s> Scene<'s> {
             tree: Some(tree),
             policy: self.seal.map(|seal| seal.policy.clone()),
             at: time::utc(self.context.now()),
-            by: self.context.standing().name().to_owned(),
+            by: self.context.detected_actor().name().to_owned(),
             signature: None,
         }
     }
 
     /// One command may gather several pieces of evidence, for the same subject from two sources.
-    fn id(&self, what: For<'_>, source: Source) -> String {
-        let seed = format!("{} {what:?} {source:?}", self.context.request().id);
+    fn evidence_id(&self, what: EvidenceSubject<'_>, source: Source) -> String {
+        let seed = format!("{} {what:?} {source:?}", self.context.new_request().id);
         ContentHash::of(seed.as_bytes()).to_string()
     }
 
-    fn keep(&self, mut evidence: Evidence) -> Result<Evidence, Error> {
+    fn store_evidence(&self, mut evidence: Evidence) -> Result<Evidence, Error> {
         if let Some(path) = &self.context.evidence_key {
-            evidence.signature = Some(sign(&read_key(path)?, &evidence));
+            evidence.signature = Some(sign_evidence(&read_key(path)?, &evidence));
         }
-        let path = self.run.path(FILE_NAME);
+        let path = self.run.file_path(FILE_NAME);
         append_line(&*self.context.disk, &path, &evidence.line())?;
         Ok(evidence)
     }
 }
 
 /// Fails if the caller has cancelled.
-pub(crate) fn check_not_cancelled(watch: &dyn Watch, command: &str) -> Result<(), Error> {
+pub(crate) fn check_not_cancelled(watch: &dyn CommandObserver, command: &str) -> Result<(), Error> {
     match watch.is_cancelled() {
         true => Err(Error::CallCancelled {
             what: command.to_owned(),
@@ -431,8 +439,8 @@ fn run_name(gate: &str, source: Source, command: &str, tree: &str) -> String {
 }
 
 /// Returns all readable evidence of a run.
-pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
-    let path = run.path(FILE_NAME);
+pub(crate) fn all_evidence(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
+    let path = run.file_path(FILE_NAME);
     match std::fs::read(&path) {
         Ok(bytes) => Ok(evidence::read(&String::from_utf8_lossy(&bytes)).0),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -448,12 +456,12 @@ pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
 pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
     let bad = |why: Why| Error::BadInput {
         message: Wrong::Key {
-            path: shown(path),
+            path: display_path(path),
             why,
         },
         hint: Advice::MakeKey,
     };
-    let bytes = signing::read_key(path).map_err(|error| bad(cannot_be_read(&error)))?;
+    let bytes = evidence_key::read_key(path).map_err(|error| bad(cannot_be_read(&error)))?;
     let key = bytes.trim_ascii();
     if key.is_empty() {
         return Err(bad(Why::IsEmpty));
@@ -465,7 +473,7 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
 }
 
 /// Returns the signature of a piece of evidence.
-pub(crate) fn sign(key: &[u8; 32], evidence: &Evidence) -> String {
+pub(crate) fn sign_evidence(key: &[u8; 32], evidence: &Evidence) -> String {
     sign_text(key, &evidence.signed_text())
 }
 

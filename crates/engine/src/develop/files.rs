@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::path::Path;
 
-pub(super) fn write<T: Serialize>(
+pub(super) fn write_json<T: Serialize>(
     context: &Context,
     path: &Path,
     content: &T,
@@ -28,7 +28,7 @@ pub(super) fn write<T: Serialize>(
     let text = text + "\n";
     let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());
     let change = |_: &_| Ok::<_, Infallible>(Some(Change::to(text.clone())));
-    match file.update(&context.request(), change) {
+    match file.update(&context.new_request(), change) {
         Ok(_) => Ok(text),
         Err(UpdateError::File(error)) => Err(Error::File(error)),
         Err(UpdateError::Refused(never)) => match never {},
@@ -36,7 +36,7 @@ pub(super) fn write<T: Serialize>(
 }
 
 /// Reads a file; `None` if it is missing or has another shape. Returns its content and its text.
-pub(super) fn read<T: DeserializeOwned>(
+pub(super) fn read_json<T: DeserializeOwned>(
     context: &Context,
     path: &Path,
 ) -> Result<Option<(T, String)>, Error> {

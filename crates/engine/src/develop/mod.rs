@@ -19,7 +19,7 @@ use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 pub use bowline_gate::advice;
-use bowline_gate::advice::Next;
+use bowline_gate::advice::NextCommand;
 use bowline_gate::locate;
 use bowline_gate::sealed::is_stale;
 use bowline_machines::develop::{Gate, Run};
@@ -55,7 +55,7 @@ impl RunFolder {
         }
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
@@ -63,7 +63,7 @@ impl RunFolder {
 /// Facts of the present run from the journal. Every transition of a run names it; other writers do
 /// not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ledger {
+pub(crate) struct JournalFacts {
     /// Id of the run; `None` for a run that Bowline has not written yet.
     pub(crate) run: Option<String>,
     /// Hash of its seal, as it was when sealed.
@@ -76,10 +76,10 @@ pub(crate) struct Ledger {
     pub(crate) passed: Vec<(String, String)>,
 }
 
-impl Ledger {
-    pub(crate) fn of(history: &History) -> Self {
-        let mut ledger = Ledger::default();
-        let mut thrown = Ledger::default();
+impl JournalFacts {
+    pub(crate) fn from_history(history: &History) -> Self {
+        let mut ledger = JournalFacts::default();
+        let mut thrown = JournalFacts::default();
         for line in history.lines() {
             if line.gone && line.kind != kind::OUTSIDE {
                 thrown = std::mem::take(&mut ledger);
@@ -98,9 +98,9 @@ impl Ledger {
                 ledger = match thrown.run.as_deref() == Some(run) {
                     // A person restored it after it was reset.
                     true => std::mem::take(&mut thrown),
-                    false => Ledger {
+                    false => JournalFacts {
                         run: Some(run.to_owned()),
-                        ..Ledger::default()
+                        ..JournalFacts::default()
                     },
                 };
             }
@@ -124,24 +124,24 @@ impl Ledger {
 
 /// Facts of the present run from the journal, and the folder of its other data.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) ledger: Ledger,
+pub(crate) struct RunRecords {
+    pub(crate) ledger: JournalFacts,
     pub(crate) folder: RunFolder,
     root: PathBuf,
 }
 
-impl Known {
+impl RunRecords {
     /// Reads the facts from the history that a view of the run's file already loaded, or from the
     /// present one.
-    pub(crate) fn at(
+    pub(crate) fn from_journal(
         context: &Context,
         file: &KnownFile,
         seen: Option<&Arc<History>>,
     ) -> Result<Self, Error> {
-        let ledger = Ledger::of(&*file.file.history_of(seen)?);
+        let ledger = JournalFacts::from_history(&*file.file.history_of(seen)?);
         let id = ledger.run.clone();
         let id = id.unwrap_or_else(|| new_id(context, &file.path));
-        Ok(Known {
+        Ok(RunRecords {
             folder: RunFolder::new(&file.path, &id),
             ledger,
             root: locate::root_of(&file.path).to_owned(),
@@ -149,8 +149,8 @@ impl Known {
     }
 
     /// Returns the seal that the journal knows, if its file is unchanged.
-    pub(crate) fn seal(&self, context: &Context) -> Result<Option<Seal>, Error> {
-        seal::read(context, &self.folder, self.ledger.seal.as_deref())
+    pub(crate) fn read_seal(&self, context: &Context) -> Result<Option<Seal>, Error> {
+        seal::read_seal(context, &self.folder, self.ledger.seal.as_deref())
     }
 
     /// Compares that seal with the present files: every sealed file is hashed.
@@ -158,9 +158,9 @@ impl Known {
         if self.ledger.seal.is_none() {
             return Ok(SealState::None);
         }
-        Ok(match self.seal(context)? {
+        Ok(match self.read_seal(context)? {
             None => SealState::Broken,
-            Some(seal) => SealState::of(seal, &self.root)?,
+            Some(seal) => SealState::compare_files(seal, &self.root)?,
         })
     }
 
@@ -173,25 +173,25 @@ impl Known {
 
     /// Returns the commands that make sense for the run. `looked` is the state of its seal, if the
     /// caller has just checked it.
-    pub(crate) fn next(
+    pub(crate) fn next_commands(
         &self,
         context: &Context,
         run: Option<&Run>,
         looked: Option<&SealState>,
-    ) -> Result<Vec<Next>, Error> {
+    ) -> Result<Vec<NextCommand>, Error> {
         if self.ledger.run.is_none() {
-            return Ok(advice::next(run, None, |_| false, &[]));
+            return Ok(advice::next_commands(run, None, |_| false, &[]));
         }
         let contract = contract_of(context, &self.folder)?;
         Ok(match looked {
             Some(state) => {
                 let is_stale = |_: &_| !state.changes().is_empty();
-                advice::next(run, state.seal(), is_stale, &contract)
+                advice::next_commands(run, state.seal(), is_stale, &contract)
             }
             None => {
-                let seal = self.seal(context)?;
+                let seal = self.read_seal(context)?;
                 let is_stale = |seal: &_| is_stale(&self.root, seal);
-                advice::next(run, seal.as_ref(), is_stale, &contract)
+                advice::next_commands(run, seal.as_ref(), is_stale, &contract)
             }
         })
     }
@@ -199,7 +199,7 @@ impl Known {
 
 /// Returns the contract of a run; empty if none was given.
 pub(crate) fn contract_of(context: &Context, run: &RunFolder) -> Result<Vec<Planned>, Error> {
-    let found = files::read::<Vec<Planned>>(context, &run.path(contract::FILE_NAME))?;
+    let found = files::read_json::<Vec<Planned>>(context, &run.file_path(contract::FILE_NAME))?;
     Ok(found.map(|(planned, _)| planned).unwrap_or_default())
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn keep_contract(
     run: &RunFolder,
     planned: &[Planned],
 ) -> Result<(), Error> {
-    files::write(context, &run.path(contract::FILE_NAME), &planned).map(|_| ())
+    files::write_json(context, &run.file_path(contract::FILE_NAME), &planned).map(|_| ())
 }
 
 /// Returns an id for a run that begins now: its time and a few digits of a hash.
@@ -218,7 +218,7 @@ pub(crate) fn new_id(context: &Context, file: &Path) -> String {
         .chars()
         .filter(|letter| letter.is_ascii_alphanumeric())
         .collect();
-    let seed = format!("{}{}", context.request().id, file.display());
+    let seed = format!("{}{}", context.new_request().id, file.display());
     let hash = ContentHash::of(seed.as_bytes()).to_string();
     format!("{at}-{}", &hash[..RUN_DIGITS])
 }

@@ -2,7 +2,7 @@
 //! instead of starting it again.
 
 use crate::error::Error;
-use crate::words::system;
+use crate::words::system_cause;
 use bowline_words::message::{Advice, Why};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -34,7 +34,7 @@ impl RunLock {
     ) -> Result<RunLock, Error> {
         let path = folder.join(format!("{name}.{SUFFIX}"));
         let failed = |error: io::Error| {
-            let cause = system(&error);
+            let cause = system_cause(&error);
             Error::bad_file(&path, Why::CannotBeWritten { cause }, Advice::WritableFile)
         };
         fs::create_dir_all(folder).map_err(failed)?;

@@ -34,7 +34,7 @@ pub enum SealState {
 
 impl SealState {
     /// Compares a seal with the files below a root.
-    pub(crate) fn of(seal: Seal, root: &Path) -> Result<Self, Error> {
+    pub(crate) fn compare_files(seal: Seal, root: &Path) -> Result<Self, Error> {
         let changes = seal.changes(&sealed_files(root, &seal.rules)?);
         Ok(SealState::Sealed {
             seal: Box::new(seal),
@@ -43,7 +43,7 @@ impl SealState {
     }
 
     /// Fails if a sealed file has changed.
-    pub(crate) fn holds(&self) -> Result<(), Error> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         match self.changes() {
             changes if changes.is_empty() => Ok(()),
             changes => Err(Error::StaleEvidence {
@@ -74,7 +74,7 @@ impl SealState {
 }
 
 /// Seals the present files. Returns the seal and the hash by which the journal will know it.
-pub(crate) fn write(
+pub(crate) fn write_seal(
     context: &Context,
     run: &RunFolder,
     root: &Path,
@@ -95,7 +95,7 @@ pub(crate) fn write(
     if context.dry_run {
         return Ok((seal, String::new()));
     }
-    let text = files::write(context, &run.path(FILE_NAME), &seal)?;
+    let text = files::write_json(context, &run.file_path(FILE_NAME), &seal)?;
     Ok((seal, ContentHash::of(text.as_bytes()).to_string()))
 }
 
@@ -110,7 +110,7 @@ fn sealed_environment(context: &Context) -> BTreeMap<String, String> {
 }
 
 /// Returns the seal with the hash that the journal knows, if the file still has it.
-pub(crate) fn read(
+pub(crate) fn read_seal(
     context: &Context,
     run: &RunFolder,
     known: Option<&str>,
@@ -118,7 +118,7 @@ pub(crate) fn read(
     let Some(known) = known else {
         return Ok(None);
     };
-    let found = files::read::<Seal>(context, &run.path(FILE_NAME))?;
+    let found = files::read_json::<Seal>(context, &run.file_path(FILE_NAME))?;
     let ours = |text: &str| ContentHash::of(text.as_bytes()).to_string() == known;
     Ok(found.filter(|(_, text)| ours(text)).map(|(seal, _)| seal))
 }
@@ -149,7 +149,7 @@ pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<Strin
             .iter()
             .any(|one| glob::may_match_below(one, folder))
     };
-    tree::walk(root, &below, &mut |path, entry| {
+    tree::walk_files(root, &below, &mut |path, entry| {
         if !patterns.iter().any(|one| glob::matches(one, &path)) {
             return Ok(());
         }

@@ -1,11 +1,11 @@
 //! Executes one command on a state file: read, decide, make durable; a damaged file is repaired
 //! first.
 
-use super::{Changed, KnownFile, Moved, Notice, View, missing};
+use super::{ChangeOutcome, ChangeRecord, FileNotice, FileView, KnownFile, missing_finding};
 use crate::context::Context;
-use crate::effects::Owed;
-use crate::error::{Error, Refusal};
-use crate::kinds::{self, Examined, FileKind, MachineFile, StateOf};
+use crate::effects::PendingEffect;
+use crate::error::{Error, MachineRefusal};
+use crate::kinds::{self, ExaminedDocument, FileKind, MachineFile, StateOf};
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -24,47 +24,47 @@ const REREADS_MAX: usize = 10;
 
 /// Reason for which a decision on a snapshot changed nothing.
 #[derive(Debug)]
-enum Stop {
+enum DecisionStop {
     Engine(Box<Error>),
     Damaged(Vec<Finding>),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for DecisionStop {
     fn from(error: Error) -> Self {
-        Stop::Engine(Box::new(error))
+        DecisionStop::Engine(Box::new(error))
     }
 }
 
 /// Decided change of a document.
-struct Decided {
+struct DecidedChange {
     /// Next document; `None` removes the file.
     next: Option<JsonDocument>,
-    moved: Moved,
+    moved: ChangeRecord,
     /// Findings in the document before the change.
     found: Vec<Finding>,
     /// Examination of the next document, if the decision produced it already.
-    examined: Option<Examined>,
+    examined: Option<ExaminedDocument>,
 }
 
 /// Change that another program's write overwrote before it was acknowledged.
 struct TakenBack {
     before: JsonDocument,
     next: JsonDocument,
-    moved: Moved,
+    moved: ChangeRecord,
 }
 
 impl TakenBack {
     /// Decides to leave a document as it is if it contains the appended value: its editor read the
     /// file while the change was in place. Other changes may be made twice; a value must not be
     /// appended twice.
-    fn decide_again(&self, document: &JsonDocument) -> Option<Decided> {
+    fn decide_again(&self, document: &JsonDocument) -> Option<DecidedChange> {
         let (before, next) = (self.before.value(), self.next.value());
         let now = document.value();
         let lacks_nothing = distance(&merge(before, next, now), now) == 0;
         // An edit that removed the list lacks nothing that could be merged into it, and does not
         // have the value either.
         let has_value = contains_added_items(before, next, now);
-        (self.moved.trigger == "APPEND" && lacks_nothing && has_value).then(|| Decided {
+        (self.moved.trigger == "APPEND" && lacks_nothing && has_value).then(|| DecidedChange {
             next: Some(document.clone()),
             moved: self.moved.clone(),
             found: Vec::new(),
@@ -75,11 +75,11 @@ impl TakenBack {
 
 /// Limits the tasks of a memory to the size of its other files. A document that is too large
 /// already may shrink.
-fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), Stop> {
+fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), DecisionStop> {
     let (was, bytes) = (before.map_or(0, |it| it.text().len()), next.text().len());
     match bytes > DOCUMENT_BYTES_MAX && bytes > was {
         false => Ok(()),
-        true => Err(Stop::from(Error::Path(PathTrouble::TooLarge {
+        true => Err(DecisionStop::from(Error::Path(PathTrouble::TooLarge {
             path: ".".into(),
             bytes,
             max: DOCUMENT_BYTES_MAX,
@@ -89,13 +89,13 @@ fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), St
 
 impl KnownFile {
     /// Refuses to write a file that a newer program wrote.
-    fn writable(&self, found: &[Finding]) -> Result<(), Stop> {
+    fn check_writable(&self, found: &[Finding]) -> Result<(), DecisionStop> {
         match found
             .iter()
             .find(|finding| finding.severity == Severity::ReadOnly)
         {
             None => Ok(()),
-            Some(finding) => Err(Stop::Engine(Box::new(Error::NewerVersion {
+            Some(finding) => Err(DecisionStop::Engine(Box::new(Error::NewerVersion {
                 path: self.path.clone(),
                 found: finding.message.clone(),
             }))),
@@ -103,13 +103,13 @@ impl KnownFile {
     }
 
     /// Creates the file. Fails if it exists.
-    pub fn create(
+    pub fn create_file(
         &self,
         context: &Context,
         document: &JsonDocument,
-        moved: Moved,
-    ) -> Result<Changed, Error> {
-        let request = context.request();
+        moved: ChangeRecord,
+    ) -> Result<ChangeOutcome, Error> {
+        let request = context.new_request();
         let decide = |snapshot: &Snapshot| -> Result<Option<Change>, Box<Error>> {
             if snapshot.bytes.is_some() {
                 return Err(Box::new(Error::AlreadyExists {
@@ -117,21 +117,21 @@ impl KnownFile {
                 }));
             }
             let change = Change {
-                transition: Some(self.transition(context, document.value(), &moved)),
+                transition: Some(self.transition_line(context, document.value(), &moved)),
                 ..Change::to(document.text())
             };
             Ok(Some(change))
         };
-        let updated = self
-            .decided(context, &request, decide)
-            .map_err(|error| match error {
-                UpdateError::Refused(error) => *error,
-                UpdateError::File(error) => Error::File(error),
-            })?;
+        let updated =
+            self.commit_decision(context, &request, decide)
+                .map_err(|error| match error {
+                    UpdateError::Refused(error) => *error,
+                    UpdateError::File(error) => Error::File(error),
+                })?;
         let sequence = updated.seq.unwrap_or(0);
-        let examined =
-            kinds::examine(self.kind, document).map_err(|findings| self.damaged(findings))?;
-        let view = View {
+        let examined = kinds::examine_document(self.kind, document)
+            .map_err(|findings| self.damaged_error(findings))?;
+        let view = FileView {
             kind: self.kind,
             path: self.path.clone(),
             document: document.clone(),
@@ -142,7 +142,7 @@ impl KnownFile {
             edited: None,
             history: updated.snapshot.history,
         };
-        Ok(Changed {
+        Ok(ChangeOutcome {
             view,
             moved,
             state: (),
@@ -150,22 +150,22 @@ impl KnownFile {
     }
 
     /// Executes one command of a machine, repairing a damaged file first.
-    pub fn transact<K: MachineFile>(
+    pub fn execute_command<K: MachineFile>(
         &self,
         context: &Context,
         command: impl Fn(&StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
-        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
-    ) -> Result<Changed<StateOf<K>>, Error>
+        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> ChangeRecord,
+    ) -> Result<ChangeOutcome<StateOf<K>>, Error>
     where
-        Refusal: From<<K::Machine as Machine>::Refusal>,
+        MachineRefusal: From<<K::Machine as Machine>::Refusal>,
     {
         let command = |_: &_, state: &_, _: &_| command(state);
-        self.transact_on::<K>(context, |_, state| state, command, describe)
+        self.execute_command_on::<K>(context, |_, state| state, command, describe)
     }
 
     /// Executes one command on the state that `complete` derives from that of the file alone. The
     /// command also sees how the file compares with its journal.
-    pub(crate) fn transact_on<K: MachineFile>(
+    pub(crate) fn execute_command_on<K: MachineFile>(
         &self,
         context: &Context,
         complete: impl Fn(&JsonDocument, StateOf<K>) -> StateOf<K>,
@@ -174,16 +174,16 @@ impl KnownFile {
             &StateOf<K>,
             &Snapshot,
         ) -> Result<<K::Machine as Machine>::Command, Error>,
-        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
-    ) -> Result<Changed<StateOf<K>>, Error>
+        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> ChangeRecord,
+    ) -> Result<ChangeOutcome<StateOf<K>>, Error>
     where
-        Refusal: From<<K::Machine as Machine>::Refusal>,
+        MachineRefusal: From<<K::Machine as Machine>::Refusal>,
     {
         let mut led_to = None;
-        let changed = self.repairing(context, |document, snapshot| {
+        let changed = self.repair_and_change(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let read = K::Format::read(document).map_err(Stop::Damaged)?;
-            self.writable(&read.findings)?;
+            let read = K::Format::read(document).map_err(DecisionStop::Damaged)?;
+            self.check_writable(&read.findings)?;
             let at = context.now_for(self.kind);
             let state = complete(document, read.state);
             let command = command(document, &state, snapshot)?;
@@ -192,14 +192,14 @@ impl KnownFile {
             let mut value = read.fixed;
             K::Format::write(&step.next, &mut value, at);
             let mut moved = describe(&state, &step.next);
-            moved.important |= K::important(&step.effects);
-            moved.effects = moved.effects.or_else(|| K::outward(&step.effects));
+            moved.important |= K::keeps_backup(&step.effects);
+            moved.effects = moved.effects.or_else(|| K::pending_effect(&step.effects));
             let next = document.reconcile(&value);
             // Repaired findings are no longer in the file.
             let left = read.findings.iter().filter(|one| one.repair.is_none());
-            let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
+            let examined = kinds::examine_state::<K>(&step.next, left.cloned().collect(), value);
             led_to = Some(step.next);
-            Ok(Some(Decided {
+            Ok(Some(DecidedChange {
                 next: Some(next),
                 moved,
                 found: read.findings,
@@ -207,15 +207,15 @@ impl KnownFile {
             }))
         })?;
         let (changed, state) = changed.zip(led_to).ok_or_else(|| self.no_file())?;
-        Ok(changed.telling(state))
+        Ok(changed.with_state(state))
     }
 
     /// Replaces the document, creates the first one, or removes the file.
-    pub(crate) fn replace(
+    pub(crate) fn replace_document(
         &self,
         context: &Context,
-        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
-    ) -> Result<Changed, Error> {
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, ChangeRecord), Error>,
+    ) -> Result<ChangeOutcome, Error> {
         self.replace_seen(context, |document, _| decide(document))
     }
 
@@ -226,9 +226,9 @@ impl KnownFile {
         decide: impl Fn(
             Option<&JsonDocument>,
             &Snapshot,
-        ) -> Result<(Option<JsonDocument>, Moved), Error>,
-    ) -> Result<Changed, Error> {
-        let changed = self.repairing(context, |document, snapshot| {
+        ) -> Result<(Option<JsonDocument>, ChangeRecord), Error>,
+    ) -> Result<ChangeOutcome, Error> {
+        let changed = self.repair_and_change(context, |document, snapshot| {
             self.decide_on(document, |document| decide(document, snapshot))
         })?;
         changed.ok_or_else(|| self.no_file())
@@ -236,22 +236,22 @@ impl KnownFile {
 
     /// Changes the state of a file without a machine, repairing a damaged one first. Returns `None`
     /// if `change` returns false.
-    pub(crate) fn edit<F: StateFormat>(
+    pub(crate) fn edit_state<F: StateFormat>(
         &self,
         context: &Context,
-        moved: &Moved,
+        moved: &ChangeRecord,
         mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
-    ) -> Result<Option<Changed>, Error> {
-        self.repairing(context, |document, _| {
+    ) -> Result<Option<ChangeOutcome>, Error> {
+        self.repair_and_change(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let read = F::read(document).map_err(Stop::Damaged)?;
-            self.writable(&read.findings)?;
+            let read = F::read(document).map_err(DecisionStop::Damaged)?;
+            self.check_writable(&read.findings)?;
             let (mut state, mut value) = (read.state, read.fixed);
             if !change(&mut state)? {
                 return Ok(None);
             }
             F::write(&state, &mut value, context.now_for(self.kind));
-            Ok(Some(Decided {
+            Ok(Some(DecidedChange {
                 next: Some(document.reconcile(&value)),
                 moved: moved.clone(),
                 found: read.findings,
@@ -261,16 +261,16 @@ impl KnownFile {
     }
 
     /// Creates the initial file unless one exists. Returns true if it was created.
-    pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
+    pub(crate) fn create_initial(&self, context: &Context) -> Result<bool, Error> {
         // A file of which a copy is left is restored instead.
         if self.kind.is_there(&self.path) {
             return Ok(false);
         }
-        let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+        let Some(document) = kinds::initial_document(self.kind, &self.path, context.now()) else {
             return Ok(false);
         };
-        let moved = Moved::new("file", "INIT", None, "new");
-        match self.create(context, &document, moved) {
+        let moved = ChangeRecord::new("file", "INIT", None, "new");
+        match self.create_file(context, &document, moved) {
             Ok(_) => Ok(true),
             // Another process created it first, which is just as good.
             Err(Error::AlreadyExists { .. }) => Ok(false),
@@ -286,49 +286,57 @@ impl KnownFile {
         }
         if !context.dry_run {
             // Taking the lock completes the committed changes.
-            drop(self.file.hold(&context.request())?);
+            drop(self.file.hold(&context.new_request())?);
             if self.path.symlink_metadata().is_err() {
-                self.recover(context, &[missing(&self.file.load()?)])?;
+                self.restore_damaged(context, &[missing_finding(&self.file.load()?)])?;
             }
         }
         Ok(true)
     }
 
     /// Makes one decided change, after restoring a damaged file at most once.
-    fn repairing(
+    fn repair_and_change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(Option<&JsonDocument>, &Snapshot) -> Result<Option<Decided>, Stop>,
-    ) -> Result<Option<Changed>, Error> {
+        mut decide: impl FnMut(
+            Option<&JsonDocument>,
+            &Snapshot,
+        ) -> Result<Option<DecidedChange>, DecisionStop>,
+    ) -> Result<Option<ChangeOutcome>, Error> {
         let mut restored = Vec::new();
         let mut rereads = REREADS_MAX;
         let mut taken_back = None;
-        let may_restore = !context.dry_run && self.kind.beyond().comes_back_unasked();
+        let may_restore = !context.dry_run && self.kind.behaviour().restores_automatically();
         loop {
-            match self.change(context, &mut taken_back, &mut decide) {
+            match self.change_once(context, &mut taken_back, &mut decide) {
                 Ok(changed) => {
                     return Ok(changed.map(|mut changed| {
                         changed.view.notices.splice(0..0, restored);
                         changed
                     }));
                 }
-                Err(Stop::Engine(error)) if restored.is_empty() => return Err(*error),
+                Err(DecisionStop::Engine(error)) if restored.is_empty() => return Err(*error),
                 // Refused all the same; but the repair must be reported.
-                Err(Stop::Engine(error)) => {
+                Err(DecisionStop::Engine(error)) => {
                     return Err(Error::AfterRepair {
                         notices: restored,
                         error,
                     });
                 }
                 // A program that writes in place may be half-way through.
-                Err(Stop::Damaged(_)) if rereads > 0 && self.is_being_written(context)? => {
+                Err(DecisionStop::Damaged(_))
+                    if rereads > 0 && self.is_being_written(context)? =>
+                {
                     rereads -= 1;
                 }
                 // Once: a repaired file is readable, or continuing is pointless.
-                Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
-                    restored.extend(self.recover(context, &findings)?.map(|it| it.notice));
+                Err(DecisionStop::Damaged(findings)) if restored.is_empty() && may_restore => {
+                    restored.extend(
+                        self.restore_damaged(context, &findings)?
+                            .map(|it| it.notice),
+                    );
                 }
-                Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
+                Err(DecisionStop::Damaged(findings)) => return Err(self.damaged_error(findings)),
             }
         }
     }
@@ -343,27 +351,35 @@ impl KnownFile {
     }
 
     /// Makes one decided change: lock, read, decide, persist.
-    fn change(
+    fn change_once(
         &self,
         context: &Context,
         taken_back: &mut Option<TakenBack>,
-        mut decide: impl FnMut(Option<&JsonDocument>, &Snapshot) -> Result<Option<Decided>, Stop>,
-    ) -> Result<Option<Changed>, Stop> {
-        let request = context.request();
+        mut decide: impl FnMut(
+            Option<&JsonDocument>,
+            &Snapshot,
+        ) -> Result<Option<DecidedChange>, DecisionStop>,
+    ) -> Result<Option<ChangeOutcome>, DecisionStop> {
+        let request = context.new_request();
         let mut outcome = None;
-        let updated = self.decided(context, &request, |snapshot| {
-            self.kind.beyond().stops(snapshot).map_err(Stop::Damaged)?;
-            let mut notices = Self::notices(snapshot, !context.dry_run);
+        let updated = self.commit_decision(context, &request, |snapshot| {
+            self.kind
+                .behaviour()
+                .check_snapshot(snapshot)
+                .map_err(DecisionStop::Damaged)?;
+            let mut notices = Self::snapshot_notices(snapshot, !context.dry_run);
             let begun = self.begun_for_a_dry_run(context, snapshot);
             let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
-                None if self.kind.beyond().is_missing(self, snapshot) => {
-                    return Err(Stop::Damaged(vec![missing(snapshot)]));
+                None if self.kind.behaviour().is_missing(self, snapshot) => {
+                    return Err(DecisionStop::Damaged(vec![missing_finding(snapshot)]));
                 }
                 None => None,
                 Some(bytes) => Some(
                     Self::parse(bytes)
-                        .and_then(|document| self.believed(snapshot, document, &mut notices))
-                        .map_err(Stop::Damaged)?,
+                        .and_then(|document| {
+                            self.limit_to_trusted(snapshot, document, &mut notices)
+                        })
+                        .map_err(DecisionStop::Damaged)?,
                 ),
             };
             let again = taken_back.as_ref().zip(document.as_ref());
@@ -393,9 +409,9 @@ impl KnownFile {
             };
             let moved = &decided.moved;
             let change = Change {
-                transition: Some(self.transition(context, shown.value(), moved)),
+                transition: Some(self.transition_line(context, shown.value(), moved)),
                 important: moved.important,
-                effects: moved.effects.as_ref().map(Owed::to_raw),
+                effects: moved.effects.as_ref().map(PendingEffect::to_raw),
                 ..basis
             };
             outcome = Some((decided, notices, snapshot.clone(), document));
@@ -403,29 +419,29 @@ impl KnownFile {
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
-            UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
+            UpdateError::File(error) => DecisionStop::Engine(Box::new(Error::File(error))),
         })?;
         let Some((decided, mut notices, snapshot, edited)) = outcome else {
             return Ok(None);
         };
         if let Some(edited) = &edited {
-            self.tell_lost(&mut notices, &snapshot, edited.value());
+            self.report_lost(&mut notices, &snapshot, edited.value());
         }
         let mended = decided
             .found
             .into_iter()
             .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
-        notices.extend(mended.map(Notice::Mended));
+        notices.extend(mended.map(FileNotice::Mended));
         let moved = decided.moved;
         let Some(document) = decided.next.or(edited) else {
             return Ok(None);
         };
         let examined = match decided.examined {
             Some(examined) => examined,
-            None => kinds::examine(self.kind, &document).map_err(Stop::Damaged)?,
+            None => kinds::examine_document(self.kind, &document).map_err(DecisionStop::Damaged)?,
         };
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
-        let view = View {
+        let view = FileView {
             kind: self.kind,
             path: self.path.clone(),
             document,
@@ -436,7 +452,7 @@ impl KnownFile {
             edited: None,
             history: updated.snapshot.history,
         };
-        Ok(Some(Changed {
+        Ok(Some(ChangeOutcome {
             view,
             moved,
             state: (),
@@ -445,16 +461,16 @@ impl KnownFile {
 
     /// Makes a decision on the file durable. A dry run decides on what can be read, takes no lock
     /// and needs no right to write.
-    fn decided<E: From<Error>>(
+    fn commit_decision<E: From<Error>>(
         &self,
         context: &Context,
         request: &Request,
         mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
     ) -> Result<Updated, UpdateError<E>> {
         if !context.dry_run {
-            let seen = context.seen.version(&self.path);
+            let seen = context.seen.version_of(&self.path);
             let updated = self.file.update(request, |snapshot| {
-                self.still(seen, snapshot)?;
+                self.check_current(seen, snapshot)?;
                 decide(snapshot)
             })?;
             context.seen.was_asked(&self.path);
@@ -474,15 +490,16 @@ impl KnownFile {
         let begins = context.dry_run
             && self.kind.begins_by_itself()
             && matches!(snapshot.situation, Situation::Absent);
-        let document = begins.then(|| kinds::empty(self.kind, &self.path, context.now()));
+        let document =
+            begins.then(|| kinds::initial_document(self.kind, &self.path, context.now()));
         Some(document??.text().as_bytes().to_vec())
     }
 
     /// Adapts a decision that needs a document.
     fn of_present(
         &self,
-        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
-    ) -> impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error> {
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, ChangeRecord), Error>,
+    ) -> impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, ChangeRecord), Error> {
         move |document| {
             let (next, moved) = decide(document.ok_or_else(|| self.no_file())?)?;
             Ok((Some(next), moved))
@@ -493,19 +510,19 @@ impl KnownFile {
     fn decide_on(
         &self,
         document: Option<&JsonDocument>,
-        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
-    ) -> Result<Option<Decided>, Stop> {
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, ChangeRecord), Error>,
+    ) -> Result<Option<DecidedChange>, DecisionStop> {
         let found = match document {
             None => Vec::new(),
             Some(document) => {
-                kinds::examine(self.kind, document)
-                    .map_err(Stop::Damaged)?
+                kinds::examine_document(self.kind, document)
+                    .map_err(DecisionStop::Damaged)?
                     .findings
             }
         };
-        self.writable(&found)?;
+        self.check_writable(&found)?;
         let (next, moved) = decide(document)?;
-        Ok(Some(Decided {
+        Ok(Some(DecidedChange {
             next,
             moved,
             found,
@@ -514,27 +531,29 @@ impl KnownFile {
     }
 
     /// Changes the document of a file without a machine, repairing a damaged one first.
-    pub(crate) fn adjust(
+    pub(crate) fn change_document(
         &self,
         context: &Context,
-        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
-    ) -> Result<Changed, Error> {
-        self.replace(context, self.of_present(decide))
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, ChangeRecord), Error>,
+    ) -> Result<ChangeOutcome, Error> {
+        self.replace_document(context, self.of_present(decide))
     }
 
     /// Fixes the document if `decide` finds something to fix. The snapshot passed to it is taken
     /// under the lock.
-    pub(crate) fn mend(
+    pub(crate) fn fix_document(
         &self,
         context: &Context,
-        decide: impl Fn(&JsonDocument, &Snapshot) -> Result<Option<(JsonDocument, Moved)>, Error>,
-    ) -> Result<Option<Changed>, Error> {
-        let outcome = self.change(context, &mut None, |document, snapshot| {
+        decide: impl Fn(&JsonDocument, &Snapshot) -> Result<Option<(JsonDocument, ChangeRecord)>, Error>,
+    ) -> Result<Option<ChangeOutcome>, Error> {
+        let outcome = self.change_once(context, &mut None, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let found = self.examine(document).map_err(Stop::Damaged)?;
-            self.writable(&found.findings)?;
+            let found = self
+                .examine_document(document)
+                .map_err(DecisionStop::Damaged)?;
+            self.check_writable(&found.findings)?;
             let decided = decide(document, snapshot)?;
-            Ok(decided.map(|(next, moved)| Decided {
+            Ok(decided.map(|(next, moved)| DecidedChange {
                 next: Some(next),
                 moved,
                 found: found.findings,
@@ -542,16 +561,16 @@ impl KnownFile {
             }))
         });
         outcome.map_err(|stop| match stop {
-            Stop::Engine(error) => *error,
-            Stop::Damaged(findings) => self.damaged(findings),
+            DecisionStop::Engine(error) => *error,
+            DecisionStop::Damaged(findings) => self.damaged_error(findings),
         })
     }
 
-    pub(crate) fn transition(
+    pub(crate) fn transition_line(
         &self,
         context: &Context,
         value: &Value,
-        moved: &Moved,
+        moved: &ChangeRecord,
     ) -> Box<RawValue> {
         let task_id = ["/task_id", "/current_task/id"]
             .iter()

@@ -1,15 +1,15 @@
 //! State files of all kinds: views, changes and recovery.
 
-mod beyond;
 mod change;
+mod kind_behaviour;
 
 use crate::context::Context;
-use crate::effects::Owed;
+use crate::effects::PendingEffect;
 use crate::error::Error;
-use crate::kinds::{self, Examined, FileKind, State};
-use crate::lost::{self, Verdict};
-pub use crate::notice::{Notice, Origin};
-use crate::relayed;
+use crate::kinds::{self, DocumentState, ExaminedDocument, FileKind};
+use crate::lost_updates::{self, OutsideEditKind};
+pub use crate::notice::{FileNotice, RestoreSource};
+use crate::relay_process;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::foreign::OTHER_PROGRAM;
@@ -34,15 +34,15 @@ pub struct KnownFile {
 
 /// Snapshot of a state file, examined.
 #[derive(Debug, Clone)]
-pub struct View {
+pub struct FileView {
     pub kind: FileKind,
     pub path: PathBuf,
     /// Document, committed changes included.
     pub document: JsonDocument,
     /// Its state and findings.
-    pub examined: Examined,
+    pub examined: ExaminedDocument,
     /// Notices for its reader.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<FileNotice>,
     /// Number of the last journal line.
     pub sequence: u64,
     /// Version of the document, on which callers base decisions: the number of the last journal
@@ -54,9 +54,9 @@ pub struct View {
     pub(crate) history: Option<Arc<History>>,
 }
 
-impl View {
+impl FileView {
     /// Returns the document for display, with secrets masked.
-    pub fn shown(&self) -> Value {
+    pub fn masked_document(&self) -> Value {
         match self.kind {
             FileKind::Orchestrate => masked(self.document.value()),
             FileKind::Thinking
@@ -70,21 +70,21 @@ impl View {
 
     pub fn sheet(&self) -> Option<&Sheet> {
         match &self.examined.state {
-            State::Thinking(sheet) => Some(sheet),
+            DocumentState::Thinking(sheet) => Some(sheet),
             _ => None,
         }
     }
 
     pub fn memory(&self) -> Option<&Memory> {
         match &self.examined.state {
-            State::TaskState(memory) => Some(memory),
+            DocumentState::TaskState(memory) => Some(memory),
             _ => None,
         }
     }
 
-    pub fn run(&self) -> Option<&Run> {
+    pub fn develop_run(&self) -> Option<&Run> {
         match &self.examined.state {
-            State::Develop(run) => run.as_deref(),
+            DocumentState::Develop(run) => run.as_deref(),
             _ => None,
         }
     }
@@ -92,7 +92,7 @@ impl View {
 
 /// Change made by a command, as its transition line describes it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
+pub struct ChangeRecord {
     /// Kind of thing that changed, such as `task` or `gate`.
     pub entity: &'static str,
     /// Status before; `None` if it is new.
@@ -107,10 +107,10 @@ pub struct Moved {
     pub important: bool,
     /// Side effects outside the file, once the change is durable; kept in the journal until they
     /// are done.
-    pub effects: Option<Owed>,
+    pub effects: Option<PendingEffect>,
 }
 
-impl Moved {
+impl ChangeRecord {
     /// Creates a change without facts and side effects.
     pub fn new(
         entity: &'static str,
@@ -118,7 +118,7 @@ impl Moved {
         from: Option<String>,
         to: impl Into<String>,
     ) -> Self {
-        Moved {
+        ChangeRecord {
             entity,
             from,
             to: to.into(),
@@ -131,31 +131,31 @@ impl Moved {
 
     /// Returns the change with facts.
     #[must_use]
-    pub fn with(self, metadata: Value) -> Self {
-        Moved { metadata, ..self }
+    pub fn with_metadata(self, metadata: Value) -> Self {
+        ChangeRecord { metadata, ..self }
     }
 }
 
 /// Result of restoring a damaged file.
-pub(crate) struct Recovery {
-    pub(crate) notice: Notice,
+pub(crate) struct RestoredFile {
+    pub(crate) notice: FileNotice,
     /// Document that was found for it, before its gates were closed.
     pub(crate) found: String,
 }
 
 #[derive(Debug, Clone)]
-pub struct Changed<S = ()> {
+pub struct ChangeOutcome<S = ()> {
     /// File after the change.
-    pub view: View,
-    pub moved: Moved,
+    pub view: FileView,
+    pub moved: ChangeRecord,
     /// State of the file after the change, or another result of the verb.
     pub state: S,
 }
 
-impl<S> Changed<S> {
+impl<S> ChangeOutcome<S> {
     /// Returns the change with another result.
-    pub fn telling<T>(self, state: T) -> Changed<T> {
-        Changed {
+    pub fn with_state<T>(self, state: T) -> ChangeOutcome<T> {
+        ChangeOutcome {
             view: self.view,
             moved: self.moved,
             state,
@@ -166,9 +166,9 @@ impl<S> Changed<S> {
 impl KnownFile {
     /// Returns the file of a kind at a path.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
-        let layout = match relayed::is_held() {
-            true => kind.layout(path).without_links(),
-            false => kind.layout(path),
+        let layout = match relay_process::is_restricted() {
+            true => kind.file_layout(path).without_links(),
+            false => kind.file_layout(path),
         };
         let file = StateFile::new(layout)
             .with_lock_wait(context.lock_wait)
@@ -176,22 +176,22 @@ impl KnownFile {
         KnownFile {
             kind,
             path: path.to_owned(),
-            file: kind.beyond().journalled(file),
+            file: kind.behaviour().with_journal(file),
         }
     }
 
     /// Reads and examines the file. Takes no lock and changes nothing.
-    pub fn view(&self, context: &Context) -> Result<View, Error> {
-        let beyond = self.kind.beyond();
-        let mut view = self.look(context)?;
-        beyond.advise(context, self, &mut view)?;
-        let told = beyond.told(context, self, &view);
+    pub fn read_view(&self, context: &Context) -> Result<FileView, Error> {
+        let beyond = self.kind.behaviour();
+        let mut view = self.read_bare_view(context)?;
+        beyond.add_advice(context, self, &mut view)?;
+        let told = beyond.extra_notices(context, self, &view);
         view.notices.extend(told);
         Ok(view)
     }
 
     /// Reads and examines the file without advice and further notices.
-    pub(crate) fn look(&self, context: &Context) -> Result<View, Error> {
+    pub(crate) fn read_bare_view(&self, context: &Context) -> Result<FileView, Error> {
         let snapshot = self.file.load()?;
         match self.view_of(&snapshot) {
             Err(Error::Damaged { .. }) => {
@@ -206,15 +206,16 @@ impl KnownFile {
     }
 
     /// Reads and examines the file; if there is none, its initial content.
-    pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
-        match self.view(context) {
+    pub fn view_or_empty(&self, context: &Context) -> Result<FileView, Error> {
+        match self.read_view(context) {
             Err(error @ Error::NoFile { .. }) => {
-                let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+                let Some(document) = kinds::initial_document(self.kind, &self.path, context.now())
+                else {
                     return Err(error);
                 };
-                let examined = kinds::examine(self.kind, &document)
-                    .map_err(|findings| self.damaged(findings))?;
-                Ok(View {
+                let examined = kinds::examine_document(self.kind, &document)
+                    .map_err(|findings| self.damaged_error(findings))?;
+                Ok(FileView {
                     kind: self.kind,
                     path: self.path.clone(),
                     document,
@@ -230,23 +231,23 @@ impl KnownFile {
         }
     }
 
-    fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
+    fn view_of(&self, snapshot: &Snapshot) -> Result<FileView, Error> {
         let Some(bytes) = &snapshot.bytes else {
-            return Err(match self.kind.beyond().is_missing(self, snapshot) {
-                true => self.damaged(vec![missing(snapshot)]),
+            return Err(match self.kind.behaviour().is_missing(self, snapshot) {
+                true => self.damaged_error(vec![missing_finding(snapshot)]),
                 false => self.no_file(),
             });
         };
-        let mut notices = Self::notices(snapshot, false);
+        let mut notices = Self::snapshot_notices(snapshot, false);
         let (document, examined) = Self::parse(bytes)
-            .and_then(|document| self.believed(snapshot, document, &mut notices))
+            .and_then(|document| self.limit_to_trusted(snapshot, document, &mut notices))
             .and_then(|document| {
-                let examined = self.examine(&document)?;
+                let examined = self.examine_document(&document)?;
                 Ok((document, examined))
             })
-            .map_err(|findings| self.damaged(findings))?;
-        self.tell_lost(&mut notices, snapshot, document.value());
-        Ok(View {
+            .map_err(|findings| self.damaged_error(findings))?;
+        self.report_lost(&mut notices, snapshot, document.value());
+        Ok(FileView {
             kind: self.kind,
             path: self.path.clone(),
             document,
@@ -260,31 +261,37 @@ impl KnownFile {
     }
 
     /// Examines a document of this file.
-    pub(crate) fn examine(&self, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
-        let found = kinds::examine(self.kind, document)?;
-        Ok(self.kind.beyond().examined(self, document, found))
+    pub(crate) fn examine_document(
+        &self,
+        document: &JsonDocument,
+    ) -> Result<ExaminedDocument, Vec<Finding>> {
+        let found = kinds::examine_document(self.kind, document)?;
+        Ok(self
+            .kind
+            .behaviour()
+            .correct_findings(self, document, found))
     }
 
     fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
-        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error)])
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable_finding(&error)])
     }
 
     /// Limits a document to its trusted contents.
-    fn believed(
+    fn limit_to_trusted(
         &self,
         snapshot: &Snapshot,
         document: JsonDocument,
-        notices: &mut Vec<Notice>,
+        notices: &mut Vec<FileNotice>,
     ) -> Result<JsonDocument, Vec<Finding>> {
-        let beyond = self.kind.beyond();
-        let (document, distrusted) = beyond.believed(self, snapshot, document)?;
+        let beyond = self.kind.behaviour();
+        let (document, distrusted) = beyond.trusted_document(self, snapshot, document)?;
         if !distrusted.is_empty() {
-            notices.push(Notice::Distrusted { places: distrusted });
+            notices.push(FileNotice::Distrusted { places: distrusted });
         }
         Ok(document)
     }
 
-    pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
+    pub(crate) fn damaged_error(&self, findings: Vec<Finding>) -> Error {
         let path = self.path.clone();
         match self.foreign_code(&findings) {
             Some(code) => Error::Foreign { path, code },
@@ -312,21 +319,21 @@ impl KnownFile {
     }
 
     /// Returns the notices of a snapshot; `held` is true if it was taken under the lock.
-    fn notices(snapshot: &Snapshot, held: bool) -> Vec<Notice> {
-        let mut notices: Vec<Notice> = snapshot
+    fn snapshot_notices(snapshot: &Snapshot, held: bool) -> Vec<FileNotice> {
+        let mut notices: Vec<FileNotice> = snapshot
             .findings
             .iter()
-            .map(|finding| Notice::Keeper {
+            .map(|finding| FileNotice::Keeper {
                 code: finding.code(),
-                words: crate::words::keeper(finding),
+                words: crate::words::storage_notice(finding),
             })
             .collect();
         match &snapshot.situation {
-            Situation::RolledForward { lines } => notices.push(Notice::RolledForward {
+            Situation::RolledForward { lines } => notices.push(FileNotice::RolledForward {
                 lines: *lines,
                 completed: held,
             }),
-            Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
+            Situation::Outside { .. } => notices.push(FileNotice::OutsideEdit { lost: Vec::new() }),
             Situation::Absent
             | Situation::Unmanaged
             | Situation::Clean
@@ -337,9 +344,9 @@ impl KnownFile {
 
     /// Completes notices about an outside edit. Reads much of the journal: never called while the
     /// lock is held.
-    fn tell_lost(&self, notices: &mut [Notice], edit: &Snapshot, edited: &Value) {
+    fn report_lost(&self, notices: &mut [FileNotice], edit: &Snapshot, edited: &Value) {
         for notice in notices {
-            let (Notice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
+            let (FileNotice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
                 continue;
             };
             // An edit that the journal already has is its last line.
@@ -349,10 +356,12 @@ impl KnownFile {
                 continue;
             };
             let hash = ContentHash::of(bytes);
-            *notice = match lost::by_edit(self.kind, &history, last, hash, edited) {
-                Verdict::PutBack { sequence, taken } => Notice::PutBack { sequence, taken },
-                Verdict::Another { was, is } => Notice::AnotherTask { was, is },
-                Verdict::Edited { lost } => Notice::OutsideEdit { lost },
+            *notice = match lost_updates::by_edit(self.kind, &history, last, hash, edited) {
+                OutsideEditKind::PutBack { sequence, taken } => {
+                    FileNotice::PutBack { sequence, taken }
+                }
+                OutsideEditKind::Another { was, is } => FileNotice::AnotherTask { was, is },
+                OutsideEditKind::Edited { lost } => FileNotice::OutsideEdit { lost },
             };
         }
     }
@@ -364,16 +373,16 @@ impl KnownFile {
 
     /// Stores a dated copy. Only a readable document is copied: a damaged one is restored first, as
     /// by every change.
-    pub(crate) fn archive(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
+    pub(crate) fn archive_copy(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
         let copy = || {
-            let request = context.request();
+            let request = context.new_request();
             self.file.archive(&request, &|text| self.is_good(text))
         };
         if let Some(copy) = copy()? {
             return Ok(Some(copy));
         }
-        match self.view(context) {
-            Err(Error::Damaged { findings, .. }) => self.recover(context, &findings)?,
+        match self.read_view(context) {
+            Err(Error::Damaged { findings, .. }) => self.restore_damaged(context, &findings)?,
             Err(Error::NoFile { .. }) => return Ok(None),
             Ok(_) | Err(_) => None,
         };
@@ -381,7 +390,7 @@ impl KnownFile {
     }
 
     /// Refuses a decision based on a version that is no longer current. Called under the lock.
-    pub(crate) fn still(&self, seen: Option<u64>, now: &Snapshot) -> Result<(), Error> {
+    pub(crate) fn check_current(&self, seen: Option<u64>, now: &Snapshot) -> Result<(), Error> {
         match seen.is_none_or(|seen| seen == version_of(now)) {
             true => Ok(()),
             false => Err(Error::MovedOn {
@@ -401,17 +410,17 @@ impl KnownFile {
     fn knows_something(&self) -> bool {
         let bytes = self.file.load().ok().and_then(|snapshot| snapshot.bytes);
         let document = bytes.and_then(|bytes| Self::parse(&bytes).ok());
-        document.is_some_and(|document| self.kind.beyond().can_be_read(&document))
+        document.is_some_and(|document| self.kind.behaviour().can_be_read(&document))
     }
 
     /// Sets a damaged file aside and restores the best available version.
-    pub(crate) fn recover(
+    pub(crate) fn restore_damaged(
         &self,
         context: &Context,
         findings: &[Finding],
-    ) -> Result<Option<Recovery>, Error> {
+    ) -> Result<Option<RestoredFile>, Error> {
         if self.foreign_code(findings).is_some() {
-            return Err(self.damaged(findings.to_vec()));
+            return Err(self.damaged_error(findings.to_vec()));
         }
         let reason = findings.last().map_or_else(
             || "unreadable".to_owned(),
@@ -419,8 +428,8 @@ impl KnownFile {
         );
         // A readable file that is not trusted counts as damaged: only its texts are kept. Evaluated
         // under the lock, as everything here.
-        let beyond = self.kind.beyond();
-        let unbelievable = || beyond.unbelieved(self);
+        let beyond = self.kind.behaviour();
+        let unbelievable = || beyond.untrusted_text(self);
         let found = RefCell::new(String::new());
         let rescue = Rescue {
             validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
@@ -429,31 +438,34 @@ impl KnownFile {
                 if self.knows_something() {
                     return None;
                 }
-                let rebuilt = beyond.rebuilt(self, context.now());
+                let rebuilt = beyond.rebuild_document(self, context.now());
                 rebuilt.map(|document| document.text().to_owned())
             },
             empty: &|| {
                 let words = unbelievable().as_deref().and_then(trust::words_of);
-                let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
+                let empty =
+                    words.or_else(|| kinds::initial_document(self.kind, &self.path, context.now()));
                 empty.map(|document| document.text().to_owned())
             },
             finish: &|source, text| {
-                let back = self.brought_back(context, source, &text);
+                let back = self.restored_text(context, source, &text);
                 found.replace(text);
                 back
             },
         };
-        let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
+        let recovered = self
+            .file
+            .recover(&context.new_request(), &reason, &rescue)?;
         let from = match recovered.source {
             Source::Intact => return Ok(None),
-            Source::Journal => Origin::Journal,
-            Source::Version { seq } => Origin::Version(seq),
-            Source::Backup(path) | Source::Archive(path) => Origin::Copy(path),
-            Source::Rebuilt => Origin::Rebuilt,
-            Source::Empty => Origin::Anew,
+            Source::Journal => RestoreSource::Journal,
+            Source::Version { seq } => RestoreSource::Version(seq),
+            Source::Backup(path) | Source::Archive(path) => RestoreSource::Copy(path),
+            Source::Rebuilt => RestoreSource::Rebuilt,
+            Source::Empty => RestoreSource::Anew,
         };
-        Ok(Some(Recovery {
-            notice: Notice::Restored {
+        Ok(Some(RestoredFile {
+            notice: FileNotice::Restored {
                 from,
                 set_aside: recovered.set_aside,
             },
@@ -464,13 +476,16 @@ impl KnownFile {
 
 impl KnownFile {
     /// Returns a document as it may be restored after damage: no gate is open.
-    fn brought_back(&self, context: &Context, source: &Source, text: &str) -> String {
+    fn restored_text(&self, context: &Context, source: &Source, text: &str) -> String {
         let Ok(document) = Self::parse(text.as_bytes()) else {
             return text.to_owned();
         };
-        let document = self.kind.beyond().brought_back(self, source, document);
+        let document = self
+            .kind
+            .behaviour()
+            .restored_document(self, source, document);
         let at = context.now_for(self.kind);
-        kinds::brought_back(self.kind, &document, at)
+        kinds::restored_document(self.kind, &document, at)
             .text()
             .to_owned()
     }
@@ -492,7 +507,7 @@ pub(crate) fn unnoted_edit(snapshot: &Snapshot) -> Option<ContentHash> {
         .map(|bytes| ContentHash::of(bytes))
 }
 
-fn unparsable(error: &ParseError) -> Finding {
+fn unparsable_finding(error: &ParseError) -> Finding {
     Finding {
         severity: Severity::Fatal,
         code: "not_json",
@@ -502,7 +517,7 @@ fn unparsable(error: &ParseError) -> Finding {
     }
 }
 
-fn missing(snapshot: &Snapshot) -> Finding {
+fn missing_finding(snapshot: &Snapshot) -> Finding {
     let left = match snapshot.situation {
         Situation::Absent => Found::AllGone,
         Situation::Unmanaged

@@ -1,8 +1,8 @@
 //! Git hooks: a small script for each that asks the gate, then runs the previous hook.
 
-use super::{Edit, is_executable, read};
+use super::{FileEdit, is_executable, read_optional};
 use crate::error::Error;
-use crate::words::shown;
+use crate::words::display_path;
 use bowline_formats::client_hooks::quoted;
 use bowline_gate::git_hook::GitHook;
 use bowline_words::message::{Advice, Notice as Told, Wrong};
@@ -15,44 +15,48 @@ const MARK: &str =
 const BEFORE: &str = "before-bowline";
 
 /// Plans our scripts for a folder of hooks; existing hooks are renamed.
-pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
+pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<FileEdit>, Error> {
     let mut edits = Vec::new();
     for hook in GitHook::ALL {
-        let (path, aside) = places(folder, hook);
-        if let Some(theirs) = read(&path)?.filter(|bytes| !is_ours(bytes)) {
+        let (path, aside) = hook_paths(folder, hook);
+        if let Some(theirs) = read_optional(&path)?.filter(|bytes| !is_ours(bytes)) {
             // Two previous hooks cannot both be run, and none is discarded.
-            if read(&aside)?.is_some_and(|known| known != theirs) {
+            if read_optional(&aside)?.is_some_and(|known| known != theirs) {
                 return Err(Error::BadInput {
                     message: Wrong::TwoForeignHooks {
-                        path: shown(&path),
-                        aside: shown(&aside),
+                        path: display_path(&path),
+                        aside: display_path(&aside),
                     },
                     hint: Advice::MakeOne,
                 });
             }
             // A hook that git would not have run is not run by us.
             let runs = is_executable(&path);
-            edits.push(Edit::of(aside, Some(theirs), Some(runs))?);
+            edits.push(FileEdit::for_path(aside, Some(theirs), Some(runs))?);
         }
-        let ours = script(hook, shim).into_bytes();
-        edits.push(Edit::of(path, Some(ours), Some(true))?);
+        let ours = hook_script(hook, shim).into_bytes();
+        edits.push(FileEdit::for_path(path, Some(ours), Some(true))?);
     }
     Ok(edits)
 }
 
 /// Plans to restore the previous hooks.
-pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
+pub(super) fn take_out(folder: &Path) -> Result<Vec<FileEdit>, Error> {
     let mut edits = Vec::new();
     for hook in GitHook::ALL {
-        let (path, aside) = places(folder, hook);
-        if !read(&path)?.is_some_and(|bytes| is_ours(&bytes)) {
+        let (path, aside) = hook_paths(folder, hook);
+        if !read_optional(&path)?.is_some_and(|bytes| is_ours(&bytes)) {
             continue;
         }
-        let theirs = read(&aside)?;
+        let theirs = read_optional(&aside)?;
         let had = theirs.is_some();
-        edits.push(Edit::of(path, theirs, Some(is_executable(&aside)))?);
+        edits.push(FileEdit::for_path(
+            path,
+            theirs,
+            Some(is_executable(&aside)),
+        )?);
         if had {
-            edits.push(Edit::of(aside, None, None)?);
+            edits.push(FileEdit::for_path(aside, None, None)?);
         }
     }
     Ok(edits)
@@ -61,17 +65,24 @@ pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
 /// Returns a notice about the first of our scripts in a folder that git would not run.
 pub(super) fn first_off(folder: &Path) -> Option<Told> {
     GitHook::ALL.into_iter().find_map(|hook| {
-        let (path, _) = places(folder, hook);
-        let ours = read(&path).ok().flatten().is_some_and(|it| is_ours(&it));
+        let (path, _) = hook_paths(folder, hook);
+        let ours = read_optional(&path)
+            .ok()
+            .flatten()
+            .is_some_and(|it| is_ours(&it));
         match (ours, is_executable(&path)) {
             (true, true) => None,
-            (true, false) => Some(Told::GitHookNotExecutable { path: shown(&path) }),
-            (false, _) => Some(Told::GitHookMissing { path: shown(&path) }),
+            (true, false) => Some(Told::GitHookNotExecutable {
+                path: display_path(&path),
+            }),
+            (false, _) => Some(Told::GitHookMissing {
+                path: display_path(&path),
+            }),
         }
     })
 }
 
-fn places(folder: &Path, hook: GitHook) -> (PathBuf, PathBuf) {
+fn hook_paths(folder: &Path, hook: GitHook) -> (PathBuf, PathBuf) {
     let path = folder.join(hook.name());
     let aside = folder.join(format!("{}.{BEFORE}", hook.name()));
     (path, aside)
@@ -81,7 +92,7 @@ fn is_ours(bytes: &[u8]) -> bool {
     String::from_utf8_lossy(bytes).lines().nth(1) == Some(MARK)
 }
 
-fn script(hook: GitHook, shim: &Path) -> String {
+fn hook_script(hook: GitHook, shim: &Path) -> String {
     let name = hook.name();
     let shim = quoted(&shim.to_string_lossy());
     let has_input = match hook {

@@ -2,16 +2,16 @@
 //! ignores. All changes are planned first so that they can be shown; existing content stays.
 
 mod git_hooks;
-mod tools;
+mod tool_entries;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::words::{shown, system};
+use crate::words::{display_path, system_cause};
 use crate::{history, process};
 use bowline_formats::client_hooks::{self, Dialect, LAUNCHER, PROGRAM, Reach};
 use bowline_formats::json::JsonDocument;
-use bowline_gate::verdict::has_closed_gate;
-use bowline_gate::{belief, locate};
+use bowline_gate::decision::has_closed_gate;
+use bowline_gate::{locate, run_trust};
 use bowline_statefiles::write_whole;
 use bowline_words::message::{Advice, Notice as Told, Why, Wrong};
 use serde_json::json;
@@ -34,62 +34,64 @@ const IGNORED_END: &str = "# end of bowline";
 
 /// Agent client whose settings we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
+pub enum AgentClient {
     Claude,
     Codex,
     Gemini,
     Opencode,
 }
 
-impl Client {
-    pub const ALL: [Client; 4] = [
-        Client::Claude,
-        Client::Codex,
-        Client::Gemini,
-        Client::Opencode,
+impl AgentClient {
+    pub const ALL: [AgentClient; 4] = [
+        AgentClient::Claude,
+        AgentClient::Codex,
+        AgentClient::Gemini,
+        AgentClient::Opencode,
     ];
 
     /// Returns the client's name on our command line and in its hooks.
     pub const fn name(self) -> &'static str {
         match self {
-            Client::Claude => "claude",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Opencode => "opencode",
+            AgentClient::Claude => "claude",
+            AgentClient::Codex => "codex",
+            AgentClient::Gemini => "gemini",
+            AgentClient::Opencode => "opencode",
         }
     }
 
     /// Returns the project file that names our hooks, below the root of a workspace.
-    pub const fn settings(self) -> &'static str {
+    pub const fn settings_path(self) -> &'static str {
         match self {
-            Client::Claude => ".claude/settings.json",
-            Client::Codex => ".codex/hooks.json",
-            Client::Gemini => ".gemini/settings.json",
-            Client::Opencode => ".opencode/plugins/bowline.js",
+            AgentClient::Claude => ".claude/settings.json",
+            AgentClient::Codex => ".codex/hooks.json",
+            AgentClient::Gemini => ".gemini/settings.json",
+            AgentClient::Opencode => ".opencode/plugins/bowline.js",
         }
     }
 
     /// Returns the project file for one person's settings, if the client has one.
-    const fn personal(self) -> Option<&'static str> {
+    const fn personal_settings_path(self) -> Option<&'static str> {
         match self {
-            Client::Claude => Some(client_hooks::PERSONAL),
-            Client::Codex | Client::Gemini | Client::Opencode => None,
+            AgentClient::Claude => Some(client_hooks::PERSONAL),
+            AgentClient::Codex | AgentClient::Gemini | AgentClient::Opencode => None,
         }
     }
 
     /// Plans the changes of those files; empty if there is nothing to remove.
-    fn edits(self, root: &Path, program: Option<&str>) -> Result<Vec<Edit>, Error> {
-        let path = root.join(self.settings());
+    fn plan_edits(self, root: &Path, program: Option<&str>) -> Result<Vec<FileEdit>, Error> {
+        let path = root.join(self.settings_path());
         let anywhere = program.map(|_| Reach::Anywhere(self.name()));
         let shared = match self {
-            Client::Claude | Client::Codex => settings(&path, anywhere, Dialect::Claude)?,
-            Client::Gemini => settings(&path, anywhere, Dialect::Gemini)?,
-            Client::Opencode => plugin(path, program.is_some())?,
+            AgentClient::Claude | AgentClient::Codex => {
+                plan_settings(&path, anywhere, Dialect::Claude)?
+            }
+            AgentClient::Gemini => plan_settings(&path, anywhere, Dialect::Gemini)?,
+            AgentClient::Opencode => plan_plugin(path, program.is_some())?,
         };
-        let personal = match self.personal() {
+        let personal = match self.personal_settings_path() {
             Some(file) => {
                 let reach = program.map(Reach::Path);
-                settings(&root.join(file), reach, Dialect::Claude)?
+                plan_settings(&root.join(file), reach, Dialect::Claude)?
             }
             None => None,
         };
@@ -98,7 +100,7 @@ impl Client {
 
     /// True if a workspace has files of this client.
     fn is_used(self, root: &Path) -> bool {
-        Path::new(self.settings())
+        Path::new(self.settings_path())
             .iter()
             .next()
             .is_some_and(|folder| root.join(folder).is_dir())
@@ -107,7 +109,7 @@ impl Client {
 
 /// Planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileEdit {
     pub path: PathBuf,
     /// Present content; `None` if the file is missing.
     pub before: Option<Vec<u8>>,
@@ -117,10 +119,14 @@ pub struct Edit {
     pub executable: Option<bool>,
 }
 
-impl Edit {
-    fn of(path: PathBuf, after: Option<Vec<u8>>, executable: Option<bool>) -> Result<Self, Error> {
-        let before = read(&path)?;
-        Ok(Edit {
+impl FileEdit {
+    fn for_path(
+        path: PathBuf,
+        after: Option<Vec<u8>>,
+        executable: Option<bool>,
+    ) -> Result<Self, Error> {
+        let before = read_optional(&path)?;
+        Ok(FileEdit {
             path,
             before,
             after,
@@ -128,53 +134,57 @@ impl Edit {
         })
     }
 
-    fn changes(&self) -> bool {
+    fn has_changes(&self) -> bool {
         self.before != self.after
     }
 }
 
 /// All planned changes.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct InstallPlan {
     /// Root of the workspace.
     pub root: PathBuf,
-    pub clients: Vec<Client>,
+    pub clients: Vec<AgentClient>,
     /// True if the root is in a git repository.
     pub git: bool,
     /// True if the hooks are files of the work tree: then a linked worktree has them only once they
     /// are committed.
     pub hooks_in_tree: bool,
     /// Changed files, in the order in which they are written.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FileEdit>,
     /// Files whose tool entry is not ours, and stays.
     pub kept: Vec<PathBuf>,
 }
 
 /// Plans an installation. Without clients, those used here are chosen, or Claude Code if none is.
 /// Needs a person while a gate is closed: it changes which hooks ask the gate.
-pub fn plan(
+pub fn plan_install(
     context: &Context,
     start: &Path,
-    clients: &[Client],
+    clients: &[AgentClient],
     shim: &Path,
-) -> Result<Plan, Error> {
+) -> Result<InstallPlan, Error> {
     let root = root_of(start);
-    if !context.dry_run && has_closed_gate(&belief::of_folder(&root)) {
-        history::person(context, "init")?;
+    if !context.dry_run && has_closed_gate(&run_trust::assess_folder(&root)) {
+        history::require_person(context, "init")?;
     }
     let mut clients = clients.to_vec();
     if clients.is_empty() {
-        clients.extend(Client::ALL.into_iter().filter(|one| one.is_used(&root)));
+        clients.extend(
+            AgentClient::ALL
+                .into_iter()
+                .filter(|one| one.is_used(&root)),
+        );
     }
     if clients.is_empty() {
-        clients.push(Client::Claude);
+        clients.push(AgentClient::Claude);
     }
     let program = shim.to_string_lossy();
     let mut edits = Vec::new();
     for client in &clients {
-        edits.extend(client.edits(&root, Some(&program))?);
+        edits.extend(client.plan_edits(&root, Some(&program))?);
     }
-    edits.extend(launcher(&root, Some(&program))?);
+    edits.extend(plan_launcher(&root, Some(&program))?);
     let git = locate::git_top(&root).is_some();
     let mut hooks_in_tree = false;
     if git {
@@ -182,11 +192,11 @@ pub fn plan(
         hooks_in_tree = folder.starts_with(&root)
             && !locate::git_common_dir(&root).is_some_and(|common| folder.starts_with(common));
         edits.extend(git_hooks::put_in(&folder, shim)?);
-        edits.push(ignored(&root, true)?);
+        edits.push(plan_exclude_list(&root, true)?);
     }
-    let kept = tools::plan(&root, &clients, true, &mut edits)?;
-    edits.retain(Edit::changes);
-    Ok(Plan {
+    let kept = tool_entries::plan_tool_entries(&root, &clients, true, &mut edits)?;
+    edits.retain(FileEdit::has_changes);
+    Ok(InstallPlan {
         root,
         clients,
         git,
@@ -217,24 +227,24 @@ pub(crate) fn git_hooks_off(run_file: &Path) -> Option<Told> {
 }
 
 /// Plans to remove everything. Needs a person: these hooks are the gates.
-pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
-    history::person(context, "init --uninstall")?;
+pub fn plan_removal(context: &Context, start: &Path) -> Result<InstallPlan, Error> {
+    history::require_person(context, "init --uninstall")?;
     let root = root_of(start);
     let mut edits = Vec::new();
-    for client in Client::ALL {
-        edits.extend(client.edits(&root, None)?);
+    for client in AgentClient::ALL {
+        edits.extend(client.plan_edits(&root, None)?);
     }
-    edits.extend(launcher(&root, None)?);
+    edits.extend(plan_launcher(&root, None)?);
     let git = locate::git_top(&root).is_some();
     if git {
         edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
-        edits.push(ignored(&root, false)?);
+        edits.push(plan_exclude_list(&root, false)?);
     }
-    let kept = tools::plan(&root, &Client::ALL, false, &mut edits)?;
-    edits.retain(Edit::changes);
-    Ok(Plan {
+    let kept = tool_entries::plan_tool_entries(&root, &AgentClient::ALL, false, &mut edits)?;
+    edits.retain(FileEdit::has_changes);
+    Ok(InstallPlan {
         root,
-        clients: Client::ALL.to_vec(),
+        clients: AgentClient::ALL.to_vec(),
         git,
         hooks_in_tree: false,
         edits,
@@ -244,7 +254,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
 
 /// Executes a plan file by file. Each file is replaced atomically; a second run completes an
 /// interrupted one.
-pub fn carry_out(context: &Context, plan: &Plan) -> Result<(), Error> {
+pub fn carry_out(context: &Context, plan: &InstallPlan) -> Result<(), Error> {
     if context.dry_run {
         return Ok(());
     }
@@ -254,14 +264,14 @@ pub fn carry_out(context: &Context, plan: &Plan) -> Result<(), Error> {
             None => context
                 .disk
                 .unlink(&edit.path)
-                .map_err(|error| unreadable("remove", &edit.path, error))?,
+                .map_err(|error| file_error("remove", &edit.path, error))?,
         }
     }
     Ok(())
 }
 
 /// Returns the shim beside this program.
-pub fn shim() -> Result<PathBuf, Error> {
+pub fn installed_shim() -> Result<PathBuf, Error> {
     let beside = std::env::current_exe()
         .ok()
         .map(|program| program.with_file_name(PROGRAM))
@@ -275,12 +285,12 @@ pub fn shim() -> Result<PathBuf, Error> {
 }
 
 /// Plans a change of a client's settings; `None` if there is nothing to remove.
-fn settings(
+fn plan_settings(
     path: &Path,
     reach: Option<Reach<'_>>,
     dialect: Dialect,
-) -> Result<Option<Edit>, Error> {
-    let before = read(path)?;
+) -> Result<Option<FileEdit>, Error> {
+    let before = read_optional(path)?;
     let document = match &before {
         None if reach.is_none() => return Ok(None),
         None => JsonDocument::new(json!({})),
@@ -296,7 +306,7 @@ fn settings(
     })?;
     let ours_alone = reach.is_none() && value == json!({});
     let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
-    Ok(Some(Edit {
+    Ok(Some(FileEdit {
         path: path.to_owned(),
         before,
         after,
@@ -315,7 +325,7 @@ fn document_in(path: &Path, bytes: &[u8]) -> Result<JsonDocument, Error> {
 fn to_be_mended(path: &Path, why: Why) -> Error {
     Error::BadInput {
         message: Wrong::InFile {
-            path: shown(path),
+            path: display_path(path),
             why,
         },
         hint: Advice::MendNothingChanged,
@@ -324,13 +334,13 @@ fn to_be_mended(path: &Path, why: Why) -> Error {
 
 /// Plans a change of our plugin, which is the whole file; a file of that name that is not ours is
 /// left alone.
-fn plugin(path: PathBuf, put_in: bool) -> Result<Option<Edit>, Error> {
+fn plan_plugin(path: PathBuf, put_in: bool) -> Result<Option<FileEdit>, Error> {
     let after = put_in.then(|| client_hooks::plugin().into_bytes());
-    let edit = Edit::of(path, after, None)?;
+    let edit = FileEdit::for_path(path, after, None)?;
     match &edit.before {
         Some(text) if !client_hooks::is_our_plugin(text) && put_in => Err(Error::BadInput {
             message: Wrong::NotOurs {
-                path: shown(&edit.path),
+                path: display_path(&edit.path),
             },
             hint: Advice::MoveNothingChanged,
         }),
@@ -341,20 +351,24 @@ fn plugin(path: PathBuf, put_in: bool) -> Result<Option<Edit>, Error> {
 
 /// Plans a change of the launcher, by which hooks of committed files find this machine's program:
 /// it is in the clone and is never committed.
-fn launcher(root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
+fn plan_launcher(root: &Path, program: Option<&str>) -> Result<Option<FileEdit>, Error> {
     let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
     let Some(common) = common else {
         return Ok(None);
     };
     let after = program.map(|program| client_hooks::launcher(program).into_bytes());
-    Ok(Some(Edit::of(common.join(LAUNCHER), after, Some(true))?))
+    Ok(Some(FileEdit::for_path(
+        common.join(LAUNCHER),
+        after,
+        Some(true),
+    )?))
 }
 
 /// Plans a change of the repository's exclude list, which is not committed.
-fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
+fn plan_exclude_list(root: &Path, put_in: bool) -> Result<FileEdit, Error> {
     let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
     let path = common.unwrap_or_default().join("info/exclude");
-    let before = read(&path)?;
+    let before = read_optional(&path)?;
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
     let mut after = String::new();
     if put_in {
@@ -376,7 +390,7 @@ fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
         ours &= bare != IGNORED_END;
     }
     let after = (before.is_some() || !after.is_empty()).then(|| after.into_bytes());
-    Ok(Edit {
+    Ok(FileEdit {
         path,
         before,
         after,
@@ -388,12 +402,12 @@ fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
 fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
     // Our own git is run without hooks, as its last setting says; the settings before it are the
     // user's.
-    let known = process::git(
+    let known = process::run_git(
         root,
         &["config", "--type=path", "--get-all", "core.hooksPath"],
         &[],
     )?;
-    let mut known: Vec<&str> = known.printed.lines().collect();
+    let mut known: Vec<&str> = known.stdout.lines().collect();
     known.pop();
     let top = locate::git_top(root).unwrap_or_else(|| root.to_owned());
     let common = locate::git_common_dir(&top).unwrap_or_else(|| top.clone());
@@ -405,14 +419,14 @@ fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
     }
     Err(Error::BadInput {
         message: Wrong::SharedHooks {
-            path: shown(&folder),
+            path: display_path(&folder),
         },
         hint: Advice::OwnHooks,
     })
 }
 
 fn root_of(start: &Path) -> PathBuf {
-    let start = locate::absolute(start);
+    let start = locate::absolute_path(start);
     locate::git_top(&start).unwrap_or(start)
 }
 
@@ -421,20 +435,20 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable("read", path, error)),
+        Err(error) => Err(file_error("read", path, error)),
     }
 }
 
-fn unreadable(what: &'static str, path: &Path, error: std::io::Error) -> Error {
+fn file_error(what: &'static str, path: &Path, error: std::io::Error) -> Error {
     Error::BadInput {
         message: Wrong::CannotDo {
             action: what,
-            path: shown(path),
-            cause: system(&error),
+            path: display_path(path),
+            cause: system_cause(&error),
         },
         hint: Advice::SeePermissions,
     }

@@ -1,22 +1,20 @@
 //! Converts errors of the storage layer and of the supervisor to messages.
 
-use super::{not_run, shown, system};
+use super::{display_path, not_run, system_cause};
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::message::{AgentTrouble, FileAction, FileTrouble, IrregularFile, NotRun, Owner};
 use std::io;
-use std::path::PathBuf;
 
 pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
     use statefiles::Error as E;
-    let shown = |path: &PathBuf| shown(path);
     match error {
         E::Locked {
             path,
             owner,
             waited_ms,
         } => FileTrouble::Locked {
-            path: shown(path),
+            path: display_path(path),
             owner: Owner {
                 pid: owner.pid,
                 host: owner.host.clone(),
@@ -31,17 +29,17 @@ pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
         E::Permission {
             path, operation, ..
         } => FileTrouble::Permission {
-            path: shown(path),
+            path: display_path(path),
             action: file_action(*operation),
         },
         E::DiskFull {
             path, operation, ..
         } => FileTrouble::DiskFull {
-            path: shown(path),
+            path: display_path(path),
             action: file_action(*operation),
         },
         E::NotRegular { path, what } => FileTrouble::NotRegular {
-            path: shown(path),
+            path: display_path(path),
             what: irregular_file(*what),
         },
         E::TooBig {
@@ -49,41 +47,51 @@ pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
             bytes,
             bytes_max,
         } => FileTrouble::TooBig {
-            path: shown(path),
+            path: display_path(path),
             bytes: *bytes,
             bytes_max: *bytes_max,
         },
         E::NotUtf8 { path, valid_bytes } => FileTrouble::NotUtf8 {
-            path: shown(path),
+            path: display_path(path),
             valid_bytes: *valid_bytes,
         },
-        E::LinkLoop { path } => FileTrouble::LinkLoop { path: shown(path) },
+        E::LinkLoop { path } => FileTrouble::LinkLoop {
+            path: display_path(path),
+        },
         E::Contended { path, tries } => FileTrouble::Contended {
-            path: shown(path),
+            path: display_path(path),
             tries: *tries,
         },
-        E::NeedsReplay { path } => FileTrouble::NeedsReplay { path: shown(path) },
-        E::NoDocument { path } => FileTrouble::NoDocument { path: shown(path) },
-        E::StepsNotWritten { path } => FileTrouble::StepsNotWritten { path: shown(path) },
+        E::NeedsReplay { path } => FileTrouble::NeedsReplay {
+            path: display_path(path),
+        },
+        E::NoDocument { path } => FileTrouble::NoDocument {
+            path: display_path(path),
+        },
+        E::StepsNotWritten { path } => FileTrouble::StepsNotWritten {
+            path: display_path(path),
+        },
         E::NoSuchVersion { path, seq } => FileTrouble::NoSuchVersion {
-            path: shown(path),
+            path: display_path(path),
             seq: *seq,
         },
         E::NotRebuildable { path, seq } => FileTrouble::NotRebuildable {
-            path: shown(path),
+            path: display_path(path),
             seq: *seq,
         },
-        E::NothingToRestore { path } => FileTrouble::NothingToRestore { path: shown(path) },
+        E::NothingToRestore { path } => FileTrouble::NothingToRestore {
+            path: display_path(path),
+        },
         E::Unfinished { path, seq, .. } => FileTrouble::Unfinished {
-            path: shown(path),
+            path: display_path(path),
             seq: *seq,
         },
         E::Uncertain { path, seq, .. } => FileTrouble::Uncertain {
-            path: shown(path),
+            path: display_path(path),
             seq: *seq,
         },
         E::EarlierUnfinished { path, seq, .. } => FileTrouble::EarlierUnfinished {
-            path: shown(path),
+            path: display_path(path),
             seq: *seq,
         },
         E::Io {
@@ -91,7 +99,7 @@ pub(super) fn file_trouble(error: &statefiles::Error) -> FileTrouble {
             operation,
             source,
         } => {
-            let (path, action) = (shown(path), file_action(*operation));
+            let (path, action) = (display_path(path), file_action(*operation));
             match source.kind() {
                 io::ErrorKind::NotADirectory => FileTrouble::FileForFolder { path, action },
                 _ => FileTrouble::Io { path, action },
@@ -142,17 +150,23 @@ fn irregular_file(entry: statefiles::IrregularEntry) -> IrregularFile {
     }
 }
 
-pub(super) fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
-    use supervisor::{Error as E, Refused};
+pub(super) fn agent_trouble(error: &supervisor::SupervisorError) -> AgentTrouble {
+    use supervisor::{ShimRefusal, SupervisorError as E};
     match error {
         E::Io { what, path, .. } => AgentTrouble::Io {
             action: attempt_action(*what),
-            path: shown(path),
+            path: display_path(path),
         },
-        E::Relay { path, .. } => AgentTrouble::Relay { path: shown(path) },
-        E::NoAttempt { path } => AgentTrouble::NoAttempt { path: shown(path) },
+        E::Relay { path, .. } => AgentTrouble::Relay {
+            path: display_path(path),
+        },
+        E::NoAttempt { path } => AgentTrouble::NoAttempt {
+            path: display_path(path),
+        },
         E::BadId { id } => AgentTrouble::BadId { id: id.clone() },
-        E::AttemptExists { path } => AgentTrouble::AttemptExists { path: shown(path) },
+        E::AttemptExists { path } => AgentTrouble::AttemptExists {
+            path: display_path(path),
+        },
         E::NotStarted { attempt, why } => AgentTrouble::NotStarted {
             attempt: attempt.clone(),
             why: shim_failure(why),
@@ -167,16 +181,16 @@ pub(super) fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
         E::Refused { why, message } => {
             let said = message.clone();
             match why {
-                Refused::FencedOut => AgentTrouble::FencedOut { said },
-                Refused::StaleGeneration => AgentTrouble::StaleGeneration { said },
-                Refused::InputFull => AgentTrouble::InputFull { said },
-                Refused::InputGap => AgentTrouble::InputGap { said },
-                Refused::InputClosed => AgentTrouble::InputClosed { said },
-                Refused::NotRunning => AgentTrouble::NotRunning { said },
-                Refused::AgentPeer => AgentTrouble::AgentPeer { said },
-                Refused::NoDescriptors => AgentTrouble::NoDescriptors { said },
-                Refused::BadRequest => AgentTrouble::BadRequest { said },
-                Refused::Unsupported => AgentTrouble::Unsupported { said },
+                ShimRefusal::FencedOut => AgentTrouble::FencedOut { said },
+                ShimRefusal::StaleGeneration => AgentTrouble::StaleGeneration { said },
+                ShimRefusal::InputFull => AgentTrouble::InputFull { said },
+                ShimRefusal::InputGap => AgentTrouble::InputGap { said },
+                ShimRefusal::InputClosed => AgentTrouble::InputClosed { said },
+                ShimRefusal::NotRunning => AgentTrouble::NotRunning { said },
+                ShimRefusal::AgentPeer => AgentTrouble::AgentPeer { said },
+                ShimRefusal::NoDescriptors => AgentTrouble::NoDescriptors { said },
+                ShimRefusal::BadRequest => AgentTrouble::BadRequest { said },
+                ShimRefusal::Unsupported => AgentTrouble::Unsupported { said },
             }
         }
     }
@@ -186,8 +200,8 @@ fn shim_failure(failure: &supervisor::ShimFailure) -> NotRun {
     use supervisor::ShimFailure as F;
     match failure {
         F::Program { program, error } => NotRun::Shim {
-            program: shown(program),
-            cause: system(error),
+            program: display_path(program),
+            cause: system_cause(error),
         },
         F::Reported { report } => not_run(report),
         F::Silent => NotRun::ShimSilent,

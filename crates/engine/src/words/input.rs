@@ -1,6 +1,6 @@
 //! Faults of input files, as messages.
 
-use super::system;
+use super::system_cause;
 use bowline_formats::develop::contract::{CHECKPOINTS_MAX, ContractError};
 use bowline_formats::develop::policy::PolicyError;
 use bowline_formats::engagement::EngagementError;
@@ -10,7 +10,7 @@ use bowline_words::message::Why;
 /// Returns the reason for which a file could not be read.
 pub fn cannot_be_read(error: &std::io::Error) -> Why {
     Why::CannotBeRead {
-        cause: system(error),
+        cause: system_cause(error),
     }
 }
 

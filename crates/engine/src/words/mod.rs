@@ -7,13 +7,13 @@ mod refusals;
 pub use input::cannot_be_read;
 pub(crate) use input::{contract_fault, engagement_fault, policy_fault, settings_fault};
 
-use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
-use crate::error::{Error, Refusal};
+use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, MissingPersonProof};
+use crate::error::{Error, MachineRefusal};
 use crate::git::GIT_MIN;
 use crate::kinds::FileKind;
-use crate::lost::Lost;
-use crate::notice::{Notice, Origin};
-use crate::relayed;
+use crate::lost_updates::LostTransition;
+use crate::notice::{FileNotice, RestoreSource};
+use crate::relay_process;
 use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
@@ -52,12 +52,12 @@ pub fn not_run(text: &str) -> NotRun {
 }
 
 /// Converts the reason for which a control group is not supported.
-pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
-    use supervisor::NoGroup as Why;
+pub fn no_group(why: &supervisor::CgroupUnavailable) -> NoGroup {
+    use supervisor::CgroupUnavailable as Why;
     match why {
         Why::NotMounted => NoGroup::NotMounted,
         Why::NotAllowed { place } => NoGroup::NotAllowed {
-            place: shown(place),
+            place: display_path(place),
         },
         Why::NotMade {
             place,
@@ -65,7 +65,7 @@ pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
             number,
             said,
         } => NoGroup::NotMade {
-            place: shown(place),
+            place: display_path(place),
             cause: Cause::System {
                 kind: *kind,
                 number: *number,
@@ -77,20 +77,20 @@ pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
         },
         Why::NotHandedOn { names, file } => NoGroup::NotHandedOn {
             names: names.clone(),
-            file: shown(file),
+            file: display_path(file),
         },
         Why::NotFrozen => NoGroup::NotFrozen,
     }
 }
 
 /// Returns a path as text for a sentence.
-pub fn shown(path: &Path) -> String {
+pub fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
 impl Error {
     /// Returns message and hint in a language.
-    pub fn told(&self, lang: Lang) -> (String, String) {
+    pub fn render_message(&self, lang: Lang) -> (String, String) {
         self.message().say(lang)
     }
 
@@ -99,11 +99,15 @@ impl Error {
         No::Trouble(match self {
             Error::Refused(refusal) => {
                 return match refusal {
-                    Refusal::Thinking(refusal) => No::Thinking(refusals::thinking(refusal)),
-                    Refusal::Plan(refusal) => No::Plan(refusals::plan(refusal)),
-                    Refusal::Develop(refusal) => No::Develop(refusals::develop(refusal)),
-                    Refusal::Orchestrate(refusal) => {
-                        No::Orchestrate(refusals::orchestrate(refusal))
+                    MachineRefusal::Thinking(refusal) => {
+                        No::Thinking(refusals::thinking_message(refusal))
+                    }
+                    MachineRefusal::Plan(refusal) => No::Plan(refusals::plan_message(refusal)),
+                    MachineRefusal::Develop(refusal) => {
+                        No::Develop(refusals::develop_message(refusal))
+                    }
+                    MachineRefusal::Orchestrate(refusal) => {
+                        No::Orchestrate(refusals::orchestrate_message(refusal))
                     }
                 };
             }
@@ -117,31 +121,47 @@ impl Error {
             }
             Error::NoFile { kind, path } => Trouble::NoFile {
                 kind: kind.name().into(),
-                path: shown(path),
+                path: display_path(path),
                 begin: kind.how_to_begin().into(),
             },
-            Error::NothingHere { path } => Trouble::NothingHere { path: shown(path) },
+            Error::NothingHere { path } => Trouble::NothingHere {
+                path: display_path(path),
+            },
             Error::Ambiguous { paths } => {
-                let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+                let paths: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
                 Trouble::Ambiguous {
                     paths: paths.join(", "),
                 }
             }
-            Error::UnknownKind { path } => Trouble::UnknownKind { path: shown(path) },
-            Error::Foreign { path, code } => match *code == OTHER_PROGRAM {
-                true => Trouble::AnotherProgramsFile { path: shown(path) },
-                false => Trouble::Foreign { path: shown(path) },
+            Error::UnknownKind { path } => Trouble::UnknownKind {
+                path: display_path(path),
             },
-            Error::NoPlan { path } => Trouble::NoPlan { path: shown(path) },
+            Error::Foreign { path, code } => match *code == OTHER_PROGRAM {
+                true => Trouble::AnotherProgramsFile {
+                    path: display_path(path),
+                },
+                false => Trouble::Foreign {
+                    path: display_path(path),
+                },
+            },
+            Error::NoPlan { path } => Trouble::NoPlan {
+                path: display_path(path),
+            },
             Error::AlreadyExists { path }
                 if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
             {
-                Trouble::OrchestrationExists { path: shown(path) }
+                Trouble::OrchestrationExists {
+                    path: display_path(path),
+                }
             }
-            Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
-            Error::OutputThere { path } => Trouble::OutputThere { path: shown(path) },
+            Error::AlreadyExists { path } => Trouble::AlreadyExists {
+                path: display_path(path),
+            },
+            Error::OutputThere { path } => Trouble::OutputThere {
+                path: display_path(path),
+            },
             Error::BadPlan { path, finding } => Trouble::BadPlan {
-                path: shown(path),
+                path: display_path(path),
                 line: finding.line,
                 found: finding.message.clone(),
             },
@@ -149,7 +169,9 @@ impl Error {
                 name: name.clone(),
                 fitting: fitting.join(", "),
             },
-            Error::NobodyRuns { path } => Trouble::NobodyRuns { path: shown(path) },
+            Error::NobodyRuns { path } => Trouble::NobodyRuns {
+                path: display_path(path),
+            },
             Error::NoAgent { name } => Trouble::NoAgent { name: name.clone() },
             Error::AgentNotInstalled { name, program } => Trouble::AgentNotInstalled {
                 name: name.clone(),
@@ -162,12 +184,14 @@ impl Error {
             Error::StartsSpent { max } => Trouble::StartsSpent { max: *max },
             Error::NoValidation { id } => Trouble::NoValidation { id: id.clone() },
             Error::BadSettings { path, fault } => Trouble::BadSettings {
-                path: shown(path),
+                path: display_path(path),
                 fault: fault.clone(),
             },
-            Error::NoBranch { path } => Trouble::NoBranch { path: shown(path) },
+            Error::NoBranch { path } => Trouble::NoBranch {
+                path: display_path(path),
+            },
             Error::NoCommit { path, branch } => Trouble::NoCommit {
-                path: shown(path),
+                path: display_path(path),
                 branch: branch.clone(),
             },
             Error::NoMerge { phase, why } => Trouble::NoMerge {
@@ -175,7 +199,7 @@ impl Error {
                 why: why.clone(),
             },
             Error::Damaged { path, findings } => {
-                let path = shown(path);
+                let path = display_path(path);
                 match findings.first() {
                     Some(finding) => Trouble::Damaged {
                         path,
@@ -185,7 +209,7 @@ impl Error {
                 }
             }
             Error::NewerVersion { path, found } => Trouble::NewerVersion {
-                path: shown(path),
+                path: display_path(path),
                 found: found.clone(),
             },
             Error::NeedsPerson { what } => Trouble::NeedsPerson {
@@ -201,12 +225,12 @@ impl Error {
                 });
                 let (variable, person) = (ACTOR_VARIABLE.into(), ACTOR_PERSON.into());
                 match missing {
-                    Missing::Terminal => Trouble::NoTerminal {
+                    MissingPersonProof::Terminal => Trouble::NoTerminal {
                         refused,
                         variable,
                         person,
                     },
-                    Missing::Ancestors => Trouble::CutOff {
+                    MissingPersonProof::Ancestors => Trouble::CutOff {
                         refused,
                         variable,
                         person,
@@ -214,31 +238,35 @@ impl Error {
                 }
             }
             Error::RunChanged => Trouble::RunChanged,
-            Error::MovedOn { path } => Trouble::MovedOn { path: shown(path) },
+            Error::MovedOn { path } => Trouble::MovedOn {
+                path: display_path(path),
+            },
             Error::NoSuchTransition {
                 path,
                 sequence,
                 begins,
             } => match begins {
                 None => Trouble::NoSuchTransition {
-                    path: shown(path),
+                    path: display_path(path),
                     sequence: *sequence,
                 },
                 Some(first) => Trouble::TransitionNotKept {
-                    path: shown(path),
+                    path: display_path(path),
                     sequence: *sequence,
                     first: first.sequence,
                     at: first.at.clone(),
                 },
             },
-            Error::NothingToUndo { path } => Trouble::NothingToUndo { path: shown(path) },
+            Error::NothingToUndo { path } => Trouble::NothingToUndo {
+                path: display_path(path),
+            },
             Error::EffectsLeft { sequence, trigger } => Trouble::EffectsLeft {
                 sequence: *sequence,
                 trigger: trigger.clone(),
             },
             Error::NoCopy { which, folder } => Trouble::NoCopy {
                 which: which.clone(),
-                folder: shown(folder),
+                folder: display_path(folder),
             },
             Error::StaleEvidence { changes, tree_only } => {
                 let changes = changes.clone();
@@ -255,7 +283,7 @@ impl Error {
             },
             Error::ProgramFailed { program, message } => {
                 let (program, said) = (program.clone(), message.clone());
-                match relayed::denied_path(message) {
+                match relay_process::denied_path(message) {
                     Some(path) => Trouble::DeniedBySandbox {
                         program,
                         said,
@@ -291,9 +319,9 @@ impl Error {
             Error::NotYet { id, want, seconds } => {
                 let (id, seconds) = (id.clone(), *seconds);
                 match want {
-                    supervisor::Want::Paused => Trouble::NotPausedYet { id, seconds },
-                    supervisor::Want::Running => Trouble::NotResumedYet { id, seconds },
-                    supervisor::Want::Ended => Trouble::NotEndedYet { id, seconds },
+                    supervisor::WantedState::Paused => Trouble::NotPausedYet { id, seconds },
+                    supervisor::WantedState::Running => Trouble::NotResumedYet { id, seconds },
+                    supervisor::WantedState::Ended => Trouble::NotEndedYet { id, seconds },
                 }
             }
             Error::AgentNotStarted { id, why } => Trouble::AgentNotStarted {
@@ -305,8 +333,8 @@ impl Error {
                 reason: no_group(reason),
             },
             Error::StateInSandbox { root, folder } => Trouble::StateInSandbox {
-                root: shown(root),
-                folder: shown(folder),
+                root: display_path(root),
+                folder: display_path(folder),
             },
             Error::OutsideTree { changes } => Trouble::OutsideTree {
                 changes: changes.clone(),
@@ -315,27 +343,29 @@ impl Error {
                 why: message.clone(),
             },
             Error::RootThroughLink { link, target } => Trouble::RootThroughLink {
-                link: shown(link),
-                target: shown(target),
+                link: display_path(link),
+                target: display_path(target),
             },
             Error::NotRelayed { what, reason } => Trouble::NotRelayed {
                 what: what.clone(),
                 reason: reason.clone(),
             },
-            Error::NoFolder { path } => Trouble::NoFolder { path: shown(path) },
+            Error::NoFolder { path } => Trouble::NoFolder {
+                path: display_path(path),
+            },
             Error::Output { over: true, .. } => Trouble::OutputAfterEnd,
             Error::Output { over: false, .. } => Trouble::OutputGone,
         })
     }
 
     /// Returns the causes of the error in a language, the nearest first.
-    pub fn causes(&self, lang: Lang) -> Vec<String> {
+    pub fn render_causes(&self, lang: Lang) -> Vec<String> {
         let mut causes = Vec::new();
         let mut source = std::error::Error::source(self);
         while let Some(error) = source {
             causes.push(match error.downcast_ref::<statefiles::Error>() {
                 Some(error) => file_trouble(error).say(lang).0,
-                None => cause(error).say(lang),
+                None => error_cause(error).say(lang),
             });
             source = error.source();
         }
@@ -344,16 +374,16 @@ impl Error {
 }
 
 /// Converts the cause of an error.
-fn cause(error: &(dyn std::error::Error + 'static)) -> Cause {
+fn error_cause(error: &(dyn std::error::Error + 'static)) -> Cause {
     let text = error.to_string();
     match error.downcast_ref::<io::Error>() {
-        Some(error) => system(error),
+        Some(error) => system_cause(error),
         None => Cause::Other { text },
     }
 }
 
 /// Converts an error of the operating system.
-pub fn system(error: &io::Error) -> Cause {
+pub fn system_cause(error: &io::Error) -> Cause {
     Cause::System {
         kind: error.kind(),
         number: error.raw_os_error(),
@@ -361,37 +391,39 @@ pub fn system(error: &io::Error) -> Cause {
     }
 }
 
-impl Notice {
+impl FileNotice {
     /// Returns the notice in a language.
-    pub fn say(&self, lang: Lang) -> String {
-        self.words().say(lang)
+    pub fn render_notice(&self, lang: Lang) -> String {
+        self.to_message().say(lang)
     }
 
-    pub(crate) fn words(&self) -> NoticeWords {
+    pub(crate) fn to_message(&self) -> NoticeWords {
         match self {
-            Notice::RolledForward { lines, completed } => match completed {
+            FileNotice::RolledForward { lines, completed } => match completed {
                 true => NoticeWords::RolledForward { lines: *lines },
                 false => NoticeWords::NotRolledForwardYet { lines: *lines },
             },
-            Notice::OutsideEdit { lost } if lost.is_empty() => NoticeWords::OutsideEdit,
-            Notice::OutsideEdit { lost } => NoticeWords::LostTransitions { lost: listed(lost) },
-            Notice::PutBack { sequence, taken } if taken.is_empty() => NoticeWords::PutBack {
+            FileNotice::OutsideEdit { lost } if lost.is_empty() => NoticeWords::OutsideEdit,
+            FileNotice::OutsideEdit { lost } => NoticeWords::LostTransitions {
+                lost: list_passages(lost),
+            },
+            FileNotice::PutBack { sequence, taken } if taken.is_empty() => NoticeWords::PutBack {
                 sequence: *sequence,
             },
-            Notice::PutBack { sequence, taken } => NoticeWords::PutBackTaking {
+            FileNotice::PutBack { sequence, taken } => NoticeWords::PutBackTaking {
                 sequence: *sequence,
-                taken: listed(taken),
+                taken: list_passages(taken),
             },
-            Notice::AnotherTask { was, is } => NoticeWords::AnotherTask {
+            FileNotice::AnotherTask { was, is } => NoticeWords::AnotherTask {
                 was: was.clone(),
                 is: is.clone(),
             },
-            Notice::Distrusted { places } => NoticeWords::Distrusted {
+            FileNotice::Distrusted { places } => NoticeWords::Distrusted {
                 places: places.join(", "),
             },
-            Notice::NotIgnored => NoticeWords::NotIgnored,
-            Notice::TreeNotCompared => NoticeWords::TreeNotCompared,
-            Notice::Mended(finding) => {
+            FileNotice::NotIgnored => NoticeWords::NotIgnored,
+            FileNotice::TreeNotCompared => NoticeWords::TreeNotCompared,
+            FileNotice::Mended(finding) => {
                 let (pointer, found) = (finding.pointer.clone(), finding.message.clone());
                 match &finding.repair {
                     Some(repair) => NoticeWords::MendedSo {
@@ -402,35 +434,37 @@ impl Notice {
                     None => NoticeWords::Mended { pointer, found },
                 }
             }
-            Notice::Restored { from, set_aside } => {
+            FileNotice::Restored { from, set_aside } => {
                 let from = match from {
-                    Origin::Journal => OriginWords::Journal,
-                    Origin::Version(sequence) => OriginWords::Version {
+                    RestoreSource::Journal => OriginWords::Journal,
+                    RestoreSource::Version(sequence) => OriginWords::Version {
                         sequence: *sequence,
                     },
-                    Origin::Copy(path) => OriginWords::Copy { path: shown(path) },
-                    Origin::Rebuilt => OriginWords::Rebuilt,
-                    Origin::Anew => OriginWords::Anew,
+                    RestoreSource::Copy(path) => OriginWords::Copy {
+                        path: display_path(path),
+                    },
+                    RestoreSource::Rebuilt => OriginWords::Rebuilt,
+                    RestoreSource::Anew => OriginWords::Anew,
                 };
                 match set_aside {
                     Some(path) => NoticeWords::RestoredDamaged {
                         from,
-                        aside: shown(path),
+                        aside: display_path(path),
                     },
                     None => NoticeWords::RestoredMissing { from },
                 }
             }
-            Notice::Keeper { words, .. } => words.clone(),
+            FileNotice::Keeper { words, .. } => words.clone(),
         }
     }
 }
 
-fn listed(transitions: &[Lost]) -> Vec<Passage> {
-    passages(transitions).collect()
+fn list_passages(transitions: &[LostTransition]) -> Vec<Passage> {
+    lost_passages(transitions).collect()
 }
 
 /// Converts lost transitions.
-pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
+pub(crate) fn lost_passages(transitions: &[LostTransition]) -> impl Iterator<Item = Passage> {
     transitions.iter().map(|one| Passage::Passage {
         sequence: one.sequence,
         trigger: one.trigger.clone(),
@@ -439,18 +473,22 @@ pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
 }
 
 /// Converts a notice of the storage layer.
-pub(crate) fn keeper(incident: &statefiles::Incident) -> NoticeWords {
+pub(crate) fn storage_notice(incident: &statefiles::Incident) -> NoticeWords {
     use statefiles::Incident as F;
     match incident {
         F::BadJournalLine { offset } => NoticeWords::BadJournalLine { offset: *offset },
-        F::JournalSetAside { path } => NoticeWords::JournalSetAside { path: shown(path) },
+        F::JournalSetAside { path } => NoticeWords::JournalSetAside {
+            path: display_path(path),
+        },
         F::JournalDoesNotFit { seq } => NoticeWords::JournalDoesNotFit { seq: *seq },
         F::ReplayDiffers { seq } => NoticeWords::ReplayDiffers { seq: *seq },
         F::ForeignLockTakenOver { owner } => NoticeWords::ForeignLockTakenOver {
             owner: owner.clone(),
         },
         F::LockRemoved => NoticeWords::LockRemoved,
-        F::KeptAside { path } => NoticeWords::KeptAside { path: shown(path) },
+        F::KeptAside { path } => NoticeWords::KeptAside {
+            path: display_path(path),
+        },
         // The enum may grow; a new variant is reported by its debug text.
         other => NoticeWords::Odd {
             text: other.to_string(),

@@ -7,7 +7,7 @@ use bowline_words::message::{
     DevelopNo, Measure, OrchestrateNo, PlanNo, Shortfall, Status, Thing, ThinkingNo,
 };
 
-pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
+pub(super) fn thinking_message(refusal: &thinking::Refusal) -> ThinkingNo {
     use thinking::Refusal as R;
     match refusal {
         R::DependencyNotCompleted { stage, dependency } => ThinkingNo::DependencyNotCompleted {
@@ -67,14 +67,16 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
             stage: stage.name(),
             status: Status::of(status),
         },
-        R::Empty { what } => ThinkingNo::Empty { what: thing(*what) },
+        R::Empty { what } => ThinkingNo::Empty {
+            what: subject_thing(*what),
+        },
         R::PathEscapes { path } => ThinkingNo::PathEscapes { path: path.clone() },
         R::BelowThreshold { stage, checks } => ThinkingNo::BelowThreshold {
             stage: stage.name(),
-            checks: checks.iter().map(shortfall).collect(),
+            checks: checks.iter().map(check_shortfall).collect(),
         },
         R::UnknownName { what, name, known } => ThinkingNo::UnknownName {
-            what: thing(*what),
+            what: subject_thing(*what),
             name: name.clone(),
             known: known.join(", "),
         },
@@ -95,7 +97,7 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
     }
 }
 
-fn thing(subject: RefusalSubject) -> Thing {
+fn subject_thing(subject: RefusalSubject) -> Thing {
     use RefusalSubject as S;
     match subject {
         S::Feature => Thing::Feature,
@@ -117,12 +119,12 @@ fn thing(subject: RefusalSubject) -> Thing {
     }
 }
 
-fn numbers(ids: &[u32], between: &str) -> String {
+fn join_numbers(ids: &[u32], between: &str) -> String {
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
     ids.join(between)
 }
 
-pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
+pub(super) fn plan_message(refusal: &plan::Refusal) -> PlanNo {
     use plan::Refusal as R;
     match refusal.clone() {
         R::NoTask => PlanNo::NoTask,
@@ -148,7 +150,7 @@ pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
         },
         R::NoStep { task, id } => PlanNo::NoStep { task, id },
         R::DependencyNotCompleted { id, missing } => {
-            let text = numbers(&missing, ", ");
+            let text = join_numbers(&missing, ", ");
             match missing.len() {
                 1 => PlanNo::StepBefore { id, missing: text },
                 _ => PlanNo::StepsBefore { id, missing: text },
@@ -159,26 +161,28 @@ pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
             tries: plan::TRIES_MAX,
         },
         R::DuplicateId { what, id } => PlanNo::DuplicateId {
-            what: thing(what),
+            what: subject_thing(what),
             id,
         },
         R::MissingDependency { id, missing } => PlanNo::MissingDependency { id, missing },
         R::CircularDependency { path } => PlanNo::CircularDependency {
-            path: numbers(&path, " -> "),
+            path: join_numbers(&path, " -> "),
         },
         R::BadStepId => PlanNo::BadStepId,
         R::TooMany { what, max } => PlanNo::TooMany {
-            what: thing(what),
+            what: subject_thing(what),
             max,
         },
-        R::Empty { what } => PlanNo::Empty { what: thing(what) },
+        R::Empty { what } => PlanNo::Empty {
+            what: subject_thing(what),
+        },
         R::UnresolvedIssue { id, step } => PlanNo::UnresolvedIssue { id, step },
         R::NeedsPerson { id } => PlanNo::NeedsPerson { id },
         R::NotQueued { id } => PlanNo::NotQueued { id },
     }
 }
 
-pub(super) fn develop(refusal: &develop::Refusal) -> DevelopNo {
+pub(super) fn develop_message(refusal: &develop::Refusal) -> DevelopNo {
     use develop::Refusal as R;
     match refusal.clone() {
         R::NoRun => DevelopNo::NoRun,
@@ -245,12 +249,14 @@ pub(super) fn develop(refusal: &develop::Refusal) -> DevelopNo {
                 status => DevelopNo::CheckpointIs { what, id, status },
             }
         }
-        R::Empty { what } => DevelopNo::Empty { what: thing(what) },
+        R::Empty { what } => DevelopNo::Empty {
+            what: subject_thing(what),
+        },
         R::AlreadyAdopted => DevelopNo::AlreadyAdopted,
     }
 }
 
-pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
+pub(super) fn orchestrate_message(refusal: &orchestrate::Refusal) -> OrchestrateNo {
     use orchestrate::Refusal as R;
     use orchestrate::Status as S;
     let word = |status: &S| Status::of(status.name());
@@ -308,11 +314,13 @@ pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
             commit: commit.to_string(),
             letters: orchestrate::COMMIT_CHARS,
         },
-        R::Empty { what } => OrchestrateNo::Empty { what: thing(*what) },
+        R::Empty { what } => OrchestrateNo::Empty {
+            what: subject_thing(*what),
+        },
     }
 }
 
-fn shortfall(check: &Check) -> Shortfall {
+fn check_shortfall(check: &Check) -> Shortfall {
     let what = match &check.criterion {
         Criterion::Named(name) => Measure::Named { name: name.clone() },
         Criterion::Words { draft } => Measure::Words {
@@ -338,8 +346,8 @@ mod tests {
     #[test]
     fn a_subject_keeps_its_word_and_is_korean() {
         for subject in RefusalSubject::ALL {
-            assert_eq!(thing(subject).to_string(), subject.name());
-            let korean = thing(subject).say(Lang::Ko);
+            assert_eq!(subject_thing(subject).to_string(), subject.name());
+            let korean = subject_thing(subject).say(Lang::Ko);
             assert!(
                 korean.contains(|it| ('가'..='힣').contains(&it)),
                 "{korean}"

@@ -117,18 +117,18 @@ fn every_damaged_file_is_told_set_aside_and_restored() {
             .open(state_file(folder.path()))
             .unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
-        let run = ThinkingRun::at(&context(), folder.path());
-        let seen = run.file().view(&context());
+        let run = ThinkingRun::in_folder(&context(), folder.path());
+        let seen = run.file().read_view(&context());
         let after_reading = fs::read(state_file(folder.path())).unwrap();
         assert_eq!(after_reading, damaged, "{name}: reading changed the file");
         let unreadable = matches!(seen, Err(Error::Damaged { .. } | Error::File(_)));
         assert!(unreadable || seen.is_ok(), "{name}: {:?}", seen.err());
 
-        let diagnosis = doctor::repair(&context(), run.file())
+        let diagnosis = doctor::repair_file(&context(), run.file())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let view = run
             .file()
-            .view(&context())
+            .read_view(&context())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         if unreadable {
             assert!(
@@ -151,8 +151,8 @@ fn every_damaged_file_is_told_set_aside_and_restored() {
 fn a_damaged_file_that_was_never_ours_is_set_aside_before_a_fresh_start() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(state_file(folder.path()), b"{ torn").unwrap();
-    let run = ThinkingRun::at(&context(), folder.path());
-    let changed = run.start(&context(), Stage::Planning, None).unwrap();
+    let run = ThinkingRun::in_folder(&context(), folder.path());
+    let changed = run.start_stage(&context(), Stage::Planning, None).unwrap();
     assert!(
         changed
             .view
@@ -178,7 +178,7 @@ fn a_file_of_100_megabytes_is_refused_and_left_alone() {
     let path = essay.path();
     // Sparse: no disk is filled for this.
     fs::File::create(&path).unwrap().set_len(100 << 20).unwrap();
-    let error = essay.file().view(&context()).unwrap_err();
+    let error = essay.file().read_view(&context()).unwrap_err();
     assert_eq!(error.code(), "file_too_big");
     assert_eq!(fs::metadata(&path).unwrap().len(), 100 << 20);
 }
@@ -189,7 +189,7 @@ fn a_missing_file_with_a_journal_is_damage_not_a_new_beginning() {
     let before = essay.text();
     fs::remove_file(essay.path()).unwrap();
     assert!(matches!(
-        essay.file().view(&context()),
+        essay.file().read_view(&context()),
         Err(Error::Damaged { .. })
     ));
     essay.repair();

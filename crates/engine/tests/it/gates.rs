@@ -4,9 +4,9 @@
 //! whole process.
 
 use crate::{context, with_somebody_quicker};
-use bowline_engine::develop::evidence::Watch;
+use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::machines::develop::{Gate, Phase};
-use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};
+use bowline_engine::operations::develop::{DevelopRun, GateProof, PassOutcome};
 use bowline_engine::statefiles::{Disk, Situation, StateFile};
 use bowline_engine::{Context, Error};
 use bowline_test_support::{Fault, FaultyDisk};
@@ -82,14 +82,14 @@ fn a_transition_is_never_noted_under_another_run() {
 fn another_run(project: &Path) {
     let path = project.to_owned();
     let quicker = with_somebody_quicker(move || {
-        let run = DevelopRun::at(&context(), &path);
-        run.reset(&context()).unwrap();
-        run.start(&context(), "two", false).unwrap();
-        run.review(&context(), &[], None).unwrap();
+        let run = DevelopRun::in_folder(&context(), &path);
+        run.discard_run(&context()).unwrap();
+        run.start_run(&context(), "two", false).unwrap();
+        run.enter_review(&context(), &[], None).unwrap();
     });
-    let refused = DevelopRun::at(&quicker, project).back(&quicker, Phase::Design);
+    let refused = DevelopRun::in_folder(&quicker, project).go_back(&quicker, Phase::Design);
     assert!(matches!(refused, Err(Error::RunChanged)), "{refused:?}");
-    let left = DevelopRun::at(&context(), project).run(&context());
+    let left = DevelopRun::in_folder(&context(), project).read_run(&context());
     assert_eq!(left.unwrap().unwrap().phase, Phase::Review);
 }
 
@@ -98,22 +98,23 @@ fn prepare(project: &Path, command: &str) {
     std::fs::create_dir_all(project).unwrap();
     let policy = format!("[develop.gates.{}]\nrun = \"{command}\"\n", GATE.name());
     std::fs::write(project.join("bowline.toml"), policy).unwrap();
-    let run = DevelopRun::at(&context(), project);
-    run.start(&context(), "Ferry times", false).unwrap();
-    run.review(&context(), &["cp-1".into()], None).unwrap();
+    let run = DevelopRun::in_folder(&context(), project);
+    run.start_run(&context(), "Ferry times", false).unwrap();
+    run.enter_review(&context(), &["cp-1".into()], None)
+        .unwrap();
 }
 
-fn pass(project: &Path, disk: Arc<dyn Disk>) -> Result<Passed, Error> {
+fn pass(project: &Path, disk: Arc<dyn Disk>) -> Result<PassOutcome, Error> {
     let context = Context { disk, ..context() };
-    let nobody: &dyn Watch = &();
-    DevelopRun::at(&context, project).gate_pass(&context, GATE, Proof::default(), nobody)
+    let nobody: &dyn CommandObserver = &();
+    DevelopRun::in_folder(&context, project).gate_pass(&context, GATE, GateProof::default(), nobody)
 }
 
 /// After an interruption: an open gate has green evidence, an acknowledged one is open, and the next command works.
 fn check(project: &Path, green: bool, acknowledged: Option<bool>, what: &str) {
     let context = context();
-    let run = DevelopRun::at(&context, project);
-    let now = run.run(&context).unwrap().unwrap();
+    let run = DevelopRun::in_folder(&context, project);
+    let now = run.read_run(&context).unwrap().unwrap();
     let open = now.gates.is_open(GATE);
     assert!(!open || green, "{what}: a red command opened the gate");
     assert!(
@@ -121,11 +122,11 @@ fn check(project: &Path, green: bool, acknowledged: Option<bool>, what: &str) {
         "{what}: it was acknowledged"
     );
     if open {
-        let verified = run.verify(&context, None).unwrap();
+        let verified = run.verify_evidence(&context, None).unwrap();
         assert_eq!(verified.len(), 1, "{what}");
         assert_eq!(verified[0].evidence.exit_code, 0, "{what}");
     }
-    let again = run.gate_pass(&context, GATE, Proof::default(), &());
+    let again = run.gate_pass(&context, GATE, GateProof::default(), &());
     match (open, green) {
         (true, _) => assert_eq!(again.unwrap_err().code(), "gate_already_open", "{what}"),
         (false, true) => assert!(again.is_ok(), "{what}: {:?}", again.err()),

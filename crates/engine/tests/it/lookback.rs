@@ -2,7 +2,7 @@
 
 use crate::{Essay, meddled};
 use bowline_engine::files::KnownFile;
-use bowline_engine::history::{self, Back};
+use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::statefiles::{Change, JOURNAL_BYTES_MAX, Layout, Request, StateFile};
 use bowline_engine::{Context, Error};
@@ -62,12 +62,12 @@ fn at(context: &Context, essay: &Essay) -> KnownFile {
 fn the_last_transitions_are_read_from_the_end() {
     let essay = Essay::begun();
     retitle(&essay, 400, JOURNAL_BYTES_MAX);
-    let all = history::transitions(essay.file()).unwrap();
+    let all = history::read_transitions(essay.file()).unwrap();
     let (context, reads) = counting();
     let last = history::last_transitions(&at(&context, &essay), Some(10)).unwrap();
     assert_eq!(last.transitions, all[all.len() - 10..]);
     let few = reads.swap(0, Ordering::SeqCst);
-    history::transitions(&at(&context, &essay)).unwrap();
+    history::read_transitions(&at(&context, &essay)).unwrap();
     let whole = reads.load(Ordering::SeqCst);
     assert!(few * 4 < whole, "{few} reads instead of {whole}");
 
@@ -84,10 +84,10 @@ fn an_undo_reads_the_end_and_goes_the_same_way() {
     let essay = Essay::begun();
     retitle(&essay, 400, JOURNAL_BYTES_MAX);
     let (context, reads) = counting();
-    history::undo(&context, &at(&context, &essay), Back::default()).unwrap();
+    history::undo_transition(&context, &at(&context, &essay), RestoreOptions::default()).unwrap();
     let few = reads.swap(0, Ordering::SeqCst);
     assert_eq!(title(&essay), "에세이 398");
-    history::transitions(&at(&context, &essay)).unwrap();
+    history::read_transitions(&at(&context, &essay)).unwrap();
     let whole = reads.load(Ordering::SeqCst);
     assert!(few * 2 < whole, "{few} reads instead of {whole}");
     for number in (300..398).rev() {

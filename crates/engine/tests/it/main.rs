@@ -17,8 +17,8 @@ mod under_the_lock;
 
 use bowline_engine::clock::Clock;
 use bowline_engine::doctor::{self, Diagnosis};
-use bowline_engine::files::{Changed, KnownFile, Notice, View};
-use bowline_engine::history::{self, Back};
+use bowline_engine::files::{ChangeOutcome, FileNotice, FileView, KnownFile};
+use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::{Run, Stage};
@@ -44,9 +44,9 @@ fn context() -> Context {
         evidence_key: None,
         unsandboxed_signing: false,
         here: "/".into(),
-        variables: bowline_engine::context::Variables::default(),
+        variables: bowline_engine::context::EnvVars::default(),
         lang: bowline_words::Lang::En,
-        seen: bowline_engine::context::Seen::default(),
+        seen: bowline_engine::context::ExpectedVersion::default(),
     }
 }
 
@@ -59,11 +59,11 @@ struct Essay {
 impl Essay {
     fn begun() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let run = ThinkingRun::at(&context(), folder.path());
-        run.create(&context(), "essay-1", "에세이", "읽히는 글")
+        let run = ThinkingRun::in_folder(&context(), folder.path());
+        run.create_run(&context(), "essay-1", "에세이", "읽히는 글")
             .unwrap();
-        run.start(&context(), Stage::Planning, None).unwrap();
-        run.output(&context(), Stage::Planning, &["a.md".into(), "b.md".into()])
+        run.start_stage(&context(), Stage::Planning, None).unwrap();
+        run.record_outputs(&context(), Stage::Planning, &["a.md".into(), "b.md".into()])
             .unwrap();
         Essay { folder, run }
     }
@@ -96,7 +96,7 @@ impl Essay {
         }
     }
 
-    fn output(&self, name: &str) -> Changed<Run> {
+    fn output(&self, name: &str) -> ChangeOutcome<Run> {
         output(&context(), self.folder(), name)
     }
 
@@ -104,27 +104,27 @@ impl Essay {
         outputs(&serde_json::from_str(&self.text()).unwrap())
     }
 
-    fn view(&self) -> View {
-        self.file().view(&context()).unwrap()
+    fn view(&self) -> FileView {
+        self.file().read_view(&context()).unwrap()
     }
 
     fn repair(&self) -> Diagnosis {
-        doctor::repair(&context(), self.file()).unwrap()
+        doctor::repair_file(&context(), self.file()).unwrap()
     }
 
-    fn undo(&self) -> Result<Changed<u64>, Error> {
-        history::undo(&context(), self.file(), Back::default())
+    fn undo(&self) -> Result<ChangeOutcome<u64>, Error> {
+        history::undo_transition(&context(), self.file(), RestoreOptions::default())
     }
 
-    fn restore(&self, sequence: u64) -> Result<Changed, Error> {
-        history::restore(&context(), self.file(), sequence, Back::default())
+    fn restore(&self, sequence: u64) -> Result<ChangeOutcome, Error> {
+        history::restore_version(&context(), self.file(), sequence, RestoreOptions::default())
     }
 }
 
 /// Records one more output of planning.
-fn output(context: &Context, folder: &Path, name: &str) -> Changed<Run> {
-    ThinkingRun::at(context, folder)
-        .output(context, Stage::Planning, &[name.into()])
+fn output(context: &Context, folder: &Path, name: &str) -> ChangeOutcome<Run> {
+    ThinkingRun::in_folder(context, folder)
+        .record_outputs(context, Stage::Planning, &[name.into()])
         .unwrap()
 }
 
@@ -148,8 +148,8 @@ fn torn_orchestration(folder: &Path) -> KnownFile {
     KnownFile::new(&context(), FileKind::Orchestrate, &path)
 }
 
-fn codes(notices: &[Notice]) -> Vec<&'static str> {
-    notices.iter().map(Notice::code).collect()
+fn codes(notices: &[FileNotice]) -> Vec<&'static str> {
+    notices.iter().map(FileNotice::code).collect()
 }
 
 /// A context in which `act` is done right before each call of `operation`, with the number of those before it.

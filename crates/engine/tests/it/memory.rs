@@ -4,16 +4,18 @@ use crate::{codes, context};
 use bowline_engine::Context;
 use bowline_engine::doctor;
 use bowline_engine::files::KnownFile;
-use bowline_engine::history::{self, Back};
+use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
-use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder, NewStep, NewTask};
+use bowline_engine::operations::memory::{
+    FailureKind, FinishReport, MemoryFolder, NewStep, NewTask,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
 fn begun(folder: &Path) -> MemoryFolder {
-    let memory = MemoryFolder::at(&context(), folder);
+    let memory = MemoryFolder::in_folder(&context(), folder);
     let step = |name: &str, dependencies: &[u32]| NewStep {
         name: name.into(),
         agent: "writer".into(),
@@ -38,11 +40,11 @@ fn task(name: &str) -> NewTask {
     }
 }
 
-fn finish() -> Finish {
-    Finish {
+fn finish() -> FinishReport {
+    FinishReport {
         lessons: vec!["먼저 묻기".into()],
         tokens: Some(1200),
-        ..Finish::default()
+        ..FinishReport::default()
     }
 }
 
@@ -59,8 +61,8 @@ fn a_finished_task_is_in_the_history_exactly_once() {
         memory.step_complete(&context(), id, None, vec![]).unwrap();
     }
     memory.task_finish(&context(), finish()).unwrap();
-    memory.settle(&context()).unwrap();
-    memory.settle(&context()).unwrap();
+    memory.settle_effects(&context()).unwrap();
+    memory.settle_effects(&context()).unwrap();
     let history = json(folder.path(), "task-history.json");
     assert_eq!(history["tasks"].as_array().unwrap().len(), 1);
     assert_eq!(history["tasks"][0]["result"], "success");
@@ -106,9 +108,12 @@ fn init_brings_a_file_into_place_of_which_only_the_journal_is_there() {
     let state = folder.path().join("task-state.json");
     let kept = fs::read(&state).unwrap();
     fs::remove_file(&state).unwrap();
-    assert_eq!(memory.init(&context()).unwrap(), [FileKind::TaskState]);
+    assert_eq!(
+        memory.create_files(&context()).unwrap(),
+        [FileKind::TaskState]
+    );
     assert_eq!(fs::read(&state).unwrap(), kept);
-    assert!(memory.init(&context()).unwrap().is_empty());
+    assert!(memory.create_files(&context()).unwrap().is_empty());
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn an_escalated_task_is_recovered_by_a_person_only() {
 #[test]
 fn values_are_set_by_path_and_protected_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
     memory
         .context_set(&context(), "shared_data.topic", &json!("매듭"))
         .unwrap();
@@ -183,17 +188,17 @@ fn values_are_set_by_path_and_protected_ones_are_not() {
 fn backups_are_kept_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
-    assert_eq!(memory.backup(&context()).unwrap().len(), 3);
+    assert_eq!(memory.back_up(&context()).unwrap().len(), 3);
     memory.task_cancel(&context()).unwrap();
-    memory.restore(&context(), None, None).unwrap();
+    memory.restore_copy(&context(), None, None).unwrap();
     let state = KnownFile::new(
         &context(),
         FileKind::TaskState,
         &folder.path().join("task-state.json"),
     );
-    assert!(state.view(&context()).is_ok());
+    assert!(state.read_view(&context()).is_ok());
     for _ in 0..30 {
-        memory.backup(&context()).unwrap();
+        memory.back_up(&context()).unwrap();
     }
     let copies = fs::read_dir(folder.path().join("backup"))
         .unwrap()
@@ -217,11 +222,11 @@ fn a_task_that_is_owed_to_the_history_keeps_its_id() {
         clock: bowline_engine::clock::Clock::System,
         ..context()
     };
-    let memory = MemoryFolder::at(&hurried, folder.path());
+    let memory = MemoryFolder::in_folder(&hurried, folder.path());
     let finished = memory.task_finish(&hurried, finish()).unwrap();
     assert_eq!(codes(&finished.view.notices), ["history_owed"]);
-    let state = memory.state();
-    assert!(!doctor::examine(&hurried, state).unwrap().healthy());
+    let state = memory.state_file();
+    assert!(!doctor::examine_file(&hurried, state).unwrap().is_healthy());
     // While it is owed, no new task may take its id.
     let next = task("next");
     assert_eq!(
@@ -235,14 +240,18 @@ fn a_task_that_is_owed_to_the_history_keeps_its_id() {
     assert_eq!(history["tasks"].as_array().unwrap().len(), 1);
     assert_eq!(state["current_task"]["name"], "next");
     assert_ne!(state["current_task"]["id"], history["tasks"][0]["id"]);
-    assert!(doctor::examine(&hurried, memory.state()).unwrap().healthy());
+    assert!(
+        doctor::examine_file(&hurried, memory.state_file())
+            .unwrap()
+            .is_healthy()
+    );
 }
 
 #[test]
 fn a_refusal_makes_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("memory");
-    let memory = MemoryFolder::at(&context(), &place);
+    let memory = MemoryFolder::in_folder(&context(), &place);
     let refused = memory.step_start(&context(), 1);
     assert_eq!(refused.unwrap_err().code(), "no_task");
     assert!(
@@ -261,11 +270,11 @@ fn a_refusal_makes_no_files() {
 /// Names begun and summaries of tasks finished, as they were acknowledged, by several workers at once.
 fn begin_and_finish_side_by_side(folder: &Path, rounds: usize) -> (Vec<String>, Vec<String>) {
     const WORKERS: usize = 2;
-    MemoryFolder::at(&context(), folder)
-        .init(&context())
+    MemoryFolder::in_folder(&context(), folder)
+        .create_files(&context())
         .unwrap();
     let worker = |number: usize| {
-        let memory = MemoryFolder::at(&context(), folder);
+        let memory = MemoryFolder::in_folder(&context(), folder);
         let (mut begun, mut finished) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             let name = format!("{number}-{round}");
@@ -273,9 +282,9 @@ fn begin_and_finish_side_by_side(folder: &Path, rounds: usize) -> (Vec<String>, 
                 memory.task_new(&context(), &task(&name)).unwrap();
                 begun.push(name);
             } else {
-                let finish = Finish {
+                let finish = FinishReport {
                     summary: Some(name.clone()),
-                    ..Finish::default()
+                    ..FinishReport::default()
                 };
                 match memory.task_finish(&context(), finish) {
                     Ok(_) => finished.push(name),
@@ -335,11 +344,11 @@ fn tasks_begun_and_finished_at_the_same_time_are_all_there_once() {
 #[test]
 fn an_id_is_never_given_out_twice() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
-    memory.init(&context()).unwrap();
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
+    memory.create_files(&context()).unwrap();
     let new = task("first");
     let first = memory.task_new(&context(), &new).unwrap();
-    history::undo(&context(), memory.state(), Back::default()).unwrap();
+    history::undo_transition(&context(), memory.state_file(), RestoreOptions::default()).unwrap();
     let second = memory.task_new(&context(), &new).unwrap();
     assert_ne!(first.moved.metadata["id"], second.moved.metadata["id"]);
 }
@@ -349,8 +358,13 @@ fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refu
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     memory.task_cancel(&context()).unwrap();
-    history::undo(&context(), memory.state(), Back::from_now(true)).unwrap();
-    let view = memory.state().view(&context()).unwrap();
+    history::undo_transition(
+        &context(),
+        memory.state_file(),
+        RestoreOptions::from_now(true),
+    )
+    .unwrap();
+    let view = memory.state_file().read_view(&context()).unwrap();
     assert_eq!(codes(&view.notices), ["finished_task_current"]);
     let refused = memory.step_start(&context(), 1);
     let error = refused.unwrap_err();
@@ -359,7 +373,7 @@ fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refu
         panic!("the repair went unsaid");
     };
     assert_eq!(codes(&notices), ["finished_task_cleared"]);
-    let view = memory.state().view(&context()).unwrap();
+    let view = memory.state_file().read_view(&context()).unwrap();
     assert!(view.notices.is_empty());
 }
 
@@ -368,12 +382,17 @@ fn the_doctor_clears_a_finished_task() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     memory.task_cancel(&context()).unwrap();
-    history::undo(&context(), memory.state(), Back::from_now(true)).unwrap();
-    let found = doctor::examine(&context(), memory.state())
+    history::undo_transition(
+        &context(),
+        memory.state_file(),
+        RestoreOptions::from_now(true),
+    )
+    .unwrap();
+    let found = doctor::examine_file(&context(), memory.state_file())
         .unwrap()
         .findings;
     assert!(found.iter().any(|one| one.code == "finished_task_current"));
-    let repaired = doctor::repair(&context(), memory.state()).unwrap();
+    let repaired = doctor::repair_file(&context(), memory.state_file()).unwrap();
     assert!(repaired.remaining.is_empty(), "{:?}", repaired.remaining);
     let state = json(folder.path(), "task-state.json");
     assert_eq!(state["current_task"], Value::Null);
@@ -383,7 +402,7 @@ fn the_doctor_clears_a_finished_task() {
 fn only_copies_left(folder: &Path, beside: bool, dated: bool) -> MemoryFolder {
     let memory = begun(folder);
     memory.step_start(&context(), 1).unwrap();
-    memory.backup(&context()).unwrap();
+    memory.back_up(&context()).unwrap();
     for name in ["task-state.json", "task-state.json.journal.jsonl"] {
         fs::remove_file(folder.join(name)).unwrap();
     }
@@ -401,9 +420,9 @@ fn a_removed_file_comes_back_from_its_copies() {
     for (beside, dated) in [(true, true), (true, false), (false, true)] {
         let folder = tempfile::tempdir().unwrap();
         let memory = only_copies_left(folder.path(), beside, dated);
-        let told = memory.state().view(&context()).unwrap_err();
+        let told = memory.state_file().read_view(&context()).unwrap_err();
         assert_eq!(told.code(), "damaged", "{told}");
-        memory.restore(&context(), None, None).unwrap();
+        memory.restore_copy(&context(), None, None).unwrap();
         let state = json(folder.path(), "task-state.json");
         assert_eq!(state["current_task"]["name"], "안내서");
     }

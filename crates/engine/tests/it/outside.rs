@@ -14,7 +14,7 @@ fn an_edit_of_the_last_version_is_adopted_and_kept() {
     assert_eq!(codes(&changed.view.notices), ["outside_edit"]);
     assert_eq!(changed.view.document.value()["goal"], "짧은 글");
     assert!(
-        doctor::examine(&context(), essay.file())
+        doctor::examine_file(&context(), essay.file())
             .unwrap()
             .findings
             .is_empty()
@@ -40,18 +40,22 @@ fn an_edit_of_an_older_version_names_what_it_lost_and_the_doctor_brings_it_back(
     // Life goes on; the loss is still known afterwards.
     let changed = essay.output("e.md");
     assert_eq!(codes(&changed.view.notices), ["lost_transition"]);
-    let diagnosis = doctor::examine(&context(), essay.file()).unwrap();
-    assert!(!diagnosis.healthy());
+    let diagnosis = doctor::examine_file(&context(), essay.file()).unwrap();
+    assert!(!diagnosis.is_healthy());
 
     let repaired = essay.repair();
-    assert!(repaired.healthy());
+    assert!(repaired.is_healthy());
     let view = essay.view();
     assert_eq!(
         outputs(view.document.value()),
         ["a.md", "b.md", "c.md", "d.md", "e.md"]
     );
     assert_eq!(view.document.value()["goal"], "짧은 글");
-    assert!(doctor::examine(&context(), essay.file()).unwrap().healthy());
+    assert!(
+        doctor::examine_file(&context(), essay.file())
+            .unwrap()
+            .is_healthy()
+    );
     assert!(
         essay.repair().repairs.is_empty(),
         "a second repair has nothing to do"
@@ -137,7 +141,7 @@ fn output_while_truncated(essay: &Essay, name: &str) {
 }
 
 fn findings(essay: &Essay) -> Vec<String> {
-    let diagnosis = doctor::examine(&context(), essay.file()).unwrap();
+    let diagnosis = doctor::examine_file(&context(), essay.file()).unwrap();
     let findings = diagnosis.findings.iter();
     findings
         .map(|one| format!("{} {}", one.code, one.message))
@@ -156,7 +160,7 @@ fn an_empty_file_seen_again_is_not_an_older_version_put_back() {
 
     let found = findings(&essay);
     assert!(found[0].contains("#4 OUTPUT"), "{found:?}");
-    for one in history::transitions(essay.file()).unwrap() {
+    for one in history::read_transitions(essay.file()).unwrap() {
         assert!(one.metadata.get("putBack").is_none(), "{one:?}");
     }
     essay.repair();

@@ -2,7 +2,7 @@
 
 use crate::{codes, context, torn_orchestration};
 use bowline_engine::doctor;
-use bowline_engine::files::{KnownFile, Notice};
+use bowline_engine::files::{FileNotice, KnownFile};
 use bowline_engine::formats::orchestrate::RecordedStep;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::orchestrate::Command as Order;
@@ -71,7 +71,7 @@ fn entry() {
 fn begun(folder: &Path) -> KnownFile {
     fs::write(folder.join("TASKS.md"), TASKS).unwrap();
     let file = torn_orchestration(folder);
-    doctor::repair(&context(), &file).unwrap();
+    doctor::repair_file(&context(), &file).unwrap();
     file
 }
 
@@ -90,7 +90,7 @@ fn committed_steps_are_seen_while_the_file_is_held_and_completed_after_a_kill() 
     let sign = file.path.with_file_name(COMMITTED);
     let committed = wait_until(Duration::from_secs(30), || sign.exists());
     assert!(committed, "{:?}", child.try_wait());
-    let seen = || file.view(&context()).unwrap();
+    let seen = || file.read_view(&context()).unwrap();
     let view = seen();
     assert_eq!(fs::read(&file.path).unwrap(), before, "not written yet");
     let tasks = &view.document.value()["tasks"];
@@ -105,7 +105,7 @@ fn committed_steps_are_seen_while_the_file_is_held_and_completed_after_a_kill() 
     assert!(
         matches!(
             view.notices[..],
-            [Notice::RolledForward {
+            [FileNotice::RolledForward {
                 lines: 3,
                 completed: false
             }]
@@ -119,8 +119,8 @@ fn committed_steps_are_seen_while_the_file_is_held_and_completed_after_a_kill() 
     assert_eq!(seen().document.text(), view.document.text());
 
     // The next writer completes the file, whoever it is.
-    let diagnosis = doctor::repair(&context(), &file).unwrap();
-    assert!(diagnosis.healthy(), "{diagnosis:?}");
+    let diagnosis = doctor::repair_file(&context(), &file).unwrap();
+    assert!(diagnosis.is_healthy(), "{diagnosis:?}");
     let written = fs::read_to_string(&file.path).unwrap();
     assert_eq!(written, view.document.text());
     assert!(seen().notices.is_empty());
@@ -138,7 +138,7 @@ fn a_step_that_is_not_legal_is_told_and_not_applied() {
         &file.path,
         &[step(Order::Complete { id: "T1.2".into() }, 10)],
     );
-    let view = file.view(&context()).unwrap();
+    let view = file.read_view(&context()).unwrap();
     assert_eq!(view.document.text(), before);
     assert_eq!(
         codes(&view.notices),
@@ -152,11 +152,11 @@ fn a_run_takes_in_what_others_change_in_its_plan_and_not_what_it_ticked_itself()
     begun(folder.path());
     let plan = folder.path().join("TASKS.md");
     let (context, done) = (context(), |id: &str| [id.into()]);
-    let mut owned = Orchestration::at(&context, folder.path())
-        .own(&context, |config| config)
+    let mut owned = Orchestration::in_folder(&context, folder.path())
+        .take_ownership(&context, |config| config)
         .unwrap();
     assert!(!owned.reread_plan(&context).unwrap());
-    owned.tick(&context, &done("T1.1")).unwrap();
+    owned.tick_tasks(&context, &done("T1.1")).unwrap();
     let ticked = fs::read_to_string(&plan).unwrap();
     assert_eq!(ticked, TASKS.replacen("[ ]", "[x]", 1));
     assert!(!owned.reread_plan(&context).unwrap());
@@ -164,7 +164,7 @@ fn a_run_takes_in_what_others_change_in_its_plan_and_not_what_it_ticked_itself()
     // Theirs comes between two ticks of ours, and nobody looks before the second.
     let more = format!("{ticked}### [ ] Phase 1, T1.4: more\n");
     fs::write(&plan, &more).unwrap();
-    owned.tick(&context, &done("T1.3")).unwrap();
+    owned.tick_tasks(&context, &done("T1.3")).unwrap();
     assert!(owned.reread_plan(&context).unwrap());
     assert!(owned.run().node("T1.4").is_some());
     assert!(!owned.reread_plan(&context).unwrap());

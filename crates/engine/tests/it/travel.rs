@@ -2,7 +2,7 @@
 
 use crate::{Essay, context};
 use bowline_engine::Context;
-use bowline_engine::history::{self, Back};
+use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
 use std::fs;
@@ -17,7 +17,7 @@ fn undo_walks_back_and_every_step_is_a_transition() {
     essay.undo().unwrap();
     essay.undo().unwrap();
     assert_eq!(essay.undo().unwrap_err().code(), "nothing_to_undo");
-    let triggers: Vec<String> = history::transitions(essay.file())
+    let triggers: Vec<String> = history::read_transitions(essay.file())
         .unwrap()
         .into_iter()
         .map(|one| one.trigger)
@@ -38,13 +38,13 @@ fn going_back_is_a_persons_move() {
         ..context()
     };
     assert_eq!(
-        history::undo(&agent, essay.file(), Back::default())
+        history::undo_transition(&agent, essay.file(), RestoreOptions::default())
             .unwrap_err()
             .code(),
         "needs_person"
     );
     assert_eq!(
-        history::restore(&agent, essay.file(), 1, Back::default())
+        history::restore_version(&agent, essay.file(), 1, RestoreOptions::default())
             .unwrap_err()
             .code(),
         "needs_person"
@@ -61,14 +61,14 @@ fn a_dry_run_decides_and_writes_nothing() {
     };
     let changed = essay
         .run
-        .output(&dry, Stage::Planning, &["c.md".into()])
+        .record_outputs(&dry, Stage::Planning, &["c.md".into()])
         .unwrap();
     assert_eq!(
         changed.view.document.value()["stages"]["planning"]["outputs"][2],
         "c.md"
     );
     assert_eq!(essay.text(), before);
-    assert_eq!(history::transitions(essay.file()).unwrap().len(), 3);
+    assert_eq!(history::read_transitions(essay.file()).unwrap().len(), 3);
 }
 
 #[test]
@@ -90,11 +90,11 @@ fn a_link_out_of_the_folder_is_no_output() {
     std::os::unix::fs::symlink("/etc/passwd", essay.folder().join("link")).unwrap();
     let refused = essay
         .run
-        .complete(&context(), Stage::Planning, &["link".into()]);
+        .complete_stage(&context(), Stage::Planning, &["link".into()]);
     assert_eq!(refused.unwrap_err().code(), "path_escapes");
     essay
         .run
-        .complete(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), Stage::Planning, &[])
         .unwrap();
 }
 
@@ -110,7 +110,7 @@ fn a_journal_with_missing_lines_is_told() {
         .map(|(_, line)| line)
         .collect();
     fs::write(&path, format!("{}\n", kept.join("\n"))).unwrap();
-    let findings = bowline_engine::doctor::examine(&context(), essay.file())
+    let findings = bowline_engine::doctor::examine_file(&context(), essay.file())
         .unwrap()
         .findings;
     assert!(

@@ -3,8 +3,8 @@
 //! Each test lets somebody else write in the last moment before the lock is taken.
 
 use crate::{Essay, codes, context, meddled, output, state_file, with_somebody_quicker};
-use bowline_engine::files::{KnownFile, Notice};
-use bowline_engine::history::{self, Back};
+use bowline_engine::files::{FileNotice, KnownFile};
+use bowline_engine::history::{self, RestoreOptions};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::memory::MemoryFolder;
@@ -25,7 +25,7 @@ fn a_repair_keeps_what_came_after_it_began() {
     essay.write(stale.replace("에세이", "수필"));
     let path = essay.folder().to_owned();
     let quicker = with_somebody_quicker(move || drop(output(&context(), &path, "late.md")));
-    doctor::repair(&quicker, &at(&quicker, essay.folder())).unwrap();
+    doctor::repair_file(&quicker, &at(&quicker, essay.folder())).unwrap();
     assert_eq!(essay.outputs(), ["a.md", "b.md", "late.md", "lost.md"]);
 }
 
@@ -36,7 +36,7 @@ fn an_undo_takes_back_what_is_the_last_under_the_lock_and_names_it() {
     let path = essay.folder().to_owned();
     let quicker = with_somebody_quicker(move || drop(output(&context(), &path, "late.md")));
     let file = at(&quicker, essay.folder());
-    let undone = history::undo(&quicker, &file, Back::default()).unwrap();
+    let undone = history::undo_transition(&quicker, &file, RestoreOptions::default()).unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
     assert_eq!(essay.outputs(), ["a.md", "b.md", "c.md"]);
 }
@@ -65,7 +65,7 @@ fn lines_that_were_voided_are_no_history() {
     // A change that somebody's write pushed out before it was acknowledged.
     let edited = essay.text().replace("에세이", "수필");
     output(&overwritten(&essay, vec![edited]), essay.folder(), "c.md");
-    let numbers: Vec<(u64, String)> = history::transitions(essay.file())
+    let numbers: Vec<(u64, String)> = history::read_transitions(essay.file())
         .unwrap()
         .into_iter()
         .map(|one| (one.sequence, one.trigger))
@@ -99,7 +99,7 @@ fn the_document_of_another_task_is_not_completed_by_this_one() {
     let stranger = essay.text().replace("essay-1", "novel-7");
     essay
         .run
-        .complete(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), Stage::Planning, &[])
         .unwrap();
     essay.write(stranger);
     let view = essay.view();
@@ -132,7 +132,7 @@ fn an_older_version_put_back_by_hand_is_adopted_told_and_not_rolled_forward() {
     essay.output("e.md");
     essay.repair();
     assert_eq!(essay.outputs(), ["a.md", "b.md", "c.md", "e.md"]);
-    let transitions = history::transitions(essay.file()).unwrap();
+    let transitions = history::read_transitions(essay.file()).unwrap();
     let edit = transitions
         .iter()
         .find(|one| one.trigger == "OUTSIDE_EDIT")
@@ -170,7 +170,7 @@ fn reading_never_says_that_it_completed_something() {
     )
     .unwrap();
     essay.write(before);
-    let told = |notices: &[Notice]| notices[0].to_string();
+    let told = |notices: &[FileNotice]| notices[0].to_string();
     let read = essay.view();
     assert!(
         told(&read.notices).contains("the next change completes"),
@@ -199,22 +199,22 @@ fn a_torn_write_of_another_program_takes_no_acknowledged_change_with_it() {
 #[test]
 fn the_newest_copy_is_chosen_under_the_lock() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = |context: &Context| MemoryFolder::at(context, folder.path());
-    memory(&context()).init(&context()).unwrap();
+    let memory = |context: &Context| MemoryFolder::in_folder(context, folder.path());
+    memory(&context()).create_files(&context()).unwrap();
     memory(&context())
         .context_set(&context(), "shared_data.n", &json!(1))
         .unwrap();
-    memory(&context()).backup(&context()).unwrap();
+    memory(&context()).back_up(&context()).unwrap();
     let path = folder.path().to_owned();
     let quicker = with_somebody_quicker(move || {
-        let memory = MemoryFolder::at(&context(), &path);
+        let memory = MemoryFolder::in_folder(&context(), &path);
         memory
             .context_set(&context(), "shared_data.n", &json!(2))
             .unwrap();
-        memory.backup(&context()).unwrap();
+        memory.back_up(&context()).unwrap();
     });
     memory(&quicker)
-        .restore(&quicker, Some("shared-context"), None)
+        .restore_copy(&quicker, Some("shared-context"), None)
         .unwrap();
     let n = memory(&context())
         .context_get(&context(), "shared_data.n")
@@ -231,7 +231,7 @@ fn an_undo_right_after_an_edit_of_somebody_takes_that_edit_back() {
     let undone = essay.undo().unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
     assert_eq!(essay.text(), ours);
-    let told = history::transitions(essay.file()).unwrap();
+    let told = history::read_transitions(essay.file()).unwrap();
     assert_eq!(
         (told[4].sequence, told[4].trigger.as_str()),
         (5, "OUTSIDE_EDIT")
@@ -241,8 +241,8 @@ fn an_undo_right_after_an_edit_of_somebody_takes_that_edit_back() {
 #[test]
 fn a_list_that_both_sides_began_is_joined() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
-    memory.init(&context()).unwrap();
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
+    memory.create_files(&context()).unwrap();
     let path = folder.path().join("shared-context.json");
     let before = fs::read_to_string(&path).unwrap();
     let append = |value: &str| {
@@ -254,7 +254,7 @@ fn a_list_that_both_sides_began_is_joined() {
     let edited = before.replacen('{', "{\n  \"somebody\": 1,", 1);
     fs::write(&path, edited).unwrap();
     append("two");
-    doctor::repair(&context(), memory.shared()).unwrap();
+    doctor::repair_file(&context(), memory.shared_file()).unwrap();
     let log = memory.context_get(&context(), "shared_data.log").unwrap();
     assert_eq!(log, json!(["two", "one"]));
 }
@@ -262,13 +262,13 @@ fn a_list_that_both_sides_began_is_joined() {
 #[test]
 fn a_copy_is_never_made_of_half_a_document() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
-    memory.init(&context()).unwrap();
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
+    memory.create_files(&context()).unwrap();
     memory
         .context_set(&context(), "shared_data.n", &json!(1))
         .unwrap();
     fs::write(folder.path().join("shared-context.json"), "{\"version").unwrap();
-    let copies = memory.backup(&context()).unwrap();
+    let copies = memory.back_up(&context()).unwrap();
     for copy in copies {
         let text = fs::read_to_string(&copy).unwrap();
         assert!(
@@ -329,7 +329,7 @@ fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
         .replace("2026-02-03T04:05:06Z", "2026-01-01T00:00:00Z");
     essay
         .run
-        .complete(&context(), Stage::Planning, &[])
+        .complete_stage(&context(), Stage::Planning, &[])
         .unwrap();
     essay.write(other);
     essay.repair();
@@ -344,7 +344,7 @@ fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
 fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
     use bowline_engine::operations::memory::NewTask;
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
     let path = folder.path().join("task-state.json");
     let new = |name: &str| {
         let task = NewTask {
@@ -358,19 +358,19 @@ fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
     let stale = fs::read_to_string(&path).unwrap();
     new("third");
     fs::write(&path, stale.replacen('{', "{\n  \"somebody\": 1,", 1)).unwrap();
-    let told = memory.state().view(&context()).unwrap().notices;
+    let told = memory.state_file().read_view(&context()).unwrap().notices;
     assert_eq!(told[0].code(), "lost_transition");
     // Another task becomes the current one before anybody repairs.
     memory.task_cancel(&context()).unwrap();
-    doctor::repair(&context(), memory.state()).unwrap();
+    doctor::repair_file(&context(), memory.state_file()).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("third"));
 }
 
 #[test]
 fn a_value_that_an_editor_read_before_it_was_acknowledged_is_appended_once() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
-    memory.init(&context()).unwrap();
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
+    memory.create_files(&context()).unwrap();
     let first = memory.context_append(&context(), "shared_data.log", &json!("a"));
     let path = first.unwrap().view.path;
     // An editor writes right before our exchange, reads what is in place after it, and is first to write again: its own
@@ -385,7 +385,7 @@ fn a_value_that_an_editor_read_before_it_was_acknowledged_is_appended_once() {
         2 => fs::write(&file, read.lock().unwrap().as_str().to_owned() + "\n").unwrap(),
         _ => {}
     });
-    let quicker = MemoryFolder::at(&editor, folder.path());
+    let quicker = MemoryFolder::in_folder(&editor, folder.path());
     let value = json!("b");
     quicker
         .context_append(&editor, "shared_data.log", &value)
@@ -397,7 +397,7 @@ fn a_value_that_an_editor_read_before_it_was_acknowledged_is_appended_once() {
 #[test]
 fn a_value_is_appended_again_where_an_editor_put_back_a_version_without_its_list() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = MemoryFolder::at(&context(), folder.path());
+    let memory = MemoryFolder::in_folder(&context(), folder.path());
     let first = memory.agent_append(&context(), "builder", "preferences.log", &json!("a"));
     let path = first.unwrap().view.path;
     let text = fs::read_to_string(&path).unwrap();
@@ -416,7 +416,7 @@ fn a_value_is_appended_again_where_an_editor_put_back_a_version_without_its_list
             fs::write(&file, older.to_string()).unwrap();
         }
     });
-    let quicker = MemoryFolder::at(&editor, folder.path());
+    let quicker = MemoryFolder::in_folder(&editor, folder.path());
     quicker
         .agent_append(&editor, "builder", "preferences.log", &json!("b"))
         .unwrap();

@@ -4,14 +4,14 @@
 //! skipped (`commit --no-verify`) and do not see plumbing commands; git runs
 //! `reference-transaction` whenever a branch is about to move, by any command.
 
-use crate::advice::seal_of;
-use crate::belief::{self, Belief};
-use crate::clients::Process;
-use crate::hook::Repository;
+use crate::advice::read_seal;
+use crate::clients::ProcessStat;
+use crate::decision::{GateDenial, GatedAction, decide_on_actions};
+use crate::hook::GitRepository;
 use crate::lang::Lang;
+use crate::run_trust::{self, RunTrust};
 use crate::shell::is_dry_push;
 use crate::tested_tree::TestedTree;
-use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
 use bowline_machines::develop::Phase;
 use bowline_machines::named;
@@ -42,9 +42,9 @@ named! {
 
 /// Answers questions about the history that only git can. Asked only when a gate is closed and the
 /// answer decides.
-pub trait History {
+pub trait CommitHistory {
     /// Returns the commit that a name resolves to.
-    fn commit(&self, name: &str) -> Option<String>;
+    fn resolve_commit(&self, name: &str) -> Option<String>;
     /// True if `older` is `newer` or one of its ancestors.
     fn is_ancestor(&self, older: &str, newer: &str) -> bool;
     /// True if a branch, local or remote, already contains the commit.
@@ -54,12 +54,12 @@ pub trait History {
 /// Decides if git may go on; `None` allows. `argument` is the first argument of the hook, `input`
 /// the text git sent it.
 pub fn judge_git(
-    belief: &Belief,
+    belief: &RunTrust,
     hook: GitHook,
     argument: Option<&str>,
     input: &str,
-    history: &dyn History,
-) -> Option<Denial> {
+    history: &dyn CommitHistory,
+) -> Option<GateDenial> {
     let command = |text: &str| FinishingAct::Command { text: text.into() };
     let what = match hook {
         GitHook::PreCommit => command("git commit"),
@@ -69,24 +69,29 @@ pub fn judge_git(
         GitHook::ReferenceTransaction if argument != Some("prepared") => return None,
         GitHook::ReferenceTransaction => FinishingAct::MoveBranch,
     };
-    let denial = judge(belief, &[Offence::Finish { what }], &mut |_| false)?;
+    let denial = decide_on_actions(belief, &[GatedAction::Finish { what }], &mut |_| false)?;
     match hook {
         GitHook::PreCommit | GitHook::PreMergeCommit | GitHook::PrePush => Some(denial),
         GitHook::ReferenceTransaction => {
-            let moves = input.lines().filter_map(Move::read);
+            let moves = input.lines().filter_map(ReferenceMove::parse_line);
             let mut landing = moves.filter(|one| one.brings_work(history));
             let landing = landing.next()?;
-            Some(named(denial, landing.name))
+            Some(with_branch_name(denial, landing.name))
         }
     }
 }
 
 /// Answers git, which calls its hooks in `folder`. If a run exists, a call that cannot be judged is
 /// denied.
-pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl Read) -> Answer {
+pub fn answer_git(
+    folder: &Path,
+    hook: GitHook,
+    argument: Option<&str>,
+    input: impl Read,
+) -> Answer {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let belief = belief::of_folder(folder);
-        if belief == Belief::Nothing || hook == GitHook::PrePush && is_shown_only() {
+        let belief = run_trust::assess_folder(folder);
+        if belief == RunTrust::Nothing || hook == GitHook::PrePush && is_dry_run_push() {
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -95,22 +100,22 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
         if !whole {
             return Err(Unjudged::GitUnread);
         }
-        let history = Repository {
+        let history = GitRepository {
             folder: folder.to_owned(),
         };
         let input = String::from_utf8_lossy(&bytes);
         let denial = judge_git(&belief, hook, argument, &input, &history)
             .or_else(|| judge_trees(&belief, hook, argument, &input, &history));
         Ok(denial.map(|denial| {
-            let seal = belief.path().and_then(seal_of);
-            denial.text(None, Lang::of_environment(), seal.as_ref())
+            let seal = belief.path().and_then(read_seal);
+            denial.render_denial(None, Lang::of_environment(), seal.as_ref())
         }))
     }));
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),
         Ok(Ok(Some(text))) => text,
-        Ok(Err(reason)) => failed(&Denied::CannotJudge { reason }),
-        Err(_) => failed(&Denied::GateFailed),
+        Ok(Err(reason)) => render_failure(&Denied::CannotJudge { reason }),
+        Err(_) => render_failure(&Denied::GateFailed),
     };
     Answer::deny(reason)
 }
@@ -118,20 +123,20 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
 /// Denies a branch a tree other than the tested one. Only in PR: commits before that are work in
 /// progress.
 fn judge_trees(
-    belief: &Belief,
+    belief: &RunTrust,
     hook: GitHook,
     argument: Option<&str>,
     input: &str,
-    repository: &Repository,
-) -> Option<Denial> {
-    let Belief::Run(believed) = belief else {
+    repository: &GitRepository,
+) -> Option<GateDenial> {
+    let RunTrust::Run(believed) = belief else {
         return None;
     };
     let lands: Vec<(&str, &str)> = match hook {
         GitHook::PreCommit | GitHook::PreMergeCommit => Vec::new(),
         GitHook::ReferenceTransaction if argument != Some("prepared") => Vec::new(),
         GitHook::ReferenceTransaction => {
-            let moves = input.lines().filter_map(Move::read);
+            let moves = input.lines().filter_map(ReferenceMove::parse_line);
             // A rebase moves HEAD over commits that no branch will contain.
             let branches = moves.filter(|one| one.name != "HEAD" && one.brings_work(repository));
             branches.map(|one| (one.name, one.to)).collect()
@@ -155,22 +160,25 @@ fn judge_trees(
     }
     let tested = TestedTree::of_run(&believed.path)?;
     lands.into_iter().find_map(|(name, commit)| {
-        let changes = repository.untested(commit, &tested)?;
+        let changes = repository.untested_changes(commit, &tested)?;
         let name = name.to_owned();
         let what = match hook {
             GitHook::PrePush => FinishingAct::Push { name },
             _ => FinishingAct::MoveReference { name },
         };
-        Some(Denial::OtherTree { what, changes })
+        Some(GateDenial::OtherTree { what, changes })
     })
 }
 
 /// True if the push that runs this hook is a dry run: git calls the hook then as well, and does not
 /// say so.
-fn is_shown_only() -> bool {
-    let mut next = Process::look(std::process::id());
+fn is_dry_run_push() -> bool {
+    let mut next = ProcessStat::read_process(std::process::id());
     for _ in 0..ABOVE_MAX {
-        let Some(above) = next.take().and_then(|it| Process::look(it.parent)) else {
+        let Some(above) = next
+            .take()
+            .and_then(|it| ProcessStat::read_process(it.parent))
+        else {
             return false;
         };
         let line = std::fs::read(format!("/proc/{}/cmdline", above.pid)).unwrap_or_default();
@@ -189,55 +197,55 @@ fn is_shown_only() -> bool {
     false
 }
 
-fn failed(denied: &Denied) -> String {
+fn render_failure(denied: &Denied) -> String {
     format!("{}\n", denied.say(Lang::of_environment()))
 }
 
-fn named(denial: Denial, branch: &str) -> Denial {
+fn with_branch_name(denial: GateDenial, branch: &str) -> GateDenial {
     match denial {
-        Denial::Closed { phase, missing, .. } => {
+        GateDenial::Closed { phase, missing, .. } => {
             let name = branch.to_owned();
             let what = FinishingAct::MoveReference { name };
-            Denial::Closed {
+            GateDenial::Closed {
                 phase,
-                offence: Offence::Finish { what },
+                action: GatedAction::Finish { what },
                 missing,
             }
         }
-        other @ (Denial::Person { .. }
-        | Denial::State { .. }
-        | Denial::Missing { .. }
-        | Denial::OtherTree { .. }
-        | Denial::Damaged { .. }) => other,
+        other @ (GateDenial::Person { .. }
+        | GateDenial::State { .. }
+        | GateDenial::Missing { .. }
+        | GateDenial::OtherTree { .. }
+        | GateDenial::Damaged { .. }) => other,
     }
 }
 
 /// One line of a reference transaction: a name and its new value.
 #[derive(Debug, Clone, Copy)]
-struct Move<'l> {
+struct ReferenceMove<'l> {
     to: &'l str,
     name: &'l str,
 }
 
-impl<'l> Move<'l> {
+impl<'l> ReferenceMove<'l> {
     /// Parses a line. Returns only branches, and a detached `HEAD`.
-    fn read(line: &'l str) -> Option<Self> {
+    fn parse_line(line: &'l str) -> Option<Self> {
         let mut words = line.splitn(3, ' ');
         // The caller may leave out the old value; where it matters, git is asked.
         let _from = words.next()?;
         let (to, name) = (words.next()?, words.next()?);
         let counts = name == "HEAD" || name.starts_with("refs/heads/");
         // `ref:…` makes a name a symbolic reference, which moves no work.
-        (counts && !to.starts_with("ref:")).then_some(Move { to, name })
+        (counts && !to.starts_with("ref:")).then_some(ReferenceMove { to, name })
     }
 
     /// True if the move lands new work. Moving back, deleting a branch and a new branch on old work
     /// do not.
-    fn brings_work(self, history: &dyn History) -> bool {
+    fn brings_work(self, history: &dyn CommitHistory) -> bool {
         if self.to.bytes().all(|digit| digit == b'0') {
             return false;
         }
-        match history.commit(self.name) {
+        match history.resolve_commit(self.name) {
             Some(now) if self.name != "HEAD" => !history.is_ancestor(self.to, &now),
             // A new branch, or a detached HEAD.
             Some(_) | None => !history.is_known(self.to),

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
 use super::*;
-use crate::belief::Believed;
+use crate::run_trust::TrustedRun;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Gate, Gates, Phase, Run};
 
@@ -11,8 +11,8 @@ const NONE: &str = "0000000000000000000000000000000000000000";
 /// A history `a <- b <- c` on main, `r` only at a remote, `n` nowhere yet.
 struct Made;
 
-impl History for Made {
-    fn commit(&self, name: &str) -> Option<String> {
+impl CommitHistory for Made {
+    fn resolve_commit(&self, name: &str) -> Option<String> {
         match name {
             "refs/heads/main" | "HEAD" => Some("c".into()),
             _ => None,
@@ -28,11 +28,11 @@ impl History for Made {
     }
 }
 
-fn run(phase: Phase, open: &[Gate]) -> Belief {
+fn run(phase: Phase, open: &[Gate]) -> RunTrust {
     let mut run = Run::new("a feature", Timestamp(0));
     run.phase = phase;
     run.gates = Gates::of(|gate| open.contains(&gate));
-    Belief::Run(Box::new(Believed {
+    RunTrust::Run(Box::new(TrustedRun {
         path: "/w/.develop-workflow/state.json".into(),
         run,
         owned: true,
@@ -41,7 +41,7 @@ fn run(phase: Phase, open: &[Gate]) -> Belief {
     }))
 }
 
-fn held(belief: &Belief, line: &str) -> bool {
+fn held(belief: &RunTrust, line: &str) -> bool {
     let hook = GitHook::ReferenceTransaction;
     judge_git(belief, hook, Some("prepared"), line, &Made).is_some()
 }
@@ -85,7 +85,7 @@ fn what_brings_no_work_goes_on() {
 fn gates_decide_as_they_do_for_an_agent() {
     use Gate::{ArchitectVerified, ReReviewClean, ReviewCleanPass};
     let line = "c n refs/heads/main";
-    assert!(!held(&Belief::Nothing, line));
+    assert!(!held(&RunTrust::Nothing, line));
     for phase in [Phase::Design, Phase::Review, Phase::Done] {
         assert!(!held(&run(phase, &[]), line), "{}", phase.name());
     }
@@ -99,7 +99,7 @@ fn gates_decide_as_they_do_for_an_agent() {
         &[ReviewCleanPass, ArchitectVerified, ReReviewClean],
     );
     assert!(!held(&all, line));
-    let missing = Belief::Missing {
+    let missing = RunTrust::Missing {
         path: "/w/.develop-workflow/state.json".into(),
         last: None,
     };
@@ -130,8 +130,8 @@ fn git_asks_three_times_and_is_answered_once() {
         &Made,
     );
     let denial = denial.unwrap();
-    let text = denial.text(None, Lang::En, None);
+    let text = denial.render_denial(None, Lang::En, None);
     assert!(text.contains("moving refs/heads/main"), "{text}");
-    let text = denial.text(None, Lang::Ko, None);
+    let text = denial.render_denial(None, Lang::Ko, None);
     assert!(text.contains("대상: refs/heads/main 이동"), "{text}");
 }

@@ -1,12 +1,12 @@
 //! The resume card: the state of the work, rendered from the state files alone, for an agent that
 //! has lost its context.
 
-use super::others;
-use crate::advice::{self, Next};
-use crate::belief::{Belief, Believed};
+use super::other_state_files;
+use crate::advice::{self, NextCommand};
+use crate::decision::REPAIR;
 use crate::lang::Lang;
 use crate::locate;
-use crate::verdict::REPAIR;
+use crate::run_trust::{RunTrust, TrustedRun};
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::{
@@ -32,98 +32,103 @@ const RESUME: &str = "bowline develop resume";
 
 /// Renders the card for the run and the other state files seen from a folder; `None` if there are
 /// none.
-pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
+pub fn render_card(belief: &RunTrust, folder: &Path, lang: Lang) -> Option<String> {
     let mut lines = match belief {
-        Belief::Nothing => Vec::new(),
-        Belief::Run(believed) => of_run(believed, lang),
-        Belief::Missing { path, last } => {
+        RunTrust::Nothing => Vec::new(),
+        RunTrust::Run(believed) => run_lines(believed, lang),
+        RunTrust::Missing { path, last } => {
             let path = path.display().to_string();
             let mut lines = vec![Card::RunMissing { path }.say(lang)];
-            lines.extend(last.as_ref().map(|run| about(run, lang)));
+            lines.extend(last.as_ref().map(|run| describe_run(run, lang)));
             lines.push(next_line(REPAIR, lang));
             lines
         }
-        Belief::Damaged { path, reason } => {
-            let (path, reason) = (path.display().to_string(), short(reason));
+        RunTrust::Damaged { path, reason } => {
+            let (path, reason) = (path.display().to_string(), shorten_text(reason));
             vec![
                 Card::RunDamaged { path, reason }.say(lang),
                 next_line(REPAIR, lang),
             ]
         }
     };
-    lines.extend(others::lines(belief, folder, lang));
+    lines.extend(other_state_files::state_file_lines(belief, folder, lang));
     if lines.is_empty() {
         return None;
     }
     lines.insert(0, Card::Head.say(lang));
-    Some(bounded(&lines, lang))
+    Some(fit_lines(&lines, lang))
 }
 
 /// Renders the one line that goes with every prompt while a run is open.
-pub(super) fn reminder(belief: &Belief, lang: Lang) -> Option<String> {
+pub(super) fn render_reminder(belief: &RunTrust, lang: Lang) -> Option<String> {
     match belief {
-        Belief::Nothing => None,
-        Belief::Run(believed) if believed.run.phase == Phase::Done => None,
-        Belief::Run(believed) => {
-            let next = next_lines(&advice::next_in(&believed.path, &believed.run), lang);
+        RunTrust::Nothing => None,
+        RunTrust::Run(believed) if believed.run.phase == Phase::Done => None,
+        RunTrust::Run(believed) => {
+            let next = next_lines(
+                &advice::next_commands_in(&believed.path, &believed.run),
+                lang,
+            );
             Some(format!(
                 "{} {}",
-                about(&believed.run, lang),
+                describe_run(&believed.run, lang),
                 next.join(". ")
             ))
         }
-        Belief::Missing { .. } | Belief::Damaged { .. } => warning(belief, lang),
+        RunTrust::Missing { .. } | RunTrust::Damaged { .. } => render_warning(belief, lang),
     }
 }
 
 /// Renders the warning for an agent that has just damaged the state file.
-pub(super) fn warning(belief: &Belief, lang: Lang) -> Option<String> {
+pub(super) fn render_warning(belief: &RunTrust, lang: Lang) -> Option<String> {
     match belief {
-        Belief::Nothing => None,
-        Belief::Run(believed) if believed.distrusted.is_empty() => None,
-        Belief::Run(believed) => {
+        RunTrust::Nothing => None,
+        RunTrust::Run(believed) if believed.distrusted.is_empty() => None,
+        RunTrust::Run(believed) => {
             let path = believed.path.display().to_string();
             let what = believed.distrusted.join(", ");
             Some(Card::NotBelievedIn { path, what }.say(lang))
         }
-        Belief::Missing { path, .. } => {
+        RunTrust::Missing { path, .. } => {
             let (path, next) = (path.display().to_string(), next_line(REPAIR, lang));
             Some(Card::FileMissing { path, next }.say(lang))
         }
-        Belief::Damaged { path, reason } => {
+        RunTrust::Damaged { path, reason } => {
             let (path, next) = (path.display().to_string(), next_line(REPAIR, lang));
-            let reason = short(reason);
+            let reason = shorten_text(reason);
             Some(Card::FileDamaged { path, reason, next }.say(lang))
         }
     }
 }
 
-fn about(run: &Run, lang: Lang) -> String {
-    let (feature, phase) = (short(&run.feature), run.phase.name());
+fn describe_run(run: &Run, lang: Lang) -> String {
+    let (feature, phase) = (shorten_text(&run.feature), run.phase.name());
     Card::About { feature, phase }.say(lang)
 }
 
-fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
+fn run_lines(believed: &TrustedRun, lang: Lang) -> Vec<String> {
     let run = &believed.run;
     let history = match believed.owned {
-        true => history(&believed.path),
+        true => read_transitions(&believed.path),
         false => Vec::new(),
     };
     let mut lines = vec![
-        about(run, lang),
-        when(run, &history, lang),
-        format!("Gates: {}", gates(run)),
+        describe_run(run, lang),
+        render_times(run, &history, lang),
+        format!("Gates: {}", render_gates(run)),
     ];
     if !run.checkpoints.is_empty() {
-        lines.push(format!("Checkpoints: {}", checkpoints(run, lang)));
+        lines.push(format!("Checkpoints: {}", render_checkpoints(run, lang)));
     }
-    lines.extend(closed(run, lang));
+    lines.extend(closed_gate_lines(run, lang));
     if !believed.distrusted.is_empty() {
         let what = believed.distrusted.join(", ");
         lines.push(Card::NotBelievedHere { what }.say(lang));
     }
     let latest = history.iter().rev().take(CHANGES_MAX).rev();
-    let latest: Vec<String> = latest.map(|(at, told)| change(at, told)).collect();
+    let latest: Vec<String> = latest
+        .map(|(at, told)| render_transition(at, told))
+        .collect();
     if !latest.is_empty() {
         let changes = latest.join("; ");
         lines.push(Card::LatestChanges { changes }.say(lang));
@@ -131,10 +136,10 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
     if !believed.owned {
         lines.push(Card::Foreign.say(lang));
     }
-    let next = advice::next_in(&believed.path, run);
+    let next = advice::next_commands_in(&believed.path, run);
     let how = match next.iter().any(|one| one.stale) {
         true => Card::SealStale,
-        false => how_on(run),
+        false => next_step_card(run),
     };
     lines.push(how.say(lang));
     lines.extend(next_lines(&next, lang));
@@ -143,7 +148,7 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
 
 /// Renders the times of start and last change. The journal's times are UTC; the file's times are
 /// local and without a zone, and are used only without a journal.
-fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
+fn render_times(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
     let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
     let began = history.iter().rev().find(|(_, told)| begins(told));
     let (began, moved, utc) = match (began, history.last()) {
@@ -165,7 +170,7 @@ fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
 
 /// Renders the next command for an agent. A command that only a person may give, the agent can only
 /// ask for.
-fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
+fn next_lines(next: &[NextCommand], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
     match next.first() {
         Some(first) if first.person => {
@@ -187,14 +192,14 @@ fn next_line(command: &str, lang: Lang) -> String {
     Card::NextLine { command }.say(lang)
 }
 
-fn gates(run: &Run) -> String {
+fn render_gates(run: &Run) -> String {
     let one = |gate: Gate| format!("{}={}", gate.name(), run.gates.is_open(gate));
     Gate::ALL.map(one).join(", ")
 }
 
-fn checkpoints(run: &Run, lang: Lang) -> String {
+fn render_checkpoints(run: &Run, lang: Lang) -> String {
     let one = |known: &Checkpoint| {
-        let name = format!("{} {}", short(&known.id), known.status.name());
+        let name = format!("{} {}", shorten_text(&known.id), known.status.name());
         match known.status {
             CheckpointStatus::InProgress => {
                 format!("{name} (iter {}/{ATTEMPTS_MAX})", known.iteration)
@@ -226,7 +231,7 @@ fn checkpoints(run: &Run, lang: Lang) -> String {
     told.say(lang)
 }
 
-fn closed(run: &Run, lang: Lang) -> Vec<String> {
+fn closed_gate_lines(run: &Run, lang: Lang) -> Vec<String> {
     let missing = |act| {
         let missing = run.gates.missing(needed(run.phase, act));
         let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
@@ -239,8 +244,8 @@ fn closed(run: &Run, lang: Lang) -> Vec<String> {
 }
 
 /// Reads the transitions in the journal, each with its time.
-fn history(path: &Path) -> Vec<(String, Transition)> {
-    let file = StateFile::new(locate::layout(path));
+fn read_transitions(path: &Path) -> Vec<(String, Transition)> {
+    let file = StateFile::new(locate::run_layout(path));
     let Ok(history) = file.history() else {
         return Vec::new();
     };
@@ -252,24 +257,26 @@ fn history(path: &Path) -> Vec<(String, Transition)> {
 }
 
 /// Renders a transition in a few words: entity, from, to, time.
-fn change(at: &str, told: &Transition) -> String {
+fn render_transition(at: &str, told: &Transition) -> String {
     let fact = |name: &str| told.metadata.get(name).and_then(|value| value.as_str());
     let named = fact("gate").or_else(|| fact("checkpoint"));
-    let name = named.map_or_else(String::new, |name| format!(" {}", short(name)));
+    let name = named.map_or_else(String::new, |name| format!(" {}", shorten_text(name)));
     let from = told.from.as_deref();
     let from = from.map_or_else(String::new, |from| format!("{from} -> "));
     format!("{}{name} {from}{} ({at})", told.entity, told.to)
 }
 
 /// Returns the sentence for the next step.
-fn how_on(run: &Run) -> Card {
+fn next_step_card(run: &Run) -> Card {
     match resume(run) {
         Resume::Design => Card::DesignAgain,
         Resume::ReviewAgain => Card::ReviewAgain,
         Resume::Implement => Card::Implement,
-        Resume::Checkpoint { id, iteration: 0 } => Card::Begin { id: short(&id) },
+        Resume::Checkpoint { id, iteration: 0 } => Card::Begin {
+            id: shorten_text(&id),
+        },
         Resume::Checkpoint { id, iteration } => Card::GoOn {
-            id: short(&id),
+            id: shorten_text(&id),
             attempt: iteration,
             max: ATTEMPTS_MAX,
         },
@@ -286,7 +293,7 @@ fn how_on(run: &Run) -> Card {
 }
 
 /// Puts a free text on one line and shortens it.
-pub(super) fn short(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
     if line.chars().count() <= TEXT_CHARS_MAX {
@@ -298,7 +305,7 @@ pub(super) fn short(text: &str) -> String {
 
 /// Shortens lines so that each, and all together, stay within the bounds. Room for the next command
 /// is reserved.
-fn bounded(lines: &[String], lang: Lang) -> String {
+fn fit_lines(lines: &[String], lang: Lang) -> String {
     let mut left = CARD_WORDS_MAX;
     let head = &next_line("", lang);
     let next = lines.iter().find(|line| line.starts_with(head.as_str()));

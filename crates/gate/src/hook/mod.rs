@@ -5,30 +5,31 @@
 //! line in a log.
 
 mod card;
-mod others;
-mod recall;
-mod registered;
+mod host_environment;
+mod other_state_files;
+mod registration;
+mod state_facts;
 mod stop;
 #[cfg(test)]
 mod tests;
-mod world;
 
-pub use card::{CARD_WORDS_MAX, card};
-pub use registered::Registered;
+pub use card::{CARD_WORDS_MAX, render_card};
+pub use host_environment::{GitRepository, HostEnvironment, is_ignored};
+pub use registration::HookRegistration;
 pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
-pub use world::{Repository, World, is_ignored};
 
 use crate::advice;
-use crate::belief::{self, Belief};
 use crate::clients;
+use crate::decision::{
+    GatedAction, always_gated_actions, decide_on_actions, gated_actions_in,
+    gated_actions_in_other_workspace, side_effects_of,
+};
 use crate::lang::Lang;
 use crate::locate;
-use crate::place::{self, Place};
-use crate::shell::Deed;
+use crate::run_trust::{self, RunTrust};
+use crate::shell::SideEffect;
 use crate::tool_call::ToolCall;
-use crate::verdict::{
-    Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
-};
+use crate::workspace_paths::{self, WorkspacePaths};
 use bowline_formats::hook::{Answer, Event, HookMessage};
 use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
@@ -44,15 +45,19 @@ const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
 /// Answers a client and notes its process as an agent's. `event` is the word on the command line;
 /// without it the message names the event. Never panics.
-pub fn answer(event: Option<&str>, registered: &Registered, input: impl Read) -> Answer {
+pub fn answer_client(
+    event: Option<&str>,
+    registered: &HookRegistration,
+    input: impl Read,
+) -> Answer {
     // A failed note is no reason to stop a tool call.
-    let _ = catch_unwind(clients::note);
+    let _ = catch_unwind(clients::note_client);
     answer_from(event, registered, input, std::env::current_dir().ok())
 }
 
 fn answer_from(
     event: Option<&str>,
-    registered: &Registered,
+    registered: &HookRegistration,
     input: impl Read,
     here: Option<PathBuf>,
 ) -> Answer {
@@ -72,31 +77,31 @@ fn answer_from(
         if message.len() as u64 > MESSAGE_BYTES_MAX {
             return Err(Unjudged::TooLong);
         }
-        decide(given, registered, &message)
+        decide_answer(given, registered, &message)
     }));
     let error = match result {
         Ok(Ok(answer)) => return answer,
         Ok(Err(reason)) => Denied::CannotJudge { reason },
         Err(_) => Denied::GateFailed,
     };
-    if given.unwrap_or_else(|| guess(&message)) == Event::PreToolUse {
-        failed(&error, here)
+    if given.unwrap_or_else(|| guess_event(&message)) == Event::PreToolUse {
+        deny_unjudged(&error, here)
     } else {
         // Nothing was judged at this event: the line holds the reason alone.
         let why = match error {
             Denied::CannotJudge { reason } => reason.to_string(),
             other => other.to_string(),
         };
-        log(&format!("{}: {why}", event.unwrap_or("hook")));
+        append_log(&format!("{}: {why}", event.unwrap_or("hook")));
         Answer::silent()
     }
 }
 
 /// Denies a call that could not be judged. Without a run there is nothing to guard, and the call
 /// goes on.
-fn failed(error: &Denied, here: Option<PathBuf>) -> Answer {
-    let folders = here.into_iter().chain(project());
-    let guarded = |folder: PathBuf| belief::of_folder(&folder) != Belief::Nothing;
+fn deny_unjudged(error: &Denied, here: Option<PathBuf>) -> Answer {
+    let folders = here.into_iter().chain(project_folder());
+    let guarded = |folder: PathBuf| run_trust::assess_folder(&folder) != RunTrust::Nothing;
     let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
     if run.unwrap_or(true) {
         let lang = Lang::of_environment();
@@ -110,7 +115,7 @@ fn failed(error: &Denied, here: Option<PathBuf>) -> Answer {
 }
 
 /// Guesses the event of an unreadable message: any event but the guarded one must be named in it.
-fn guess(message: &[u8]) -> Event {
+fn guess_event(message: &[u8]) -> Event {
     let text = String::from_utf8_lossy(message);
     Event::ALL
         .into_iter()
@@ -118,7 +123,11 @@ fn guess(message: &[u8]) -> Event {
         .unwrap_or(Event::PreToolUse)
 }
 
-fn decide(given: Option<Event>, registered: &Registered, bytes: &[u8]) -> Result<Answer, Unjudged> {
+fn decide_answer(
+    given: Option<Event>,
+    registered: &HookRegistration,
+    bytes: &[u8],
+) -> Result<Answer, Unjudged> {
     let message = HookMessage::read(bytes).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         Unjudged::NotUnderstood {
@@ -128,7 +137,7 @@ fn decide(given: Option<Event>, registered: &Registered, bytes: &[u8]) -> Result
     let Some(event) = given.or(message.event) else {
         return Ok(Answer::silent());
     };
-    let call = ToolCall::of(&message);
+    let call = ToolCall::from_message(&message);
     if event == Event::PreToolUse && call == ToolCall::Other {
         return match message.tool.is_empty() {
             true => Err(Unjudged::NoTool),
@@ -137,88 +146,89 @@ fn decide(given: Option<Event>, registered: &Registered, bytes: &[u8]) -> Result
     }
     let folder = message.cwd.as_ref().map(PathBuf::from);
     let folder = folder
-        .or_else(project)
+        .or_else(project_folder)
         .or_else(|| std::env::current_dir().ok())
         .ok_or(Unjudged::NoFolder)?;
-    if event != Event::PreToolUse && registered.comes_behind(&folder) {
+    if event != Event::PreToolUse && registered.is_shadowed(&folder) {
         return Ok(Answer::silent());
     }
-    let mut belief = belief::of_folder(&folder);
-    if belief == Belief::Nothing
-        && let Some(project) = project().filter(|it| *it != folder)
+    let mut belief = run_trust::assess_folder(&folder);
+    if belief == RunTrust::Nothing
+        && let Some(project) = project_folder().filter(|it| *it != folder)
     {
-        belief = belief::of_folder(&project);
+        belief = run_trust::assess_folder(&project);
     }
     let lang = Lang::of_environment();
     Ok(match event {
-        Event::PreToolUse => before_tool(&call, &folder, &belief, lang),
-        Event::SessionStart | Event::SubagentStart => match card(&belief, &folder, lang) {
+        Event::PreToolUse => decide_tool_call(&call, &folder, &belief, lang),
+        Event::SessionStart | Event::SubagentStart => match render_card(&belief, &folder, lang) {
             Some(card) => Answer::context(event, &card),
             None => Answer::silent(),
         },
-        Event::UserPromptSubmit => match card::reminder(&belief, lang) {
+        Event::UserPromptSubmit => match card::render_reminder(&belief, lang) {
             Some(words) => Answer::context(event, &words),
             None => Answer::silent(),
         },
-        Event::PostToolUse => match card::warning(&belief, lang) {
+        Event::PostToolUse => match card::render_warning(&belief, lang) {
             Some(words) => Answer::context(event, &words),
             None => Answer::silent(),
         },
-        Event::Stop => stop::answer(&message, &belief, lang),
+        Event::Stop => stop::answer_stop(&message, &belief, lang),
         // After a compaction the card is shown again by the start of the session.
         Event::PreCompact => Answer::silent(),
     })
 }
 
-fn project() -> Option<PathBuf> {
-    locate::variable(PROJECT_VARIABLE)
+fn project_folder() -> Option<PathBuf> {
+    locate::read_variable(PROJECT_VARIABLE)
         .filter(|it| !it.is_empty())
         .map(PathBuf::from)
 }
 
-fn before_tool(call: &ToolCall, folder: &Path, belief: &Belief, lang: Lang) -> Answer {
-    let deeds = deeds_of(call, folder, &World);
-    let place = belief.path().map(Place::of);
-    let own = place
-        .as_ref()
-        .map_or_else(|| offences_anywhere(&deeds), |it| offences_in(&deeds, it));
-    let refused = denied(belief, place.as_ref(), &own, call, lang);
+fn decide_tool_call(call: &ToolCall, folder: &Path, belief: &RunTrust, lang: Lang) -> Answer {
+    let deeds = side_effects_of(call, folder, &HostEnvironment);
+    let place = belief.path().map(WorkspacePaths::for_run_file);
+    let own = place.as_ref().map_or_else(
+        || always_gated_actions(&deeds),
+        |it| gated_actions_in(&deeds, it),
+    );
+    let refused = denial_text(belief, place.as_ref(), &own, call, lang);
     refused
-        .or_else(|| denied_from_afar(&deeds, place.as_ref(), call, lang))
+        .or_else(|| denial_in_other_workspace(&deeds, place.as_ref(), call, lang))
         .map_or_else(Answer::silent, Answer::deny)
 }
 
 /// Applies the gates of runs in other workspaces that the call writes into.
-fn denied_from_afar(
-    deeds: &[Deed],
-    own: Option<&Place>,
+fn denial_in_other_workspace(
+    deeds: &[SideEffect],
+    own: Option<&WorkspacePaths>,
     call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut folders: Vec<PathBuf> = Vec::new();
     for deed in deeds {
         let path = match deed {
-            Deed::Write {
+            SideEffect::Write {
                 path: Some(path), ..
             }
-            | Deed::Touch { path, .. }
-            | Deed::Finish {
+            | SideEffect::Touch { path, .. }
+            | SideEffect::Finish {
                 place: Some(path), ..
             }
-            | Deed::Setup {
+            | SideEffect::Setup {
                 place: Some(path), ..
             } => path,
-            Deed::Write { path: None, .. }
-            | Deed::Finish { place: None, .. }
-            | Deed::Setup { place: None, .. }
-            | Deed::Person { .. }
-            | Deed::Hidden { .. } => continue,
+            SideEffect::Write { path: None, .. }
+            | SideEffect::Finish { place: None, .. }
+            | SideEffect::Setup { place: None, .. }
+            | SideEffect::Person { .. }
+            | SideEffect::Hidden { .. } => continue,
         };
-        if own.is_some_and(|place| place.holds(path)) {
+        if own.is_some_and(|place| place.contains_path(path)) {
             continue;
         }
         // Removing a folder removes the run in it.
-        let path = place::real(path);
+        let path = workspace_paths::resolve_links(path);
         let folder = if path.is_dir() {
             path
         } else {
@@ -229,23 +239,23 @@ fn denied_from_afar(
         }
     }
     folders.into_iter().find_map(|folder| {
-        let belief = belief::of_folder(&folder);
-        let place = Place::of(belief.path()?);
-        let found = offences_from_afar(deeds, &place);
-        denied(&belief, Some(&place), &found, call, lang)
+        let belief = run_trust::assess_folder(&folder);
+        let place = WorkspacePaths::for_run_file(belief.path()?);
+        let found = gated_actions_in_other_workspace(deeds, &place);
+        denial_text(&belief, Some(&place), &found, call, lang)
     })
 }
 
 /// Returns the text of a run's denial of a call; `None` allows the call.
-fn denied(
-    belief: &Belief,
-    place: Option<&Place>,
-    found: &[Offence],
+fn denial_text(
+    belief: &RunTrust,
+    place: Option<&WorkspacePaths>,
+    found: &[GatedAction],
     call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut ignored = |path: &Path| place.is_some_and(|place| is_ignored(place.root(), path));
-    let denial = judge(belief, found, &mut ignored)?;
+    let denial = decide_on_actions(belief, found, &mut ignored)?;
     let command = match call {
         ToolCall::Shell { command, .. } => Some(command.as_str()),
         ToolCall::Write { .. }
@@ -253,9 +263,9 @@ fn denied(
         | ToolCall::Hidden { .. }
         | ToolCall::Other => None,
     };
-    let seal = belief.path().and_then(advice::seal_of);
-    let mut text = denial.text(command, lang, seal.as_ref());
-    if let Belief::Run(believed) = belief
+    let seal = belief.path().and_then(advice::read_seal);
+    let mut text = denial.render_denial(command, lang, seal.as_ref());
+    if let RunTrust::Run(believed) = belief
         && !believed.distrusted.is_empty()
     {
         let what = believed.distrusted.join(", ");
@@ -265,7 +275,7 @@ fn denied(
 }
 
 /// Appends a line to the hook's log, for a person who looks for the reason.
-fn log(line: &str) {
+fn append_log(line: &str) {
     let path = locate::state_home().join("bowline/hook.log");
     let long = std::fs::metadata(&path).is_ok_and(|it| it.len() > LOG_BYTES_MAX);
     if long {

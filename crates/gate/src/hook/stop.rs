@@ -2,9 +2,9 @@
 //! attempts, with an upper bound.
 
 use crate::advice;
-use crate::belief::{Belief, Believed};
 use crate::lang::Lang;
 use crate::locate;
+use crate::run_trust::{RunTrust, TrustedRun};
 use bowline_formats::hook::{Answer, HookMessage};
 use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase, typed};
 use bowline_words::message::Card;
@@ -19,8 +19,8 @@ pub const STOPS_HELD_PER_SESSION_MAX: u64 = 30;
 const COUNT_NAME: &str = "stops.json";
 
 /// Decides if the agent may stop.
-pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answer {
-    let Belief::Run(believed) = belief else {
+pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) -> Answer {
+    let RunTrust::Run(believed) = belief else {
         return Answer::silent();
     };
     // A run kept by another program could not end the checkpoint by our commands.
@@ -37,11 +37,11 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answ
     else {
         return Answer::silent();
     };
-    if !count(message, believed) {
+    if !count_denied_stop(message, believed) {
         return Answer::silent();
     }
     let id = &checkpoint.id;
-    let next = advice::next_in(&believed.path, &believed.run);
+    let next = advice::next_commands_in(&believed.path, &believed.run);
     let next = next
         .first()
         .map_or_else(|| "bowline develop resume".to_owned(), |it| it.command());
@@ -56,9 +56,9 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answ
 }
 
 /// Counts one more denied stop; `false` when a bound is reached.
-fn count(message: &HookMessage, believed: &Believed) -> bool {
+fn count_denied_stop(message: &HookMessage, believed: &TrustedRun) -> bool {
     let path = locate::side_folder(&believed.path).join(COUNT_NAME);
-    let before = read(&path);
+    let before = read_counts(&path);
     let same_session = before["session"] == message.session_id.as_str();
     let same_state = same_session && before["sequence"] == believed.sequence;
     let number = |key: &str, same: bool| {
@@ -80,7 +80,7 @@ fn count(message: &HookMessage, believed: &Believed) -> bool {
     written || !message.stop_hook_active
 }
 
-fn read(path: &Path) -> Value {
+fn read_counts(path: &Path) -> Value {
     let bytes = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }

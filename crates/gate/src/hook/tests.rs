@@ -4,7 +4,7 @@
     reason = "a failed unwrap is a failed test, and one test panics on purpose"
 )]
 
-use super::{Registered, answer_from};
+use super::{HookRegistration, answer_from};
 use bowline_formats::hook::Answer;
 use std::io::Read;
 
@@ -31,13 +31,18 @@ fn a_panic_before_a_tool_is_a_denial_and_at_any_other_time_nothing() {
     let here = || Some(folder.path().to_owned());
     for panics in [true, false] {
         for event in [Some("pre-tool-use"), None] {
-            let denied = answer_from(event, &Registered::Personal, Broken { panics }, here());
+            let denied = answer_from(
+                event,
+                &HookRegistration::Personal,
+                Broken { panics },
+                here(),
+            );
             assert_eq!((denied.code, denied.stdout.as_str()), (2, ""));
             assert!(denied.stderr.contains("cannot judge this call"));
         }
         let stop = answer_from(
             Some("stop"),
-            &Registered::Personal,
+            &HookRegistration::Personal,
             Broken { panics },
             here(),
         );
@@ -45,7 +50,7 @@ fn a_panic_before_a_tool_is_a_denial_and_at_any_other_time_nothing() {
         std::fs::remove_file(&file).unwrap();
         let unguarded = answer_from(
             Some("pre-tool-use"),
-            &Registered::Personal,
+            &HookRegistration::Personal,
             Broken { panics },
             here(),
         );

@@ -1,46 +1,48 @@
 //! Archive programs: they write an archive, or the files in it.
 
-use super::walk::Walker;
+use super::walk::ShellWalker;
 use super::write::{operands, short_value, value_of};
 
 /// Adds the writes of a packer or an unpacker.
-pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+pub(super) fn walk_archive(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     match name {
-        "tar" | "bsdtar" | "gtar" | "jar" | "star" => tar(walker, name, arguments),
-        "unzip" if !short(arguments, "lptvzZ") => {
+        "tar" | "bsdtar" | "gtar" | "jar" | "star" => walk_tar(walker, name, arguments),
+        "unzip" if !has_short_option(arguments, "lptvzZ") => {
             let folder = value_of(arguments, "-d", "-d");
-            walker.write(folder.as_deref().unwrap_or("."), name);
+            walker.add_write(folder.as_deref().unwrap_or("."), name);
         }
         "zip" => {
             if let Some(archive) = operands(arguments, &[]).first().filter(|it| **it != "-") {
-                walker.write(archive, name);
+                walker.add_write(archive, name);
             }
         }
-        "7z" | "7za" | "7zr" | "7zz" => seven(walker, name, arguments),
+        "7z" | "7za" | "7zr" | "7zz" => walk_seven_zip(walker, name, arguments),
         "cpio" | "pax" => {
             let last = operands(arguments, &[]).last().map(|it| (*it).clone());
-            if short(arguments, "p") {
-                walker.write(&last.unwrap_or_else(|| ".".into()), name);
-            } else if short(arguments, "ir") && !short(arguments, "t") {
+            if has_short_option(arguments, "p") {
+                walker.add_write(&last.unwrap_or_else(|| ".".into()), name);
+            } else if has_short_option(arguments, "ir") && !has_short_option(arguments, "t") {
                 let folder = value_of(arguments, "-D", "--directory");
-                walker.write(folder.as_deref().unwrap_or("."), name);
+                walker.add_write(folder.as_deref().unwrap_or("."), name);
             }
         }
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
-        | "unzstd" | "lz4" | "unlz4" | "compress" | "uncompress" => packed(walker, name, arguments),
+        | "unzstd" | "lz4" | "unlz4" | "compress" | "uncompress" => {
+            walk_compressor(walker, name, arguments)
+        }
         "split" | "csplit" => {
             const VALUED: &[&str] = &["-b", "-C", "-l", "-n", "-a", "-f", "-t", "--filter"];
             let given = value_of(arguments, "-f", "--prefix");
             let prefix = operands(arguments, VALUED).get(1).map(|it| (*it).clone());
             let prefix = given.or(prefix.filter(|_| name == "split"));
-            walker.write(&format!("{}aa", prefix.as_deref().unwrap_or("x")), name);
+            walker.add_write(&format!("{}aa", prefix.as_deref().unwrap_or("x")), name);
         }
         _ => {}
     }
 }
 
 /// True if one of the letters is among the short options.
-fn short(arguments: &[String], letters: &str) -> bool {
+fn has_short_option(arguments: &[String], letters: &str) -> bool {
     arguments.iter().any(|it| {
         it.strip_prefix('-').is_some_and(|group| {
             !group.starts_with('-') && group.contains(|at| letters.contains(at))
@@ -48,8 +50,8 @@ fn short(arguments: &[String], letters: &str) -> bool {
     })
 }
 
-fn tar(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
-    told_to_run(walker, arguments);
+fn walk_tar(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
+    walk_tar_commands(walker, arguments);
     // The first word needs no dash: `tar xzf a.tgz`.
     let mut letters = String::new();
     for (at, argument) in arguments.iter().enumerate() {
@@ -69,8 +71,8 @@ fn tar(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         let shown = letters.contains('O') || long(&["--to-stdout"]);
         if !shown {
             let folder = short_value(arguments, 'C', "--directory");
-            let folder = folder.or_else(|| joined(arguments, "--directory="));
-            walker.write(folder.as_deref().unwrap_or("."), name);
+            let folder = folder.or_else(|| joined_value(arguments, "--directory="));
+            walker.add_write(folder.as_deref().unwrap_or("."), name);
         }
         return;
     }
@@ -87,28 +89,32 @@ fn tar(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         .filter(|it| !it.starts_with('-') && it.contains('f'));
     let archive = match first {
         Some(_) => arguments.get(1).cloned(),
-        None => short_value(arguments, 'f', "--file").or_else(|| joined(arguments, "--file=")),
+        None => {
+            short_value(arguments, 'f', "--file").or_else(|| joined_value(arguments, "--file="))
+        }
     };
     if let Some(archive) = archive.filter(|it| writes && it != "-") {
-        walker.write(&archive, name);
+        walker.add_write(&archive, name);
     }
 }
 
-fn joined(arguments: &[String], option: &str) -> Option<String> {
+fn joined_value(arguments: &[String], option: &str) -> Option<String> {
     let found = arguments.iter().find_map(|it| it.strip_prefix(option));
     found.map(str::to_owned)
 }
 
-fn seven(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+fn walk_seven_zip(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     let words = operands(arguments, &[]);
     match words.first().map(|it| it.as_str()) {
-        Some("x" | "e") if !short(arguments, "s") || joined(arguments, "-o").is_some() => {
-            let folder = joined(arguments, "-o");
-            walker.write(folder.as_deref().unwrap_or("."), name);
+        Some("x" | "e")
+            if !has_short_option(arguments, "s") || joined_value(arguments, "-o").is_some() =>
+        {
+            let folder = joined_value(arguments, "-o");
+            walker.add_write(folder.as_deref().unwrap_or("."), name);
         }
         Some("a" | "d" | "u" | "rn") => {
             if let Some(archive) = words.get(1) {
-                walker.write(archive, name);
+                walker.add_write(archive, name);
             }
         }
         _ => {}
@@ -116,7 +122,7 @@ fn seven(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
 }
 
 /// Adds the write of `gzip FILE`: the packed file replaces the other one.
-fn packed(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+fn walk_compressor(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     const SHOWN: &[&str] = &[
         "--stdout",
         "--to-stdout",
@@ -125,21 +131,22 @@ fn packed(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         "--help",
         "--version",
     ];
-    if short(arguments, "clt") || arguments.iter().any(|it| SHOWN.contains(&it.as_str())) {
+    if has_short_option(arguments, "clt") || arguments.iter().any(|it| SHOWN.contains(&it.as_str()))
+    {
         return;
     }
     match value_of(arguments, "-o", "-o") {
-        Some(target) => walker.write(&target, name),
+        Some(target) => walker.add_write(&target, name),
         None => {
             for target in operands(arguments, &["-S", "--suffix", "-T", "-D"]) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
     }
 }
 
 /// Walks the commands that options of tar name.
-fn told_to_run(walker: &mut Walker<'_>, arguments: &[String]) {
+fn walk_tar_commands(walker: &mut ShellWalker<'_>, arguments: &[String]) {
     const RUN: &[&str] = &[
         "--checkpoint-action=exec=",
         "--to-command=",
@@ -155,7 +162,7 @@ fn told_to_run(walker: &mut Walker<'_>, arguments: &[String]) {
             other => RUN.iter().find_map(|option| other.strip_prefix(option)),
         };
         if let Some(text) = text {
-            walker.suspect(text);
+            walker.walk_suspect(text);
         }
     }
 }

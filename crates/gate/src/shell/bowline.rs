@@ -1,7 +1,7 @@
 //! Commands of Bowline that only a person may give.
 
-use super::deed::Deed;
-use super::walk::Walker;
+use super::side_effect::SideEffect;
+use super::walk::ShellWalker;
 
 /// Set by scripts that act for a person. An agent's command line has no reason to set it.
 pub(super) const ACTOR_VARIABLE: &str = "BOWLINE_ACTOR";
@@ -13,16 +13,18 @@ const PERSONS: [&str; 4] = ["--by-hand", "--fresh", "--override", "--uninstall"]
 
 /// Adds a command of Bowline that only a person may give, always or while a gate is closed. Other
 /// effects of the command are found elsewhere.
-pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+pub(super) fn walk_bowline(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     if name != "bowline" {
         return;
     }
-    let line = CommandLine::read(arguments);
+    let line = CommandLine::parse(arguments);
     let what = || format!("{name} {}", arguments.join(" "));
     if line.is_persons() {
-        walker.add(Deed::Person { what: what() });
-    } else if line.words.first() == Some(&"init") && !line.has(&["-h", "--help", "--dry-run"]) {
-        walker.set_up_in(line.folder.unwrap_or("."), &what());
+        walker.add(SideEffect::Person { what: what() });
+    } else if line.words.first() == Some(&"init")
+        && !line.has_option(&["-h", "--help", "--dry-run"])
+    {
+        walker.add_setup_in(line.folder.unwrap_or("."), &what());
     }
 }
 
@@ -35,7 +37,7 @@ struct CommandLine<'a> {
 }
 
 impl<'a> CommandLine<'a> {
-    fn read(arguments: &'a [String]) -> Self {
+    fn parse(arguments: &'a [String]) -> Self {
         let (mut words, mut options, mut folder) = (Vec::new(), Vec::new(), None);
         let mut rest = arguments.iter().map(String::as_str);
         while let Some(word) = rest.next() {
@@ -58,12 +60,12 @@ impl<'a> CommandLine<'a> {
         }
     }
 
-    fn has(&self, options: &[&str]) -> bool {
+    fn has_option(&self, options: &[&str]) -> bool {
         options.iter().any(|it| self.options.contains(it))
     }
 
     fn is_persons(&self) -> bool {
-        !self.has(&["-h", "--help"]) && is_persons(&self.words, &self.options)
+        !self.has_option(&["-h", "--help"]) && is_persons(&self.words, &self.options)
     }
 }
 

@@ -3,20 +3,25 @@
 use super::expand::is_unknown;
 use super::interpret;
 use super::parse::UNKNOWN;
-use super::walk::{Input, Walker};
+use super::walk::{CommandInput, ShellWalker};
 use bowline_words::message::Unseen;
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Walks a builtin. Returns true if the command needs no further analysis.
-    pub(super) fn builtin(&mut self, name: &str, arguments: &[String], input: &Input) -> bool {
+    pub(super) fn walk_builtin(
+        &mut self,
+        name: &str,
+        arguments: &[String],
+        input: &CommandInput,
+    ) -> bool {
         match name {
             "eval" => {
                 let text = arguments.join(" ");
-                self.text(text.strip_prefix("-- ").unwrap_or(&text));
+                self.walk_text(text.strip_prefix("-- ").unwrap_or(&text));
             }
             "trap" => {
                 if let Some(text) = arguments.iter().find(|it| !it.starts_with('-')) {
-                    self.text(text);
+                    self.walk_text(text);
                 }
             }
             "alias" => {
@@ -37,14 +42,14 @@ impl Walker<'_> {
                 for argument in arguments {
                     match argument.split_once('=') {
                         Some((name, _)) if reference => {
-                            self.assign(name, false, vec![UNKNOWN.to_string()]);
+                            self.assign_variable(name, false, vec![UNKNOWN.to_string()]);
                         }
                         Some((name, value)) => {
                             let append = name.ends_with('+');
                             let name = name.trim_end_matches('+').to_owned();
-                            self.assign(&name, append, vec![value.to_owned()]);
+                            self.assign_variable(&name, append, vec![value.to_owned()]);
                         }
-                        None if is_unknown(argument) => self.hidden(Unseen::Nameless),
+                        None if is_unknown(argument) => self.add_hidden(Unseen::Nameless),
                         None => {}
                     }
                 }
@@ -71,11 +76,11 @@ impl Walker<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" | "printf" | "let" => {
-                self.reads(name, arguments, input);
+                self.assign_read_variables(name, arguments, input);
                 return false;
             }
             "cd" | "pushd" => self.change_folder(name, arguments),
-            "popd" => self.go_back(),
+            "popd" => self.enter_past_folder(),
             "hash" => {
                 if let Some(at) = arguments.iter().position(|it| it == "-p")
                     && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))
@@ -87,11 +92,11 @@ impl Walker<'_> {
                 }
             }
             "source" | "." => {
-                interpret::source(self, arguments, input);
+                interpret::walk_source(self, arguments, input);
             }
             "mkdir" => {
                 for argument in arguments.iter().filter(|it| !it.starts_with('-')) {
-                    let places = self.places(argument);
+                    let places = self.resolve_paths(argument);
                     self.made.extend(places.into_iter().flatten());
                 }
             }
@@ -105,7 +110,7 @@ impl Walker<'_> {
     }
 
     /// Assigns the variables that a builtin fills with its input.
-    fn reads(&mut self, name: &str, arguments: &[String], input: &Input) {
+    fn assign_read_variables(&mut self, name: &str, arguments: &[String], input: &CommandInput) {
         let mut names: Vec<&str> = Vec::new();
         match name {
             "printf" => {
@@ -117,7 +122,7 @@ impl Walker<'_> {
             "mapfile" | "readarray" => {
                 if let Some(at) = arguments.iter().position(|it| it == "-C") {
                     let text = arguments.get(at + 1).cloned().unwrap_or_default();
-                    self.text(&text);
+                    self.walk_text(&text);
                 }
                 names.extend(arguments.last().map(String::as_str));
                 names.push("MAPFILE");
@@ -128,7 +133,7 @@ impl Walker<'_> {
             }
         }
         let value = match input {
-            Input::Text(text)
+            CommandInput::Text(text)
                 if !is_unknown(text) && text.lines().count() <= 1 && names.len() <= 3 =>
             {
                 text.trim().to_owned()
@@ -137,8 +142,8 @@ impl Walker<'_> {
         };
         for name in names {
             // With several names, the split of the input is not followed: each may also be unknown.
-            self.assign(name, false, vec![value.clone()]);
-            self.assign(name, false, vec![UNKNOWN.to_string()]);
+            self.assign_variable(name, false, vec![value.clone()]);
+            self.assign_variable(name, false, vec![UNKNOWN.to_string()]);
         }
     }
 }

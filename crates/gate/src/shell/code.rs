@@ -2,12 +2,12 @@
 
 use super::expand::is_unknown;
 use super::inline::look;
-use super::interpret::typed;
-use super::walk::{Input, Walker};
+use super::interpret::hide_typed_input;
+use super::walk::{CommandInput, ShellWalker};
 use bowline_words::message::Unseen;
 
 /// The options of an interpreter whose code is analysed.
-struct Interpreter {
+struct InterpreterOptions {
     names: &'static [&'static str],
     /// Short options that take code.
     takes_code: &'static str,
@@ -21,8 +21,8 @@ struct Interpreter {
     stops: bool,
 }
 
-const ALL: &[Interpreter] = &[
-    Interpreter {
+const ALL: &[InterpreterOptions] = &[
+    InterpreterOptions {
         names: &["python", "pypy", "ipython", "micropython"],
         takes_code: "c",
         long: &[],
@@ -30,7 +30,7 @@ const ALL: &[Interpreter] = &[
         long_valued: &["--check-hash-based-pycs"],
         stops: true,
     },
-    Interpreter {
+    InterpreterOptions {
         names: &["node", "nodejs", "bun", "tsx", "ts-node", "qjs", "deno"],
         takes_code: "ep",
         long: &["--eval", "--print", "eval"],
@@ -58,7 +58,7 @@ const INTERACTIVE: &[&str] = &["-", "-i", "-q", "-u", "-a", "-s", "--interactive
 
 /// The code and words found in a call of an interpreter.
 #[derive(Default)]
-struct Call {
+struct InterpreterCall {
     texts: Vec<String>,
     /// True if an option gave code.
     given: bool,
@@ -70,16 +70,16 @@ struct Call {
 }
 
 /// Walks a call of an interpreter. Returns false for any other program.
-pub(super) fn run(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_interpreter(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    input: &Input,
+    input: &CommandInput,
 ) -> bool {
     // `python3.12` is a python.
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     if SCANNED.split_whitespace().any(|it| it == plain) {
-        walker.inside(|walker| scanned(walker, plain, arguments, input));
+        walker.in_own_folders(|walker| walk_scanned(walker, plain, arguments, input));
         return true;
     }
     let Some(kind) = ALL
@@ -88,18 +88,23 @@ pub(super) fn run(
     else {
         return false;
     };
-    let mut call = read(kind, plain, arguments);
+    let mut call = parse_call(kind, plain, arguments);
     // Any other option without a script prints something and ends: a version, a help text.
     call.waits = arguments
         .iter()
         .all(|it| INTERACTIVE.contains(&it.as_str()));
-    walker.inside(|walker| judge(walker, plain, call, input));
+    walker.in_own_folders(|walker| walk_analysed(walker, plain, call, input));
     true
 }
 
 /// Walks a call in a language that is not analysed: its words are scanned if one of them may be
 /// code, and files changed in place are writes.
-fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
+fn walk_scanned(
+    walker: &mut ShellWalker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     let awk = name.ends_with("awk");
     let language = if awk { "awk" } else { name };
     // `-pie CODE`, `-i.bak`; letters after these belong to a value.
@@ -132,7 +137,9 @@ fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &In
         .filter(|(at, _)| !awk || !follows(*at, &["-v", "-F", "--assign", "--field-separator"]))
         .collect();
     if matches!(language, "perl" | "ruby" | "awk") && arguments.iter().any(in_place) {
-        operands.iter().for_each(|(_, it)| walker.write(it, name));
+        operands
+            .iter()
+            .for_each(|(_, it)| walker.add_write(it, name));
     }
     let from_file = |it: &String| it.starts_with("-f") || it.starts_with("--file");
     let given = match awk {
@@ -157,7 +164,7 @@ fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &In
     }
     let fed = |(_, it): &(usize, &String)| *it == "-" || it.starts_with("/dev/");
     if !given && (operands.is_empty() || operands.iter().any(fed)) {
-        if let Input::Text(text) = input {
+        if let CommandInput::Text(text) = input {
             texts.push(text.clone());
         }
         texts.extend(walker.processes.clone());
@@ -165,15 +172,20 @@ fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &In
             .iter()
             .all(|it| INTERACTIVE.contains(&it.as_str()));
         if waits && texts.is_empty() {
-            typed(walker, language, input);
+            hide_typed_input(walker, language, input);
         }
     }
     if !texts.is_empty() {
-        known(walker, language, &texts.join("\n"));
+        analyse_code(walker, language, &texts.join("\n"));
     }
 }
 
-fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input) {
+fn walk_analysed(
+    walker: &mut ShellWalker<'_>,
+    language: &str,
+    mut call: InterpreterCall,
+    input: &CommandInput,
+) {
     let fed = match &call.module {
         Some(module) => module_of_python(walker, module, &call.words, &mut call.texts),
         None => {
@@ -185,23 +197,23 @@ fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input)
         }
     };
     if fed {
-        if let Input::Text(text) = input {
+        if let CommandInput::Text(text) = input {
             call.texts.push(text.clone());
         }
         call.texts.extend(walker.processes.clone());
         if call.waits && call.texts.is_empty() {
-            typed(walker, language, input);
+            hide_typed_input(walker, language, input);
         }
     }
     // Several pieces are one program, one line each.
     if !call.texts.is_empty() {
-        known(walker, language, &call.texts.join("\n"));
+        analyse_code(walker, language, &call.texts.join("\n"));
     }
 }
 
-fn known(walker: &mut Walker<'_>, language: &str, text: &str) {
+fn analyse_code(walker: &mut ShellWalker<'_>, language: &str, text: &str) {
     if is_unknown(text) {
-        walker.hidden(Unseen::Code {
+        walker.add_hidden(Unseen::Code {
             language: language.to_owned(),
         });
     } else {
@@ -209,8 +221,8 @@ fn known(walker: &mut Walker<'_>, language: &str, text: &str) {
     }
 }
 
-fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
-    let mut call = Call::default();
+fn parse_call(kind: &InterpreterOptions, language: &str, arguments: &[String]) -> InterpreterCall {
+    let mut call = InterpreterCall::default();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let argument = argument.as_str();
@@ -238,7 +250,7 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
                 call.texts.push("eval".to_owned());
             }
         } else if argument.len() > 1 && argument.starts_with('-') {
-            group(kind, language, argument, &mut rest, &mut call);
+            parse_option_group(kind, language, argument, &mut rest, &mut call);
             if call.module.is_some() {
                 call.words.extend(rest.cloned());
                 break;
@@ -255,12 +267,12 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
 }
 
 /// Reads a group of short options, such as `-pie`.
-fn group(
-    kind: &Interpreter,
+fn parse_option_group(
+    kind: &InterpreterOptions,
     language: &str,
     argument: &str,
     rest: &mut std::slice::Iter<'_, String>,
-    call: &mut Call,
+    call: &mut InterpreterCall,
 ) {
     for (at, letter) in argument.char_indices().skip(1) {
         let own = &argument[at + letter.len_utf8()..];
@@ -300,7 +312,7 @@ fn group(
 /// Walks `python3 -m MODULE` for modules that take code or write the files their words name.
 /// Returns true if the input is code.
 fn module_of_python(
-    walker: &mut Walker<'_>,
+    walker: &mut ShellWalker<'_>,
     module: &str,
     words: &[String],
     texts: &mut Vec<String>,
@@ -311,20 +323,20 @@ fn module_of_python(
         "timeit" => texts.extend(plain.into_iter().cloned()),
         "json.tool" => {
             if let Some(target) = plain.get(1) {
-                walker.write(target, "python -m json.tool");
+                walker.add_write(target, "python -m json.tool");
             }
         }
         "zipfile" | "tarfile" if has(&["-e", "--extract"]) => {
             let folder = plain.get(1).map_or(".", |it| it.as_str());
-            walker.write(folder, module);
+            walker.add_write(folder, module);
         }
         "zipfile" | "tarfile" | "zipapp" if has(&["-c", "--create", "-o"]) => {
             if let Some(target) = plain.first() {
-                walker.write(target, module);
+                walker.add_write(target, module);
             }
         }
         "lib2to3" if has(&["-w", "--write"]) => {
-            plain.iter().for_each(|it| walker.write(it, module));
+            plain.iter().for_each(|it| walker.add_write(it, module));
         }
         "code" | "asyncio" | "IPython" => return true,
         "pdb" | "cProfile" | "profile" | "trace" => {
@@ -334,7 +346,7 @@ fn module_of_python(
             if let Some(at) = words.iter().position(|it| it == "-o")
                 && let Some(target) = words.get(at + 1)
             {
-                walker.write(target, module);
+                walker.add_write(target, module);
             }
             return module == "pdb";
         }

@@ -1,179 +1,179 @@
 //! Parses compound commands: groups, conditions, loops, functions and tests.
 
-use super::parse::{Parsed, Parser};
-use super::tree::{Block, Node, Script, Word, plain_text};
+use super::parse::{ParseResult, ShellParser};
+use super::tree::{CommandBlock, CommandNode, Script, Word, plain_text};
 use bowline_words::message::ShellFault;
 use std::rc::Rc;
 
-impl Parser {
-    pub(super) fn command(&mut self) -> Parsed<Node> {
-        self.deeper(Self::command_inside)
+impl ShellParser {
+    pub(super) fn parse_command(&mut self) -> ParseResult<CommandNode> {
+        self.deeper(Self::parse_command_inside)
     }
 
-    fn command_inside(&mut self) -> Parsed<Node> {
-        self.blanks();
+    fn parse_command_inside(&mut self) -> ParseResult<CommandNode> {
+        self.skip_blanks();
         if self.looking_at("((") && self.arithmetic_ahead() {
             self.at += 2;
-            let word = self.arithmetic()?;
-            return self.block(Block {
+            let word = self.parse_arithmetic()?;
+            return self.parse_block(CommandBlock {
                 words: vec![word],
-                ..Block::default()
+                ..CommandBlock::default()
             });
         }
-        if self.take("(") {
-            let script = self.list()?;
-            if !self.take(")") {
+        if self.take_text("(") {
+            let script = self.parse_list()?;
+            if !self.take_text(")") {
                 return self.fail(ShellFault::OpenBracket);
             }
-            return self.block(Block {
+            return self.parse_block(CommandBlock {
                 scripts: vec![script],
                 scoped: true,
-                ..Block::default()
+                ..CommandBlock::default()
             });
         }
-        let keyword = self.keyword();
+        let keyword = self.peek_keyword();
         match keyword.as_str() {
             "{" => {
                 self.at += 1;
-                let script = self.list()?;
+                let script = self.parse_list()?;
                 self.expect_keyword("}")?;
-                self.block(Block {
+                self.parse_block(CommandBlock {
                     scripts: vec![script],
-                    ..Block::default()
+                    ..CommandBlock::default()
                 })
             }
             "[[" => {
                 self.at += 2;
-                let words = self.test()?;
-                self.block(Block {
+                let words = self.parse_test()?;
+                self.parse_block(CommandBlock {
                     words,
-                    ..Block::default()
+                    ..CommandBlock::default()
                 })
             }
             "if" => {
                 self.at += 2;
-                self.condition()
+                self.parse_condition()
             }
             "while" | "until" => {
                 self.at += 5;
-                let test = self.list()?;
-                let body = self.do_done()?;
-                self.block(Block {
+                let test = self.parse_list()?;
+                let body = self.parse_loop_body()?;
+                self.parse_block(CommandBlock {
                     scripts: vec![test, body],
-                    ..Block::default()
+                    ..CommandBlock::default()
                 })
             }
             "for" | "select" => {
                 self.at += keyword.len();
-                self.for_loop()
+                self.parse_for_loop()
             }
             "case" => {
                 self.at += 4;
-                self.case()
+                self.parse_case()
             }
             "function" => {
                 self.at += 8;
-                self.blanks();
-                let name = self.needed_word()?;
-                self.blanks();
-                if self.take("(") {
-                    self.blanks();
-                    if !self.take(")") {
+                self.skip_blanks();
+                let name = self.parse_needed_word()?;
+                self.skip_blanks();
+                if self.take_text("(") {
+                    self.skip_blanks();
+                    if !self.take_text(")") {
                         return self.fail(ShellFault::OpenBracket);
                     }
                 }
-                self.function(&name)
+                self.parse_function(&name)
             }
             "coproc" => {
                 self.at += 6;
-                self.coprocess()
+                self.parse_coprocess()
             }
             "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}" => {
                 self.fail(ShellFault::StrayWord)
             }
-            _ => self.simple(),
+            _ => self.parse_simple(),
         }
     }
 
     /// Parses `coproc NAME { …; }` or `coproc COMMAND`.
-    fn coprocess(&mut self) -> Parsed<Node> {
-        self.blanks();
+    fn parse_coprocess(&mut self) -> ParseResult<CommandNode> {
+        self.skip_blanks();
         let before = self.at;
         if self
             .peek()
             .is_some_and(|letter| letter.is_alphabetic() || letter == '_')
         {
-            let name = self.needed_word()?;
-            self.blanks();
+            let name = self.parse_needed_word()?;
+            self.skip_blanks();
             let compound = self.peek() == Some('(')
                 || matches!(
-                    self.keyword().as_str(),
+                    self.peek_keyword().as_str(),
                     "{" | "if" | "while" | "until" | "for" | "case" | "[["
                 );
             if !compound || plain_text(&name).is_none() {
                 self.at = before;
             }
         }
-        self.command()
+        self.parse_command()
     }
 
     /// Parses the redirections after a compound command.
-    fn block(&mut self, mut block: Block) -> Parsed<Node> {
-        while let Some(redirect) = self.redirect()? {
+    fn parse_block(&mut self, mut block: CommandBlock) -> ParseResult<CommandNode> {
+        while let Some(redirect) = self.parse_redirect()? {
             block.redirects.push(redirect);
         }
-        Ok(Node::Block(block))
+        Ok(CommandNode::Block(block))
     }
 
-    fn condition(&mut self) -> Parsed<Node> {
-        let mut scripts = vec![self.list()?];
+    fn parse_condition(&mut self) -> ParseResult<CommandNode> {
+        let mut scripts = vec![self.parse_list()?];
         self.expect_keyword("then")?;
-        scripts.push(self.list()?);
+        scripts.push(self.parse_list()?);
         loop {
             if self.take_keyword("elif")? {
-                scripts.push(self.list()?);
+                scripts.push(self.parse_list()?);
                 self.expect_keyword("then")?;
-                scripts.push(self.list()?);
+                scripts.push(self.parse_list()?);
             } else if self.take_keyword("else")? {
-                scripts.push(self.list()?);
+                scripts.push(self.parse_list()?);
             } else {
                 break;
             }
         }
         self.expect_keyword("fi")?;
-        self.block(Block {
+        self.parse_block(CommandBlock {
             scripts,
-            ..Block::default()
+            ..CommandBlock::default()
         })
     }
 
-    fn do_done(&mut self) -> Parsed<Script> {
+    fn parse_loop_body(&mut self) -> ParseResult<Script> {
         // Bash accepts a group in place of `do` and `done`.
         if self.take_keyword("{")? {
-            let body = self.list()?;
+            let body = self.parse_list()?;
             self.expect_keyword("}")?;
             return Ok(body);
         }
         self.expect_keyword("do")?;
-        let body = self.list()?;
+        let body = self.parse_list()?;
         self.expect_keyword("done")?;
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> Parsed<Node> {
-        self.blanks();
-        if self.take("((") {
-            let word = self.arithmetic()?;
-            self.space()?;
-            self.take(";");
-            let body = self.do_done()?;
-            return self.block(Block {
+    fn parse_for_loop(&mut self) -> ParseResult<CommandNode> {
+        self.skip_blanks();
+        if self.take_text("((") {
+            let word = self.parse_arithmetic()?;
+            self.skip_space()?;
+            self.take_text(";");
+            let body = self.parse_loop_body()?;
+            return self.parse_block(CommandBlock {
                 scripts: vec![body],
                 words: vec![word],
-                ..Block::default()
+                ..CommandBlock::default()
             });
         }
-        let name = self.needed_word()?;
+        let name = self.parse_needed_word()?;
         let Some(variable) = plain_text(&name).map(str::to_owned) else {
             return self.fail(ShellFault::LoopWithoutVariable);
         };
@@ -181,81 +181,81 @@ impl Parser {
         if self.take_keyword("in")? {
             let mut list = Vec::new();
             loop {
-                self.blanks();
+                self.skip_blanks();
                 match self.peek() {
                     None | Some(';' | '\n' | '&') => break,
-                    Some(_) => list.push(self.needed_word()?),
+                    Some(_) => list.push(self.parse_needed_word()?),
                 }
             }
             words = Some(list);
         }
-        self.space()?;
-        self.take(";");
-        let body = self.do_done()?;
-        let Node::Block(block) = self.block(Block {
+        self.skip_space()?;
+        self.take_text(";");
+        let body = self.parse_loop_body()?;
+        let CommandNode::Block(block) = self.parse_block(CommandBlock {
             scripts: vec![body],
-            ..Block::default()
+            ..CommandBlock::default()
         })?
         else {
             return self.fail(ShellFault::BadLoop);
         };
-        Ok(Node::Loop {
+        Ok(CommandNode::Loop {
             variable,
             words,
             block,
         })
     }
 
-    fn case(&mut self) -> Parsed<Node> {
-        self.blanks();
-        let mut words = vec![self.needed_word()?];
+    fn parse_case(&mut self) -> ParseResult<CommandNode> {
+        self.skip_blanks();
+        let mut words = vec![self.parse_needed_word()?];
         self.expect_keyword("in")?;
         let mut scripts = Vec::new();
         loop {
             if self.take_keyword("esac")? {
                 break;
             }
-            self.take("(");
+            self.take_text("(");
             loop {
-                self.blanks();
-                words.push(self.needed_word()?);
-                self.blanks();
-                if !self.take("|") {
+                self.skip_blanks();
+                words.push(self.parse_needed_word()?);
+                self.skip_blanks();
+                if !self.take_text("|") {
                     break;
                 }
             }
-            if !self.take(")") {
+            if !self.take_text(")") {
                 return self.fail(ShellFault::OpenPattern);
             }
-            scripts.push(self.list()?);
-            self.space()?;
-            if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
+            scripts.push(self.parse_list()?);
+            self.skip_space()?;
+            if !(self.take_text(";;&") || self.take_text(";;") || self.take_text(";&")) {
                 self.expect_keyword("esac")?;
                 break;
             }
         }
-        self.block(Block {
+        self.parse_block(CommandBlock {
             scripts,
             words,
-            ..Block::default()
+            ..CommandBlock::default()
         })
     }
 
-    pub(super) fn function(&mut self, name: &Word) -> Parsed<Node> {
+    pub(super) fn parse_function(&mut self, name: &Word) -> ParseResult<CommandNode> {
         let Some(name) = plain_text(name).map(str::to_owned) else {
             return self.fail(ShellFault::FunctionWithoutName);
         };
-        self.space()?;
-        let body = Rc::new(self.command()?);
-        Ok(Node::Function { name, body })
+        self.skip_space()?;
+        let body = Rc::new(self.parse_command()?);
+        Ok(CommandNode::Function { name, body })
     }
 
     /// Parses `[[ … ]]` into its words; its operators do not matter here.
-    fn test(&mut self) -> Parsed<Vec<Word>> {
+    fn parse_test(&mut self) -> ParseResult<Vec<Word>> {
         let mut words = Vec::new();
         loop {
-            self.space()?;
-            if self.keyword() == "]]" {
+            self.skip_space()?;
+            if self.peek_keyword() == "]]" {
                 self.at += 2;
                 return Ok(words);
             }
@@ -263,7 +263,7 @@ impl Parser {
                 None => return self.fail(ShellFault::OpenTest),
                 Some('(' | ')' | '|' | '&' | ';') => self.at += 1,
                 Some('<' | '>') if self.peek_at(1) != Some('(') => self.at += 1,
-                Some(_) => words.push(self.needed_word()?),
+                Some(_) => words.push(self.parse_needed_word()?),
             }
         }
     }

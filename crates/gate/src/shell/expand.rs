@@ -4,8 +4,8 @@
 //! anywhere. This finds more outcomes than can happen, and misses none.
 
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
-use super::tree::{Change, Part, Word};
-use super::walk::{Input, Walker};
+use super::tree::{ParameterOperation, Word, WordPart};
+use super::walk::{CommandInput, ShellWalker};
 
 /// Outcomes followed for one word or command; more of them become one unknown outcome.
 pub(super) const ALTERNATIVES_MAX: usize = 24;
@@ -17,43 +17,43 @@ pub(super) type Fields = Vec<String>;
 
 /// A character (and if it is quoted), or a part to expand.
 #[derive(Clone)]
-enum Atom<'a> {
+enum WordAtom<'a> {
     Letter(char, bool),
-    Part(&'a Part),
+    Part(&'a WordPart),
     /// An empty pair of quotes.
     Nothing,
 }
 
 /// A word under construction.
 #[derive(Clone, Default)]
-struct Draft {
+struct WordDraft {
     done: Fields,
     open: Option<String>,
 }
 
-impl Draft {
-    fn letter(&mut self, letter: char) {
+impl WordDraft {
+    fn push_letter(&mut self, letter: char) {
         self.open.get_or_insert_default().push(letter);
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         self.open.get_or_insert_default().push_str(text);
     }
 
-    fn split(&mut self) {
+    fn end_field(&mut self) {
         self.done.extend(self.open.take());
     }
 
     /// Adds unquoted text: blanks end a field.
-    fn splitting(&mut self, text: &str) {
+    fn push_splitting(&mut self, text: &str) {
         let mut fields = text.split([' ', '\t', '\n']);
         if let Some(first) = fields.next().filter(|first| !first.is_empty()) {
-            self.text(first);
+            self.push_text(first);
         }
         for field in fields {
-            self.split();
+            self.end_field();
             if !field.is_empty() {
-                self.text(field);
+                self.push_text(field);
             }
         }
     }
@@ -64,13 +64,13 @@ pub(super) fn is_unknown(text: &str) -> bool {
     text.contains([UNKNOWN, UNKNOWN_NAME])
 }
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Returns every outcome of a word.
-    pub(super) fn expand(&mut self, word: &Word) -> Vec<Fields> {
+    pub(super) fn expand_word(&mut self, word: &Word) -> Vec<Fields> {
         let mut outcomes: Vec<Fields> = vec![Vec::new()];
-        for braced in braces(atoms(word)) {
+        for braced in expand_braces(word_atoms(word)) {
             let next = self.expand_atoms(&braced);
-            outcomes = product(&outcomes, &next, |fields, more| {
+            outcomes = combine_pairs(&outcomes, &next, |fields, more| {
                 let mut fields = fields.clone();
                 fields.extend(more.iter().cloned());
                 fields
@@ -85,43 +85,45 @@ impl Walker<'_> {
     /// Returns every outcome of a word that stays one field: an assignment's value, a
     /// here-document, a subject of `case`.
     pub(super) fn expand_whole(&mut self, word: &Word) -> Vec<String> {
-        let outcomes = self.expand_atoms(&atoms(word));
+        let outcomes = self.expand_atoms(&word_atoms(word));
         let mut texts: Vec<String> = outcomes.iter().map(|fields| fields.join(" ")).collect();
         texts.sort();
         texts.dedup();
         texts
     }
 
-    fn expand_atoms(&mut self, atoms: &[Atom<'_>]) -> Vec<Fields> {
-        let mut drafts = vec![Draft::default()];
+    fn expand_atoms(&mut self, atoms: &[WordAtom<'_>]) -> Vec<Fields> {
+        let mut drafts = vec![WordDraft::default()];
         let mut first = true;
         let mut atoms = atoms;
         let many = atoms.len() > 1;
         while let Some((atom, rest)) = atoms.split_first() {
             atoms = rest;
             match atom {
-                Atom::Nothing => drafts.iter_mut().for_each(|draft| draft.text("")),
-                Atom::Letter('~', false) if first => {
+                WordAtom::Nothing => drafts.iter_mut().for_each(|draft| draft.push_text("")),
+                WordAtom::Letter('~', false) if first => {
                     let mut places: Vec<Fields> = Vec::new();
-                    for place in self.tilde(&mut atoms) {
+                    for place in self.expand_tilde(&mut atoms) {
                         places.push(vec![place]);
                     }
-                    drafts = self.join(drafts, &places, true, false);
+                    drafts = self.join_values(drafts, &places, true, false);
                 }
                 // The match of a pattern is unknown, but holds no slash.
-                Atom::Letter('*' | '?', false) => drafts
+                WordAtom::Letter('*' | '?', false) => drafts
                     .iter_mut()
-                    .for_each(|draft| draft.letter(UNKNOWN_NAME)),
-                Atom::Letter('[', false) if many => drafts
+                    .for_each(|draft| draft.push_letter(UNKNOWN_NAME)),
+                WordAtom::Letter('[', false) if many => drafts
                     .iter_mut()
-                    .for_each(|draft| draft.letter(UNKNOWN_NAME)),
-                Atom::Letter(letter, _) => {
-                    drafts.iter_mut().for_each(|draft| draft.letter(*letter));
+                    .for_each(|draft| draft.push_letter(UNKNOWN_NAME)),
+                WordAtom::Letter(letter, _) => {
+                    drafts
+                        .iter_mut()
+                        .for_each(|draft| draft.push_letter(*letter));
                 }
-                Atom::Part(part) => drafts = self.expand_part(part, drafts),
+                WordAtom::Part(part) => drafts = self.expand_part(part, drafts),
             }
             first = false;
-            let long = |draft: &Draft| {
+            let long = |draft: &WordDraft| {
                 draft
                     .open
                     .as_ref()
@@ -135,19 +137,20 @@ impl Walker<'_> {
         drafts
             .into_iter()
             .map(|mut draft| {
-                draft.split();
+                draft.end_field();
                 draft.done
             })
             .collect()
     }
 
     /// Expands a tilde with the name or sign after it: `~`, `~/`, `~+`, `~-`, `~NAME`.
-    fn tilde(&self, rest: &mut &[Atom<'_>]) -> Vec<String> {
-        let ends =
-            |atom: Option<&Atom<'_>>| matches!(atom, None | Some(Atom::Letter('/' | ':', false)));
+    fn expand_tilde(&self, rest: &mut &[WordAtom<'_>]) -> Vec<String> {
+        let ends = |atom: Option<&WordAtom<'_>>| {
+            matches!(atom, None | Some(WordAtom::Letter('/' | ':', false)))
+        };
         match rest.first() {
-            first if ends(first) => self.homes(),
-            Some(Atom::Letter(sign @ ('+' | '-'), false)) if ends(rest.get(1)) => {
+            first if ends(first) => self.home_folders(),
+            Some(WordAtom::Letter(sign @ ('+' | '-'), false)) if ends(rest.get(1)) => {
                 *rest = &rest[1..];
                 self.folder_names(*sign == '-')
             }
@@ -159,66 +162,66 @@ impl Walker<'_> {
         }
     }
 
-    fn expand_part(&mut self, part: &Part, drafts: Vec<Draft>) -> Vec<Draft> {
+    fn expand_part(&mut self, part: &WordPart, drafts: Vec<WordDraft>) -> Vec<WordDraft> {
         let (values, quoted): (Vec<Fields>, bool) = match part {
-            Part::Text { text, .. } => (vec![vec![text.clone()]], true),
-            Part::Pattern => (vec![vec![UNKNOWN.to_string()]], true),
-            Part::Number(inside) => {
+            WordPart::Text { text, .. } => (vec![vec![text.clone()]], true),
+            WordPart::Pattern => (vec![vec![UNKNOWN.to_string()]], true),
+            WordPart::Number(inside) => {
                 self.expand_whole(inside);
                 (vec![vec![UNKNOWN_NAME.to_string()]], true)
             }
-            Part::Process { script, output } => {
+            WordPart::Process { script, output } => {
                 if *output {
                     // The script in it reads what is written to it.
-                    let fed = Input::Text(UNKNOWN.to_string());
-                    self.substitute(script, &fed);
+                    let fed = CommandInput::Text(UNKNOWN.to_string());
+                    self.walk_substitution(script, &fed);
                 } else {
-                    let text = self.substitute(script, &Input::None);
+                    let text = self.walk_substitution(script, &CommandInput::None);
                     self.processes.push(text);
                 }
                 (vec![vec![format!("/dev/fd/{UNKNOWN_NAME}")]], true)
             }
-            Part::Command { script, quoted } => {
-                let text = self.substitute(script, &Input::None);
+            WordPart::Command { script, quoted } => {
+                let text = self.walk_substitution(script, &CommandInput::None);
                 (vec![vec![text.trim_end_matches('\n').to_owned()]], *quoted)
             }
-            Part::Variable {
+            WordPart::Variable {
                 name,
                 quoted,
                 change,
             } => {
                 let list = matches!(name.as_str(), "@" | "*")
                     || change.as_ref().is_some_and(|it| it.operator == "[@]");
-                let values = self.variable(name, change.as_ref(), list);
-                return self.join(drafts, &values, *quoted, list && name != "*");
+                let values = self.variable_values(name, change.as_ref(), list);
+                return self.join_values(drafts, &values, *quoted, list && name != "*");
             }
         };
-        self.join(drafts, &values, quoted, false)
+        self.join_values(drafts, &values, quoted, false)
     }
 
-    fn join(
+    fn join_values(
         &self,
-        drafts: Vec<Draft>,
+        drafts: Vec<WordDraft>,
         values: &[Fields],
         quoted: bool,
         separate: bool,
-    ) -> Vec<Draft> {
-        product(&drafts, values, |draft, value| {
+    ) -> Vec<WordDraft> {
+        combine_pairs(&drafts, values, |draft, value| {
             let mut draft = draft.clone();
             if quoted && !separate {
-                draft.text(&value.join(" "));
+                draft.push_text(&value.join(" "));
                 return draft;
             }
             for (index, item) in value.iter().enumerate() {
                 if index > 0 {
-                    draft.split();
+                    draft.end_field();
                 }
                 if quoted {
-                    draft.text(item);
+                    draft.push_text(item);
                 } else if self.odd_separators {
-                    draft.letter(UNKNOWN);
+                    draft.push_letter(UNKNOWN);
                 } else {
-                    draft.splitting(item);
+                    draft.push_splitting(item);
                 }
             }
             draft
@@ -226,7 +229,12 @@ impl Walker<'_> {
     }
 
     /// Returns every value that a variable may have here.
-    fn variable(&mut self, name: &str, change: Option<&Change>, list: bool) -> Vec<Fields> {
+    fn variable_values(
+        &mut self,
+        name: &str,
+        change: Option<&ParameterOperation>,
+        list: bool,
+    ) -> Vec<Fields> {
         let mut values = self.plain_variable(name, list);
         let Some(change) = change else {
             return values;
@@ -246,7 +254,7 @@ impl Walker<'_> {
                 values.extend(words.iter().map(|word| vec![word.clone()]));
                 if change.operator.ends_with('=') {
                     for word in words {
-                        self.assign(name, false, vec![word]);
+                        self.assign_variable(name, false, vec![word]);
                     }
                 }
                 values
@@ -259,7 +267,7 @@ impl Walker<'_> {
             ":?" | "?" => values,
             "@P" => {
                 for value in values.iter().flatten() {
-                    self.prompt(value);
+                    self.walk_prompt(value);
                 }
                 unknown()
             }
@@ -276,7 +284,12 @@ impl Walker<'_> {
                 })
                 .collect(),
             // Substrings and patterns: a part of a value without a slash has no slash either.
-            _ if values.iter().flatten().chain(&words).all(|it| nameless(it)) => {
+            _ if values
+                .iter()
+                .flatten()
+                .chain(&words)
+                .all(|it| has_no_slash(it)) =>
+            {
                 vec![vec![UNKNOWN_NAME.to_string()]]
             }
             _ => unknown(),
@@ -315,7 +328,8 @@ impl Walker<'_> {
                     | "LINES"
                     | "TERM"
             );
-        let given = self.variables.contains_key(name) || self.around.variable(name).is_some();
+        let given =
+            self.variables.contains_key(name) || self.around.environment_variable(name).is_some();
         plain && !own && !given
     }
 
@@ -330,7 +344,7 @@ impl Walker<'_> {
                 let names = self.folder_names(name == "OLDPWD");
                 return names.into_iter().map(|it| vec![it]).collect();
             }
-            "HOME" => return self.homes().into_iter().map(|it| vec![it]).collect(),
+            "HOME" => return self.home_folders().into_iter().map(|it| vec![it]).collect(),
             // Set by the shell itself; the hook's environment does not matter.
             "_"
             | "BASH_COMMAND"
@@ -366,7 +380,7 @@ impl Walker<'_> {
                     }
                 })
                 .collect(),
-            None => match self.around.variable(name) {
+            None => match self.around.environment_variable(name) {
                 Some(value) => vec![vec![value]],
                 None => vec![Vec::new(), vec![UNKNOWN.to_string()]],
             },
@@ -375,12 +389,12 @@ impl Walker<'_> {
 }
 
 /// True if a text holds no slash, known or unknown.
-fn nameless(text: &str) -> bool {
+fn has_no_slash(text: &str) -> bool {
     !text.contains([UNKNOWN, '/'])
 }
 
 /// Combines every pair, up to the limit.
-fn product<A, B, C>(left: &[A], right: &[B], join: impl Fn(&A, &B) -> C) -> Vec<C> {
+fn combine_pairs<A, B, C>(left: &[A], right: &[B], join: impl Fn(&A, &B) -> C) -> Vec<C> {
     let mut all = Vec::new();
     for one in left {
         for other in right {
@@ -394,26 +408,28 @@ fn product<A, B, C>(left: &[A], right: &[B], join: impl Fn(&A, &B) -> C) -> Vec<
     all
 }
 
-fn atoms(word: &Word) -> Vec<Atom<'_>> {
+fn word_atoms(word: &Word) -> Vec<WordAtom<'_>> {
     let mut atoms = Vec::new();
     for part in word {
         match part {
-            Part::Text { text, quoted } if text.is_empty() && *quoted => atoms.push(Atom::Nothing),
-            Part::Text { text, quoted } => {
-                atoms.extend(text.chars().map(|letter| Atom::Letter(letter, *quoted)));
+            WordPart::Text { text, quoted } if text.is_empty() && *quoted => {
+                atoms.push(WordAtom::Nothing)
             }
-            Part::Variable { .. }
-            | Part::Command { .. }
-            | Part::Process { .. }
-            | Part::Number(_)
-            | Part::Pattern => atoms.push(Atom::Part(part)),
+            WordPart::Text { text, quoted } => {
+                atoms.extend(text.chars().map(|letter| WordAtom::Letter(letter, *quoted)));
+            }
+            WordPart::Variable { .. }
+            | WordPart::Command { .. }
+            | WordPart::Process { .. }
+            | WordPart::Number(_)
+            | WordPart::Pattern => atoms.push(WordAtom::Part(part)),
         }
     }
     atoms
 }
 
 /// Returns the words that brace expansion makes of one: `{git,commit}` makes two.
-fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
+fn expand_braces(word: Vec<WordAtom<'_>>) -> Vec<Vec<WordAtom<'_>>> {
     let mut done = Vec::new();
     let mut waiting = vec![word];
     while let Some(word) = waiting.pop() {
@@ -424,7 +440,7 @@ fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
         if commas.is_empty() {
             // A range: an unknown letter or number.
             let mut choice = word[..open].to_vec();
-            choice.push(Atom::Letter(UNKNOWN_NAME, true));
+            choice.push(WordAtom::Letter(UNKNOWN_NAME, true));
             choice.extend_from_slice(&word[close + 1..]);
             waiting.push(choice);
             continue;
@@ -439,7 +455,7 @@ fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
             start = end + 1;
         }
         if done.len() + waiting.len() + choices.len() > ALTERNATIVES_MAX {
-            return vec![vec![Atom::Letter(UNKNOWN, true)]];
+            return vec![vec![WordAtom::Letter(UNKNOWN, true)]];
         }
         // Taken from the end: the first choice comes first.
         choices.reverse();
@@ -448,25 +464,25 @@ fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
     done
 }
 
-fn is_range(inside: &[Atom<'_>]) -> bool {
-    let dot = |atom: &Atom<'_>| matches!(atom, Atom::Letter('.', false));
+fn is_range(inside: &[WordAtom<'_>]) -> bool {
+    let dot = |atom: &WordAtom<'_>| matches!(atom, WordAtom::Letter('.', false));
     inside.windows(2).any(|pair| pair.iter().all(dot))
 }
 
 /// Finds the first pair of braces with commas or a range: the positions of opening, commas and
 /// closing.
-fn first_braces(word: &[Atom<'_>]) -> Option<(usize, Vec<usize>, usize)> {
+fn first_braces(word: &[WordAtom<'_>]) -> Option<(usize, Vec<usize>, usize)> {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut found: Option<(usize, Vec<usize>, usize)> = None;
     for (at, atom) in word.iter().enumerate() {
         match atom {
-            Atom::Letter('{', false) => open.push((at, Vec::new())),
-            Atom::Letter(',', false) => {
+            WordAtom::Letter('{', false) => open.push((at, Vec::new())),
+            WordAtom::Letter(',', false) => {
                 if let Some((_, commas)) = open.last_mut() {
                     commas.push(at);
                 }
             }
-            Atom::Letter('}', false) => {
+            WordAtom::Letter('}', false) => {
                 if let Some((start, commas)) = open.pop()
                     && (!commas.is_empty() || is_range(&word[start..at]))
                     && found.as_ref().is_none_or(|(first, ..)| start < *first)
@@ -474,7 +490,7 @@ fn first_braces(word: &[Atom<'_>]) -> Option<(usize, Vec<usize>, usize)> {
                     found = Some((start, commas, at));
                 }
             }
-            Atom::Letter(..) | Atom::Part(_) | Atom::Nothing => {}
+            WordAtom::Letter(..) | WordAtom::Part(_) | WordAtom::Nothing => {}
         }
     }
     found

@@ -2,12 +2,12 @@
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
-use super::walk::Walker;
+use super::walk::ShellWalker;
 use std::path::{Component, Path, PathBuf};
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Returns every path that a target may resolve to.
-    pub(super) fn places(&self, target: &str) -> Vec<Option<PathBuf>> {
+    pub(super) fn resolve_paths(&self, target: &str) -> Vec<Option<PathBuf>> {
         if target.contains(UNKNOWN) {
             return vec![None];
         }
@@ -19,7 +19,7 @@ impl Walker<'_> {
                 Some(folder) => Some(folder.join(target)),
                 None => None,
             };
-            let tidied = place.as_deref().map(tidy);
+            let tidied = place.as_deref().map(normalize_path);
             if target.starts_with('/')
                 && let Some(above) = tidied.as_deref().and_then(through_parent)
             {
@@ -33,7 +33,7 @@ impl Walker<'_> {
             let place = tidied;
             for (link, source) in &self.links {
                 let behind = place.as_ref().and_then(|it| it.strip_prefix(link).ok());
-                places.extend(behind.map(|rest| Some(tidy(&source.join(rest)))));
+                places.extend(behind.map(|rest| Some(normalize_path(&source.join(rest)))));
             }
             places.push(place);
         }
@@ -42,7 +42,7 @@ impl Walker<'_> {
     }
 
     /// Keeps the folders from before a change of folder: the change may fail, or not happen.
-    pub(super) fn stay(&mut self) {
+    pub(super) fn keep_left_folders(&mut self) {
         for folder in std::mem::take(&mut self.left) {
             if !self.folders.contains(&folder) {
                 self.folders.push(folder);
@@ -54,16 +54,16 @@ impl Walker<'_> {
     }
 
     /// Returns to a remembered folder: any that the shell has been in, or an unknown one.
-    pub(super) fn go_back(&mut self) {
+    pub(super) fn enter_past_folder(&mut self) {
         let mut next = self.been.clone();
         if !next.contains(&None) {
             next.push(None);
         }
         self.left.extend(self.folders.clone());
-        self.moved(next);
+        self.set_folders(next);
     }
 
-    fn moved(&mut self, next: Vec<Option<PathBuf>>) {
+    fn set_folders(&mut self, next: Vec<Option<PathBuf>>) {
         for folder in std::mem::replace(&mut self.folders, next) {
             if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
                 self.been.push(folder);
@@ -80,12 +80,12 @@ impl Walker<'_> {
         let targets: Vec<Option<String>> = match target {
             Some(target) => vec![Some(target.clone())],
             None if name == "pushd" || arguments.iter().any(|it| it == "-" || stacked(it)) => {
-                return self.go_back();
+                return self.enter_past_folder();
             }
-            None => self.homes().into_iter().map(Some).collect(),
+            None => self.home_folders().into_iter().map(Some).collect(),
         };
-        let searched =
-            self.variables.contains_key("CDPATH") || self.around.variable("CDPATH").is_some();
+        let searched = self.variables.contains_key("CDPATH")
+            || self.around.environment_variable("CDPATH").is_some();
         let mut next: Vec<Option<PathBuf>> = Vec::new();
         for target in targets {
             let target = target.filter(|it| !is_unknown(it));
@@ -96,8 +96,8 @@ impl Walker<'_> {
             for folder in &self.folders {
                 let target = target.as_deref().map(Path::new);
                 let place = match (target, folder) {
-                    (Some(target), _) if target.is_absolute() => Some(tidy(target)),
-                    (Some(target), Some(folder)) => Some(tidy(&folder.join(target))),
+                    (Some(target), _) if target.is_absolute() => Some(normalize_path(target)),
+                    (Some(target), Some(folder)) => Some(normalize_path(&folder.join(target))),
                     (Some(_), None) | (None, _) => None,
                 };
                 if !next.contains(&place) {
@@ -113,12 +113,12 @@ impl Walker<'_> {
         if !next.iter().all(certain) {
             self.left.extend(self.folders.clone());
         }
-        self.moved(next);
+        self.set_folders(next);
     }
 
     /// Returns every home folder there may be: from the environment and from assignments.
-    pub(super) fn homes(&self) -> Vec<String> {
-        let given = self.around.variable("HOME");
+    pub(super) fn home_folders(&self) -> Vec<String> {
+        let given = self.around.environment_variable("HOME");
         let set = self.variables.get("HOME").into_iter().flatten().flatten();
         let mut homes: Vec<String> = given.into_iter().chain(set.cloned()).collect();
         if homes.is_empty() {
@@ -140,7 +140,7 @@ impl Walker<'_> {
         names.extend(set.cloned());
         if before {
             // The shell may have inherited it.
-            let given = self.around.variable(variable);
+            let given = self.around.environment_variable(variable);
             names.push(given.unwrap_or_else(|| UNKNOWN.to_string()));
         }
         names.dedup();
@@ -162,7 +162,7 @@ fn through_parent(path: &Path) -> Option<PathBuf> {
         false => it.as_os_str().to_owned(),
     };
     let path: PathBuf = folders.iter().map(put).collect();
-    Some(tidy(&path))
+    Some(normalize_path(&path))
 }
 
 /// Resolves `/proc/self/cwd` and `/proc/self/root` to the folder of the process and the root.
@@ -179,7 +179,7 @@ fn through_proc(path: &str) -> String {
 }
 
 /// Removes `.` and `..` from a path without looking at the disk.
-pub(crate) fn tidy(path: &Path) -> PathBuf {
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for component in path.components() {
         match component {

@@ -1,10 +1,10 @@
 //! Side effects of git and of the clients of git hosts.
 
-use super::deed::{Deed, Touched};
 use super::expand::is_unknown;
 use super::host;
-use super::run::Environment;
-use super::walk::{Input, Walker};
+use super::run::CommandVariables;
+use super::side_effect::{FileChangeKind, SideEffect};
+use super::walk::{CommandInput, ShellWalker};
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_words::message::Unseen;
 
@@ -43,30 +43,30 @@ fn is_among(list: &str, command: &str) -> bool {
 }
 
 /// A call of a git command, with the options before it.
-struct Call<'a> {
+struct GitCall<'a> {
     folder: Option<String>,
     /// True if options or variables choose the repository.
-    told: bool,
+    repository_chosen: bool,
     arguments: &'a [String],
 }
 
 /// Walks git or a client of a git host. Returns false for any other program.
-pub(super) fn run(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_git_programs(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    environment: &Environment,
+    environment: &CommandVariables,
 ) -> bool {
     match name {
-        "git" | "git.exe" => git(walker, arguments, environment),
-        "gh" => host::run(
+        "git" | "git.exe" => walk_git(walker, arguments, environment),
+        "gh" => host::walk_host_client(
             walker,
             "gh",
             arguments,
             "pr",
             &["create", "merge", "new", "revert"],
         ),
-        "glab" => host::run(
+        "glab" => host::walk_host_client(
             walker,
             "glab",
             arguments,
@@ -75,15 +75,15 @@ pub(super) fn run(
         ),
         "hub" => match arguments.first().map(String::as_str) {
             Some("pull-request" | "merge" | "push" | "am" | "cherry-pick") => {
-                walker.finish(format!("hub {}", arguments[0]));
+                walker.add_finish(format!("hub {}", arguments[0]));
             }
-            _ => git(walker, arguments, environment),
+            _ => walk_git(walker, arguments, environment),
         },
         _ => match name.strip_prefix("git-") {
             Some(command) => {
                 let mut words = vec![command.to_owned()];
                 words.extend(arguments.iter().cloned());
-                git(walker, &words, environment);
+                walk_git(walker, &words, environment);
             }
             None => return false,
         },
@@ -91,18 +91,19 @@ pub(super) fn run(
     true
 }
 
-fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment) {
+fn walk_git(walker: &mut ShellWalker<'_>, arguments: &[String], environment: &CommandVariables) {
     programs_in_environment(walker, environment);
     let mut folder: Option<String> = None;
     let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"];
     let mut told = names.iter().any(|it| {
         let own = environment.iter().any(|(name, _)| name == it);
-        own || walker.variables.contains_key(*it) || walker.around.variable(it).is_some()
+        own || walker.variables.contains_key(*it)
+            || walker.around.environment_variable(it).is_some()
     });
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         if is_unknown(first) {
-            walker.hidden(Unseen::GitCommand);
+            walker.add_hidden(Unseen::GitCommand);
             return;
         }
         if !first.starts_with('-') {
@@ -120,29 +121,34 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
                         Some(_) | None => value,
                     });
                 }
-                "-c" => configured(walker, &value),
-                "--config-env" => from_environment(walker, &value),
+                "-c" => walk_setting(walker, &value),
+                "--config-env" => walk_config_env(walker, &value),
                 _ => {}
             }
         } else if let Some(value) = first.strip_prefix("--work-tree=") {
             folder = Some(value.to_owned());
         } else if let Some(value) = first.strip_prefix("--config-env=") {
-            from_environment(walker, value);
+            walk_config_env(walker, value);
         } else if let Some(value) = first.strip_prefix("-c").filter(|it| !it.is_empty()) {
-            configured(walker, value);
+            walk_setting(walker, value);
         }
     }
     if let Some((command, arguments)) = rest.split_first() {
-        let call = Call {
+        let call = GitCall {
             folder,
-            told,
+            repository_chosen: told,
             arguments,
         };
-        subcommand(walker, command, &call, environment);
+        walk_subcommand(walker, command, &call, environment);
     }
 }
 
-fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &Environment) {
+fn walk_subcommand(
+    walker: &mut ShellWalker<'_>,
+    command: &str,
+    call: &GitCall<'_>,
+    environment: &CommandVariables,
+) {
     let first = call.arguments.first().map(String::as_str);
     let own =
         is_among(FINISHING, command) || is_among(HARMLESS, command) || is_among(WRITING, command);
@@ -150,49 +156,49 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
     if own && (first == Some("--help") || first == Some("-h") && call.arguments.len() == 1) {
         return;
     }
-    walker.anywhere(|walker| programs_in_arguments(walker, call));
+    walker.in_any_folder(|walker| programs_in_arguments(walker, call));
     if is_among(FINISHING, command) {
-        if goes_back(call.arguments) {
+        if gives_up(call.arguments) {
             // Back to the state before: this finishes no work, but changes files.
             let folder = call.folder.as_deref().unwrap_or(".");
-            walker.write(folder, &format!("git {command}"));
+            walker.add_write(folder, &format!("git {command}"));
         } else if !only_shows(command, call.arguments) {
             let folder = call.folder.as_deref().unwrap_or(".");
-            walker.finish_in(
-                Some(folder).filter(|_| !call.told),
+            walker.add_finish_in(
+                Some(folder).filter(|_| !call.repository_chosen),
                 format!("git {command}"),
             );
         }
         return;
     }
     if command == "config" {
-        guards(walker, call);
+        add_guard_changes(walker, call);
     }
-    if call.folder.is_some() || call.told {
+    if call.folder.is_some() || call.repository_chosen {
         // Commands that it runs start in another folder.
-        walker.anywhere(|walker| nonfinishing(walker, command, call, environment, own));
+        walker.in_any_folder(|walker| walk_nonfinishing(walker, command, call, environment, own));
     } else {
-        nonfinishing(walker, command, call, environment, own);
+        walk_nonfinishing(walker, command, call, environment, own);
     }
 }
 
 /// Walks a command that finishes no work by itself, or one that is not git's own.
-fn nonfinishing(
-    walker: &mut Walker<'_>,
+fn walk_nonfinishing(
+    walker: &mut ShellWalker<'_>,
     command: &str,
-    call: &Call<'_>,
-    environment: &Environment,
+    call: &GitCall<'_>,
+    environment: &CommandVariables,
     own: bool,
 ) {
     let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
     match command {
         "svn" if has(&["dcommit", "rebase", "commit-diff", "set-tree"]) => {
-            walker.finish(format!("git {command}"));
+            walker.add_finish(format!("git {command}"));
         }
-        "p4" if has(&["submit", "rebase"]) => walker.finish(format!("git {command}")),
+        "p4" if has(&["submit", "rebase"]) => walker.add_finish(format!("git {command}")),
         _ => {}
     }
-    written(walker, command, call);
+    add_written_files(walker, command, call);
     output_options(walker, command, call);
     let after = |word: &str| {
         let at = call.arguments.iter().position(|it| it == word);
@@ -200,23 +206,26 @@ fn nonfinishing(
     };
     match command {
         "submodule" if has(&["foreach"]) => {
-            let rest = super::wrap::options(after("foreach"), &[]).join(" ");
-            walker.anywhere(|walker| walker.text(&rest));
+            let rest = super::wrap::words_after_options(after("foreach"), &[]).join(" ");
+            walker.in_any_folder(|walker| walker.walk_text(&rest));
         }
-        "bisect" if has(&["run"]) => walker.run(after("run"), &Input::None, &[]),
+        "bisect" if has(&["run"]) => walker.walk_command(after("run"), &CommandInput::None, &[]),
         "for-each-repo" => {
-            let rest = super::wrap::options(call.arguments, &["--config"]).to_vec();
-            walker.anywhere(|walker| git(walker, &rest, environment));
+            let rest = super::wrap::words_after_options(call.arguments, &["--config"]).to_vec();
+            walker.in_any_folder(|walker| walk_git(walker, &rest, environment));
         }
-        "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
+        "shell" => after("-c")
+            .iter()
+            .take(1)
+            .for_each(|it| walker.walk_text(it)),
         "config" => remember_alias(walker, call.arguments),
         _ if own => {}
-        _ => alias(walker, command, call, environment),
+        _ => walk_alias(walker, command, call, environment),
     }
 }
 
 /// Walks command lines among the arguments that git runs.
-fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
+fn programs_in_arguments(walker: &mut ShellWalker<'_>, call: &GitCall<'_>) {
     const RUN: &[&str] = &[
         "--extcmd=",
         "--open-files-in-pager=",
@@ -234,13 +243,13 @@ fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
             other => RUN.iter().find_map(|option| other.strip_prefix(option)),
         };
         if let Some(text) = text {
-            walker.suspect(text);
+            walker.walk_suspect(text);
         }
     }
 }
 
 /// True if a merge, a rebase or the like is given up, and nothing else is asked for.
-fn goes_back(arguments: &[String]) -> bool {
+fn gives_up(arguments: &[String]) -> bool {
     matches!(arguments, [only] if only == "--abort" || only == "--quit")
 }
 
@@ -249,8 +258,8 @@ fn only_shows(command: &str, arguments: &[String]) -> bool {
     let shown = |it: &String| it.starts_with("--show-current-patch");
     match command {
         "am" | "rebase" => arguments.iter().any(shown),
-        "push" | "send-pack" => dry(arguments, Some('n')),
-        "commit" | "pull" | "http-push" => dry(arguments, None),
+        "push" | "send-pack" => is_dry_run(arguments, Some('n')),
+        "commit" | "pull" | "http-push" => is_dry_run(arguments, None),
         _ => false,
     }
 }
@@ -262,7 +271,7 @@ pub(crate) fn is_dry_push(words: &[String]) -> bool {
 }
 
 /// True if `--dry-run` or its letter is given where it cannot be the value of another option.
-fn dry(arguments: &[String], letter: Option<char>) -> bool {
+fn is_dry_run(arguments: &[String], letter: Option<char>) -> bool {
     const FLAGS: &[&str] = &[
         "-a",
         "-v",
@@ -309,7 +318,7 @@ fn dry(arguments: &[String], letter: Option<char>) -> bool {
 }
 
 /// Adds the files that a git command writes.
-fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
+fn add_written_files(walker: &mut ShellWalker<'_>, command: &str, call: &GitCall<'_>) {
     let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
     let named: Vec<&String> = call
         .arguments
@@ -322,7 +331,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     walker.grafted |= command == "worktree" && !matches!(first, None | Some("list" | "prune"))
         || matches!(command, "init" | "clone") && call.arguments.iter().any(separate);
     let wanted = match command {
-        "apply" => applies(call.arguments),
+        "apply" => apply_writes_files(call.arguments),
         "checkout" => !(has(&["-b", "-B", "--orphan"]) && named.len() <= 1),
         "switch" => {
             !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1)
@@ -339,7 +348,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
                 |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('u');
             call.arguments.iter().any(updates)
         }
-        "clean" if dry(call.arguments, Some('n')) => false,
+        "clean" if is_dry_run(call.arguments, Some('n')) => false,
         "clean" => {
             let group = |letters: &[char]| {
                 let short = |it: &&String| it.starts_with('-') && !it.starts_with("--");
@@ -348,7 +357,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
                     .filter(short)
                     .any(|it| it.contains(letters))
             };
-            let how = Touched::Cleaned {
+            let how = FileChangeKind::Cleaned {
                 ignored: group(&['x', 'X']),
             };
             let kept = super::write::value_of(call.arguments, "-e", "--exclude");
@@ -360,7 +369,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             };
             for target in targets {
                 if !kept.as_ref().is_some_and(|it| it.contains(FOLDER_NAME)) {
-                    walker.touch(&within(call, target), how, "git clean");
+                    walker.add_touch(&path_in_folder(call, target), how, "git clean");
                 }
             }
             // Files that git ignores are not writes.
@@ -375,27 +384,28 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             Some("add" | "update" | "deinit" | "set-url" | "set-branch")
         ),
         "sparse-checkout" => !matches!(first, None | Some("list" | "check-rules")),
-        "mv" => !dry(call.arguments, Some('n')),
+        "mv" => !is_dry_run(call.arguments, Some('n')),
         "merge-file" => !has(&["-p", "--stdout"]) || has(&["--no-stdout"]),
         "checkout-index" | "mergetool" | "rerere-train" => true,
-        "rm" if !has(&["--cached"]) && !dry(call.arguments, Some('n')) => {
+        "rm" if !has(&["--cached"]) && !is_dry_run(call.arguments, Some('n')) => {
             for target in &named {
-                walker.touch(target, Touched::Gone, "git rm");
-                walker.write(&within(call, target), "git rm");
+                walker.add_touch(target, FileChangeKind::Gone, "git rm");
+                walker.add_write(&path_in_folder(call, target), "git rm");
             }
             false
         }
         "rm" => {
             // Only removed from the index: the file stays in place.
             for target in &named {
-                walker.touch(target, Touched::Marked, "git rm");
+                walker.add_touch(target, FileChangeKind::Marked, "git rm");
             }
             false
         }
         "worktree" if first == Some("add") => {
-            let operands = super::wrap::options(&call.arguments[1..], &["-b", "-B", "--reason"]);
+            let operands =
+                super::wrap::words_after_options(&call.arguments[1..], &["-b", "-B", "--reason"]);
             if let Some(target) = operands.first() {
-                walker.write(&within(call, target), "git worktree");
+                walker.add_write(&path_in_folder(call, target), "git worktree");
             }
             false
         }
@@ -435,22 +445,22 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
                 [] => None,
             };
             if let Some(target) = target {
-                walker.write(&within(call, &target), "git clone");
+                walker.add_write(&path_in_folder(call, &target), "git clone");
             }
             false
         }
         "format-patch" if !has(&["--stdout"]) => {
             let folder = super::write::value_of(call.arguments, "-o", "--output-directory");
             let folder = folder.unwrap_or_else(|| ".".into());
-            walker.write(
-                &within(call, &format!("{folder}/0001.patch")),
+            walker.add_write(
+                &path_in_folder(call, &format!("{folder}/0001.patch")),
                 "git format-patch",
             );
             false
         }
         "bundle" if first == Some("create") => {
             if let Some(target) = named.get(1) {
-                walker.write(&within(call, target), "git bundle");
+                walker.add_write(&path_in_folder(call, target), "git bundle");
             }
             false
         }
@@ -458,13 +468,13 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     };
     if wanted {
         let folder = call.folder.as_deref().unwrap_or(".");
-        walker.write(folder, &format!("git {command}"));
+        walker.add_write(folder, &format!("git {command}"));
     }
 }
 
 /// True if `git apply` changes files: options that only show do so unless `--apply` is given as
 /// well.
-fn applies(arguments: &[String]) -> bool {
+fn apply_writes_files(arguments: &[String]) -> bool {
     const VALUED: &[&str] = &[
         "--exclude",
         "--include",
@@ -494,7 +504,7 @@ fn applies(arguments: &[String]) -> bool {
 }
 
 /// Returns a path relative to the folder that git works in.
-fn within(call: &Call<'_>, target: &str) -> String {
+fn path_in_folder(call: &GitCall<'_>, target: &str) -> String {
     match &call.folder {
         Some(folder) if !target.starts_with('/') => format!("{folder}/{target}"),
         Some(_) | None => target.to_owned(),
@@ -503,7 +513,12 @@ fn within(call: &Call<'_>, target: &str) -> String {
 
 /// Walks a command that is not git's own: an alias, or a program on the path, which cannot be
 /// analysed.
-fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &Environment) {
+fn walk_alias(
+    walker: &mut ShellWalker<'_>,
+    command: &str,
+    call: &GitCall<'_>,
+    environment: &CommandVariables,
+) {
     let known = walker.git_aliases.get(&command.to_lowercase());
     let mut values = known.cloned().unwrap_or_default();
     for folder in walker.folders.clone().into_iter().flatten() {
@@ -512,26 +527,26 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
     let elsewhere = ["GIT_CONFIG", "HOME", "XDG_CONFIG_HOME"];
     let odd = |name: &str| elsewhere.iter().any(|prefix| name.starts_with(prefix));
     if environment.iter().any(|(name, _)| odd(name)) || walker.variables.keys().any(|it| odd(it)) {
-        walker.hidden(Unseen::GitSettings {
+        walker.add_hidden(Unseen::GitSettings {
             command: command.to_owned(),
         });
     }
     let quoted: Vec<String> = call
         .arguments
         .iter()
-        .map(|it| super::wrap::quoted(it))
+        .map(|it| super::wrap::quote_word(it))
         .collect();
     let quoted = quoted.join(" ");
     for value in values {
         match value.strip_prefix('!') {
-            Some(text) => walker.text(&format!("{text} {quoted}")),
-            None => walker.text(&format!("git {value} {quoted}")),
+            Some(text) => walker.walk_text(&format!("{text} {quoted}")),
+            None => walker.walk_text(&format!("git {value} {quoted}")),
         }
     }
 }
 
 /// Adds changes of settings that would replace git's hooks, or make a command run something else.
-fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
+fn add_guard_changes(walker: &mut ShellWalker<'_>, call: &GitCall<'_>) {
     let arguments = call.arguments;
     const CHANGES: &[&str] = &[
         "set",
@@ -572,14 +587,14 @@ fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
                 .iter()
                 .any(|option| it.starts_with(option))
         };
-        let here = !call.told && arguments.iter().all(local);
+        let here = !call.repository_chosen && arguments.iter().all(local);
         let folder = call.folder.as_deref().unwrap_or(".");
-        walker.finish_in(Some(folder).filter(|_| here), format!("git config {key}"));
+        walker.add_finish_in(Some(folder).filter(|_| here), format!("git config {key}"));
     } else if let Some(key) = arguments
         .iter()
         .find(|it| it.to_lowercase().starts_with("alias."))
     {
-        walker.add(Deed::Write {
+        walker.add(SideEffect::Write {
             path: None,
             by: format!("git config {key}"),
         });
@@ -593,7 +608,7 @@ fn leads_hooks_away(key: &str) -> bool {
 }
 
 /// Remembers the alias of `git config alias.NAME VALUE` for later commands.
-fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
+fn remember_alias(walker: &mut ShellWalker<'_>, arguments: &[String]) {
     for pair in arguments.windows(2) {
         let key = pair[0].to_lowercase();
         if let Some(name) = key.strip_prefix("alias.") {
@@ -603,35 +618,35 @@ fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
                 known.push(pair[1].clone());
             }
         } else if key.contains('.') && is_unknown(&pair[1]) && key.starts_with("alias") {
-            walker.hidden(Unseen::GitAlias);
+            walker.add_hidden(Unseen::GitAlias);
         }
     }
 }
 
 /// Walks `--config-env=KEY=VARIABLE`.
-fn from_environment(walker: &mut Walker<'_>, setting: &str) {
+fn walk_config_env(walker: &mut ShellWalker<'_>, setting: &str) {
     let Some((key, variable)) = setting.rsplit_once('=') else {
         return;
     };
     if leads_hooks_away(key) {
-        walker.finish_in(None, format!("git --config-env={key}"));
+        walker.add_finish_in(None, format!("git --config-env={key}"));
     }
     let values = walker.variables.get(variable).cloned().unwrap_or_default();
     for value in values.into_iter().flatten() {
-        configured(walker, &format!("{key}={value}"));
+        walk_setting(walker, &format!("{key}={value}"));
     }
     // The variable may have other, unknown values.
-    walker.assign("GIT_CONFIG_INCLUDED", false, vec![variable.to_owned()]);
+    walker.assign_variable("GIT_CONFIG_INCLUDED", false, vec![variable.to_owned()]);
 }
 
 /// Walks `-c KEY=VALUE`: an alias, or a program that git will run.
-fn configured(walker: &mut Walker<'_>, setting: &str) {
+fn walk_setting(walker: &mut ShellWalker<'_>, setting: &str) {
     let Some((key, value)) = setting.split_once('=') else {
         return;
     };
     let lower = key.to_lowercase();
     if leads_hooks_away(&lower) {
-        walker.finish_in(None, format!("git -c {key}"));
+        walker.add_finish_in(None, format!("git -c {key}"));
     }
     if let Some(name) = lower.strip_prefix("alias.") {
         let known = walker.git_aliases.entry(name.to_owned()).or_default();
@@ -640,14 +655,14 @@ fn configured(walker: &mut Walker<'_>, setting: &str) {
         }
     } else if lower.starts_with("include") {
         // An included file may hold any setting, aliases too.
-        walker.assign("GIT_CONFIG_INCLUDED", false, vec![value.to_owned()]);
+        walker.assign_variable("GIT_CONFIG_INCLUDED", false, vec![value.to_owned()]);
     } else if !lower.starts_with("user.") {
-        walker.suspect(value.trim_start_matches('!'));
+        walker.walk_suspect(value.trim_start_matches('!'));
     }
 }
 
 /// Walks the values of variables that name programs which git will run.
-fn programs_in_environment(walker: &mut Walker<'_>, environment: &Environment) {
+fn programs_in_environment(walker: &mut ShellWalker<'_>, environment: &CommandVariables) {
     let runs = |name: &str| {
         ["PAGER", "EDITOR", "_COMMAND", "ASKPASS", "_DIFF", "_SSH"]
             .iter()
@@ -663,12 +678,12 @@ fn programs_in_environment(walker: &mut Walker<'_>, environment: &Environment) {
     let own = environment.iter().filter(|(name, _)| runs(name));
     texts.extend(own.map(|(_, value)| value.clone()));
     for text in texts {
-        walker.suspect(text.trim_start_matches('!'));
+        walker.walk_suspect(text.trim_start_matches('!'));
     }
 }
 
 /// Adds the files of `--output FILE`.
-fn output_options(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
+fn output_options(walker: &mut ShellWalker<'_>, command: &str, call: &GitCall<'_>) {
     for (at, word) in call.arguments.iter().enumerate() {
         let next = call.arguments.get(at + 1);
         let target = match word.as_str() {
@@ -677,7 +692,7 @@ fn output_options(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             other => other.strip_prefix("--output=").map(str::to_owned),
         };
         if let Some(target) = target {
-            walker.write(&target, &format!("git {command}"));
+            walker.add_write(&target, &format!("git {command}"));
         }
     }
 }

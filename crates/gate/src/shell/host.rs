@@ -1,12 +1,12 @@
 //! Side effects of the clients of git hosts: `gh`, `glab`.
 
 use super::expand::is_unknown;
-use super::walk::Walker;
+use super::walk::ShellWalker;
 use bowline_words::message::Unseen;
 
 /// Walks a call such as `gh pr create`, with options in any place.
-pub(super) fn run(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_host_client(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
     noun: &str,
@@ -14,7 +14,7 @@ pub(super) fn run(
 ) {
     let unknown = arguments.iter().take(2).any(|it| is_unknown(it));
     if unknown {
-        walker.hidden(Unseen::CommandOf {
+        walker.add_hidden(Unseen::CommandOf {
             name: name.to_owned(),
         });
         return;
@@ -26,11 +26,11 @@ pub(super) fn run(
     if let [first, rest @ ..] = arguments {
         let known = walker.aliases.get(&format!("{name} {first}"));
         for text in known.cloned().unwrap_or_default() {
-            let rest: Vec<String> = rest.iter().map(|it| super::wrap::quoted(it)).collect();
+            let rest: Vec<String> = rest.iter().map(|it| super::wrap::quote_word(it)).collect();
             let rest = rest.join(" ");
             match text.strip_prefix('!') {
-                Some(text) => walker.text(&format!("{text} {rest}")),
-                None => walker.text(&format!("{name} {text} {rest}")),
+                Some(text) => walker.walk_text(&format!("{text} {rest}")),
+                None => walker.walk_text(&format!("{name} {text} {rest}")),
             }
         }
     }
@@ -44,12 +44,12 @@ pub(super) fn run(
             |it: &&str| it.starts_with("-R") || it.starts_with("--rep") || it.contains("://");
         let told = words.iter().any(named)
             || walker.variables.contains_key("GH_REPO")
-            || walker.around.variable("GH_REPO").is_some();
+            || walker.around.environment_variable("GH_REPO").is_some();
         let folder = (!told).then_some(".");
-        walker.finish_in(folder, format!("{name} {noun} {verb}"));
+        walker.add_finish_in(folder, format!("{name} {noun} {verb}"));
     }
     match words.as_slice() {
-        ["api", ..] => api(walker, name, &words),
+        ["api", ..] => walk_api_call(walker, name, &words),
         ["alias", "set", rest @ ..] => {
             let plain: Vec<&&str> = rest.iter().filter(|it| !it.starts_with('-')).collect();
             if let [own, text] = plain.as_slice() {
@@ -66,10 +66,10 @@ pub(super) fn run(
             }
         }
         ["pr" | "mr", "checkout" | "co", ..] | ["co", ..] => {
-            walker.write(".", &format!("{name} checkout"))
+            walker.add_write(".", &format!("{name} checkout"))
         }
         ["repo", "clone", _, folder, ..] if !folder.starts_with('-') => {
-            walker.write(folder, &format!("{name} repo clone"));
+            walker.add_write(folder, &format!("{name} repo clone"));
         }
         _ => {}
     }
@@ -82,7 +82,7 @@ fn asks_for_help(words: &[&str]) -> bool {
     })
 }
 
-fn api(walker: &mut Walker<'_>, name: &str, words: &[&str]) {
+fn walk_api_call(walker: &mut ShellWalker<'_>, name: &str, words: &[&str]) {
     let fields = words.iter().any(|it| {
         it.starts_with("-f") || it.starts_with("-F") || it.contains("field") || *it == "--input"
     });
@@ -96,7 +96,7 @@ fn api(walker: &mut Walker<'_>, name: &str, words: &[&str]) {
         .iter()
         .any(|it| it.contains("/pulls") || it.contains("/merge") || it.contains("PullRequest"));
     if (fields || methods || glued) && pulls {
-        walker.finish_in(None, format!("{name} api"));
+        walker.add_finish_in(None, format!("{name} api"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::code;
 use super::expand::is_unknown;
-use super::walk::{Input, Walker};
+use super::walk::{CommandInput, ShellWalker};
 use bowline_words::message::Unseen;
 
 const SHELLS: &[&str] = &[
@@ -17,51 +17,60 @@ pub(super) fn is_shell(name: &str) -> bool {
 }
 
 /// Walks a shell or another interpreter. Returns false for any other program.
-pub(super) fn run(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_shell_or_interpreter(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    input: &Input,
+    input: &CommandInput,
 ) -> bool {
     if SHELLS.contains(&name) {
-        shell(walker, name, arguments, input);
+        walk_shell(walker, name, arguments, input);
         return true;
     }
-    code::run(walker, name, arguments, input)
+    code::walk_interpreter(walker, name, arguments, input)
 }
 
 /// Hides an interpreter whose input is not given by the command line: input that is typed later is
 /// never checked.
-pub(super) fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
-    if *input == Input::None {
-        walker.hidden(Unseen::TypedInto {
+pub(super) fn hide_typed_input(walker: &mut ShellWalker<'_>, name: &str, input: &CommandInput) {
+    if *input == CommandInput::None {
+        walker.add_hidden(Unseen::TypedInto {
             name: name.to_owned(),
         });
     }
 }
 
 /// Walks `source FILE`: a file's content is unknown, its input is not.
-pub(super) fn source(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+pub(super) fn walk_source(
+    walker: &mut ShellWalker<'_>,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     if let Some(file) = arguments.iter().find(|it| !it.starts_with("--")) {
-        from_file(walker, "source", file, input);
+        walk_script_file(walker, "source", file, input);
     }
 }
 
 /// Walks a script file: its content is unknown, unless it is the input or a process.
-fn from_file(walker: &mut Walker<'_>, name: &str, file: &str, input: &Input) {
+fn walk_script_file(walker: &mut ShellWalker<'_>, name: &str, file: &str, input: &CommandInput) {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
     if !fed || file == "/dev/null" {
         return;
     }
     let processes = walker.processes.clone();
     match (input, processes.is_empty()) {
-        (_, false) => processes.iter().for_each(|text| walker.text(text)),
-        (Input::Text(text), true) => walker.text(text),
-        (Input::None | Input::File, true) => typed(walker, name, input),
+        (_, false) => processes.iter().for_each(|text| walker.walk_text(text)),
+        (CommandInput::Text(text), true) => walker.walk_text(text),
+        (CommandInput::None | CommandInput::File, true) => hide_typed_input(walker, name, input),
     }
 }
 
-fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
+fn walk_shell(
+    walker: &mut ShellWalker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     let mut rest = arguments;
     let mut given = false;
     while let Some((first, after)) = rest.split_first() {
@@ -80,12 +89,12 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
             "--command" | "--commands" => given = true,
             long if long.starts_with("--") => {
                 if let Some(text) = long.strip_prefix("--command=") {
-                    walker.inside(|walker| walker.fed_text(text, input));
+                    walker.in_own_folders(|walker| walker.fed_text(text, input));
                 }
             }
             "-C" if name == "fish" => {
                 let text = after.first().cloned().unwrap_or_default();
-                walker.inside(|walker| walker.fed_text(&text, input));
+                walker.in_own_folders(|walker| walker.fed_text(&text, input));
                 rest = after.get(1..).unwrap_or_default();
             }
             short => {
@@ -107,10 +116,10 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
         let parameters = parameters.get(1..).unwrap_or_default().to_vec();
         let before = std::mem::replace(&mut walker.positional, vec![parameters]);
         let processes = std::mem::take(&mut walker.processes);
-        walker.inside(|walker| walker.fed_text(text, input));
+        walker.in_own_folders(|walker| walker.fed_text(text, input));
         // Arithmetic for bash is a nested subshell for a plain shell.
         if text.contains("((") && !matches!(name, "bash" | "zsh") {
-            walker.suspect(&text.replace("((", "( ("));
+            walker.walk_suspect(&text.replace("((", "( ("));
         }
         walker.processes = processes;
         walker.positional = before;
@@ -118,26 +127,28 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
     }
     match rest.split_first() {
         Some((file, _)) if is_unknown(file) && !file.starts_with("/dev/fd/") => {}
-        Some((file, _)) => walker.inside(|walker| from_file(walker, name, file, input)),
+        Some((file, _)) => {
+            walker.in_own_folders(|walker| walk_script_file(walker, name, file, input))
+        }
         None => match input {
-            Input::Text(text) => walker.inside(|walker| walker.text(text)),
-            Input::None | Input::File => typed(walker, name, input),
+            CommandInput::Text(text) => walker.in_own_folders(|walker| walker.walk_text(text)),
+            CommandInput::None | CommandInput::File => hide_typed_input(walker, name, input),
         },
     }
 }
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Walks a text for a shell whose own input is known: commands in the text may read it.
-    fn fed_text(&mut self, text: &str, input: &Input) {
+    fn fed_text(&mut self, text: &str, input: &CommandInput) {
         let reads = text
             .split(|letter: char| !letter.is_alphanumeric())
             .any(|word| matches!(word, "sh" | "bash" | "stdin" | "zsh" | "dash"));
-        if let Input::Text(fed) = input
+        if let CommandInput::Text(fed) = input
             && reads
         {
             // A shell started in it would run its input.
-            self.text(fed);
+            self.walk_text(fed);
         }
-        self.text(text);
+        self.walk_text(text);
     }
 }

@@ -1,12 +1,12 @@
 //! Programs that list files, and programs that run with each listed file. Of all names that a list
 //! may hold, only those of git's hooks matter, and one stands for all.
 
-use super::deed::Deed;
 use super::expand::is_unknown;
 use super::parse::UNKNOWN_NAME;
 use super::run::base_name;
-use super::tree::Node;
-use super::walk::{Input, Walker};
+use super::side_effect::SideEffect;
+use super::tree::CommandNode;
+use super::walk::{CommandInput, ShellWalker};
 
 /// Names of hooks that `bowline init` installs. The first that matches stands for all.
 const HOOKS: [&str; 4] = [
@@ -21,7 +21,7 @@ const BELOW: [&str; 3] = ["", "hooks/", ".git/hooks/"];
 const FILTERS: &str = "cat grep egrep fgrep head rg shuf sort tac tail tee uniq";
 
 /// Returns the hooks among the files that `find` finds.
-pub(super) fn by_find(arguments: &[String]) -> Vec<String> {
+pub(super) fn hooks_found_by_find(arguments: &[String]) -> Vec<String> {
     let is_option = |it: &&String| matches!(it.as_str(), "-H" | "-L" | "-P");
     let rest = &arguments[arguments.iter().take_while(is_option).count()..];
     let is_folder = |it: &&String| !it.starts_with('-') && !matches!(it.as_str(), "(" | "!");
@@ -63,14 +63,14 @@ pub(super) fn by_find(arguments: &[String]) -> Vec<String> {
 }
 
 /// Returns the hooks among the output of a command; `before` are those among its input.
-pub(super) fn printed(words: &[String], before: Vec<String>) -> Vec<String> {
+pub(super) fn hooks_printed_by(words: &[String], before: Vec<String>) -> Vec<String> {
     let Some((program, arguments)) = words.split_first() else {
         return Vec::new();
     };
     let hook = HOOKS[0];
     match base_name(program) {
         "find" | "gfind" if !arguments.iter().any(|it| it.starts_with("-exec")) => {
-            by_find(arguments)
+            hooks_found_by_find(arguments)
         }
         "ls" | "echo" | "printf" | "dir" => {
             let unknown = UNKNOWN_NAME.to_string();
@@ -116,28 +116,38 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
 }
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Returns the hooks among the output of a command in a pipe; `before` are those among its
     /// input.
-    pub(super) fn listed_by(&mut self, node: &Node, before: Vec<String>) -> Vec<String> {
-        let Node::Simple(simple) = node else {
+    pub(super) fn hooks_listed_by(
+        &mut self,
+        node: &CommandNode,
+        before: Vec<String>,
+    ) -> Vec<String> {
+        let CommandNode::Simple(simple) = node else {
             return Vec::new();
         };
-        let known = self.deeds.len();
+        let known = self.side_effects.len();
         let words = self.only_words(simple);
         // The command was walked before; only its words are needed here.
-        self.deeds.truncate(known);
-        words.map_or_else(Vec::new, |words| printed(&words, before))
+        self.side_effects.truncate(known);
+        words.map_or_else(Vec::new, |words| hooks_printed_by(&words, before))
     }
 
     /// Walks a command with a listed file. Only its effects on files count: the others were found
     /// with an unknown file.
     pub(super) fn run_on_listed(&mut self, words: &[String]) {
-        let known = self.deeds.len();
-        self.run(words, &Input::None, &[]);
-        let added = self.deeds.split_off(known.min(self.deeds.len()));
-        let of_files =
-            |it: &Deed| matches!(it, Deed::Touch { .. } | Deed::Write { path: Some(_), .. });
-        self.deeds.extend(added.into_iter().filter(of_files));
+        let known = self.side_effects.len();
+        self.walk_command(words, &CommandInput::None, &[]);
+        let added = self
+            .side_effects
+            .split_off(known.min(self.side_effects.len()));
+        let of_files = |it: &SideEffect| {
+            matches!(
+                it,
+                SideEffect::Touch { .. } | SideEffect::Write { path: Some(_), .. }
+            )
+        };
+        self.side_effects.extend(added.into_iter().filter(of_files));
     }
 }

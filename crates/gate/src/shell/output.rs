@@ -3,17 +3,17 @@
 use super::expand::Fields;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::base_name;
-use super::tree::{Node, Redirect, Simple, plain_text};
-use super::walk::{Input, Walker};
+use super::tree::{CommandNode, ShellRedirect, SimpleCommand, plain_text};
+use super::walk::{CommandInput, ShellWalker};
 
-impl Walker<'_> {
+impl ShellWalker<'_> {
     /// Returns the output of a command, with placeholders for the unknown parts.
-    pub(super) fn output(&mut self, node: &Node, input: &Input) -> String {
-        let Node::Simple(simple) = node else {
+    pub(super) fn predict_output(&mut self, node: &CommandNode, input: &CommandInput) -> String {
+        let CommandNode::Simple(simple) = node else {
             return UNKNOWN.to_string();
         };
-        let known = self.deeds.len();
-        let input = match self.redirected(simple) {
+        let known = self.side_effects.len();
+        let input = match self.redirected_input(simple) {
             Some(input) => input,
             None => input.clone(),
         };
@@ -24,7 +24,7 @@ impl Walker<'_> {
             Some(vec![name.to_owned(), UNKNOWN.to_string()])
         });
         // The command was walked before; only its words are needed here.
-        self.deeds.truncate(known);
+        self.side_effects.truncate(known);
         let Some(words) = words else {
             return UNKNOWN.to_string();
         };
@@ -35,17 +35,19 @@ impl Walker<'_> {
             return UNKNOWN.to_string();
         }
         match (base_name(program), arguments) {
-            ("echo", arguments) => echo(arguments),
-            ("printf", [end, format, arguments @ ..]) if end == "--" => printf(format, arguments),
+            ("echo", arguments) => echo_output(arguments),
+            ("printf", [end, format, arguments @ ..]) if end == "--" => {
+                printf_output(format, arguments)
+            }
             ("printf", [variable, ..]) if variable.starts_with("-v") => String::new(),
-            ("printf", [format, arguments @ ..]) => printf(format, arguments),
+            ("printf", [format, arguments @ ..]) => printf_output(format, arguments),
             ("cat", []) => match input {
-                Input::Text(text) => text,
-                Input::None | Input::File => UNKNOWN.to_string(),
+                CommandInput::Text(text) => text,
+                CommandInput::None | CommandInput::File => UNKNOWN.to_string(),
             },
             ("cat", [only]) if only == "-" => match input {
-                Input::Text(text) => text,
-                Input::None | Input::File => UNKNOWN.to_string(),
+                CommandInput::Text(text) => text,
+                CommandInput::None | CommandInput::File => UNKNOWN.to_string(),
             },
             ("pwd", []) => match self.folders.as_slice() {
                 [Some(folder)] => folder.to_string_lossy().into_owned(),
@@ -53,8 +55,10 @@ impl Walker<'_> {
             },
             // A file in the folder for temporary files; the random letters at its end do not
             // matter.
-            ("mktemp", arguments) if !self.variables.contains_key("TMPDIR") => mktemp(arguments),
-            ("basename", arguments) => base_of(arguments),
+            ("mktemp", arguments) if !self.variables.contains_key("TMPDIR") => {
+                mktemp_output(arguments)
+            }
+            ("basename", arguments) => basename_output(arguments),
             (
                 "date" | "whoami" | "hostname" | "id" | "uname" | "nproc" | "wc" | "seq",
                 arguments,
@@ -65,24 +69,24 @@ impl Walker<'_> {
         }
     }
 
-    fn redirected(&mut self, simple: &Simple) -> Option<Input> {
-        let given = self.redirects(&simple.redirects);
+    fn redirected_input(&mut self, simple: &SimpleCommand) -> Option<CommandInput> {
+        let given = self.apply_redirects(&simple.redirects);
         // Output written to a file is not printed.
         let away = simple
             .redirects
             .iter()
-            .any(|it| matches!(it, Redirect::Write(_)));
+            .any(|it| matches!(it, ShellRedirect::Write(_)));
         if away {
-            return Some(Input::Text(UNKNOWN.to_string()));
+            return Some(CommandInput::Text(UNKNOWN.to_string()));
         }
         given
     }
 
     /// Returns the words of a command if they have only one outcome.
-    pub(super) fn only_words(&mut self, simple: &Simple) -> Option<Fields> {
+    pub(super) fn only_words(&mut self, simple: &SimpleCommand) -> Option<Fields> {
         let mut words = Fields::new();
         for word in &simple.words {
-            let mut outcomes = self.expand(word);
+            let mut outcomes = self.expand_word(word);
             if outcomes.len() != 1 {
                 return None;
             }
@@ -93,7 +97,7 @@ impl Walker<'_> {
 }
 
 /// Returns the output of `mktemp`, with a template or without.
-fn mktemp(arguments: &[String]) -> String {
+fn mktemp_output(arguments: &[String]) -> String {
     let flags = ["-d", "-q", "-u", "--directory", "--quiet", "--dry-run"];
     let plain: Vec<&String> = arguments
         .iter()
@@ -109,7 +113,7 @@ fn mktemp(arguments: &[String]) -> String {
 }
 
 /// Returns the output of `basename PATH`: the name if it is known, otherwise one without a slash.
-fn base_of(arguments: &[String]) -> String {
+fn basename_output(arguments: &[String]) -> String {
     match arguments {
         [path] if !path.contains(UNKNOWN) => base_name(path.trim_end_matches('/')).to_owned(),
         // Several names are several words.
@@ -118,17 +122,21 @@ fn base_of(arguments: &[String]) -> String {
     }
 }
 
-fn echo(arguments: &[String]) -> String {
+fn echo_output(arguments: &[String]) -> String {
     let flag = |it: &&String| {
         it.len() > 1 && it.starts_with('-') && it[1..].chars().all(|letter| "neE".contains(letter))
     };
     let flags = arguments.iter().take_while(flag).count();
     let escapes = arguments[..flags].iter().any(|it| it.contains('e'));
     let text = arguments[flags..].join(" ");
-    if escapes { until_end(&text) } else { text }
+    if escapes {
+        unescape_until_end(&text)
+    } else {
+        text
+    }
 }
 
-fn printf(format: &str, arguments: &[String]) -> String {
+fn printf_output(format: &str, arguments: &[String]) -> String {
     let format = unescape(format);
     let mut out = String::new();
     let mut rest = arguments.iter();
@@ -149,7 +157,7 @@ fn printf(format: &str, arguments: &[String]) -> String {
                 Some('b') => {
                     used = true;
                     let text = rest.next().map_or("", String::as_str);
-                    out.push_str(&until_end(text));
+                    out.push_str(&unescape_until_end(text));
                     if text.contains("\\c") {
                         return out;
                     }
@@ -164,7 +172,7 @@ fn printf(format: &str, arguments: &[String]) -> String {
 }
 
 /// Resolves escapes up to `\c`, after which nothing is printed.
-fn until_end(text: &str) -> String {
+fn unescape_until_end(text: &str) -> String {
     unescape(text.split("\\c").next().unwrap_or_default())
 }
 

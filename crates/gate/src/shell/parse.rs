@@ -4,7 +4,10 @@
 //! Hand-written, because a hook that panics, overflows its stack or takes too long lets every call
 //! through: this parser is linear, bounded in depth, and refuses what it does not understand.
 
-use super::tree::{Assignment, Block, Chain, Link, Node, Script, Simple, Word};
+use super::tree::{
+    Chain, ChainOperator, CommandBlock, CommandNode, Script, SimpleCommand, VariableAssignment,
+    Word,
+};
 use bowline_words::message::{ShellFault, Unseen};
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -23,32 +26,32 @@ pub(crate) const UNKNOWN_NAME: char = '\u{ffff}';
 /// A text that is not a command line, or not one that this parser understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the command line cannot be read at character {at}: {fault}")]
-pub struct Unreadable {
+pub struct ShellParseError {
     /// Position of the character, counted from 1.
     pub at: usize,
     pub fault: ShellFault,
 }
 
-impl Unreadable {
+impl ShellParseError {
     /// Returns the reason to show in a denial.
-    pub fn unseen(self) -> Unseen {
-        let Unreadable { at, fault } = self;
+    pub fn to_unseen(self) -> Unseen {
+        let ShellParseError { at, fault } = self;
         Unseen::Unreadable { at, fault }
     }
 }
 
-pub(super) type Parsed<T> = Result<T, Unreadable>;
+pub(super) type ParseResult<T> = Result<T, ShellParseError>;
 
-pub(super) struct Parser {
+pub(super) struct ShellParser {
     pub(super) text: Vec<char>,
     pub(super) at: usize,
     pub(super) depth: usize,
     /// Here-documents whose text begins after the next line end.
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<PendingHereDocument>,
 }
 
 /// A here-document whose text is not read yet.
-pub(super) struct Pending {
+pub(super) struct PendingHereDocument {
     pub(super) body: Rc<OnceCell<Word>>,
     pub(super) end: String,
     pub(super) indented: bool,
@@ -56,14 +59,14 @@ pub(super) struct Pending {
 }
 
 /// Parses a whole command line.
-pub(crate) fn parse(text: &str) -> Parsed<Script> {
+pub(crate) fn parse_script(text: &str) -> ParseResult<Script> {
     parse_at(text, 0)
 }
 
 /// Parses a text nested in another: the depth goes on, so that the stack stays bounded.
-pub(super) fn parse_at(text: &str, depth: usize) -> Parsed<Script> {
-    let mut parser = Parser::new(text, depth)?;
-    let script = parser.list()?;
+pub(super) fn parse_at(text: &str, depth: usize) -> ParseResult<Script> {
+    let mut parser = ShellParser::new(text, depth)?;
+    let script = parser.parse_list()?;
     if parser.at < parser.text.len() {
         return parser.fail(ShellFault::StrayWordOrBracket);
     }
@@ -71,31 +74,31 @@ pub(super) fn parse_at(text: &str, depth: usize) -> Parsed<Script> {
 }
 
 /// Parses a text that is expanded as between double quotes: the body of a here-document, a prompt.
-pub(crate) fn parse_expanded(text: &str) -> Parsed<Word> {
+pub(crate) fn parse_expanded(text: &str) -> ParseResult<Word> {
     expanded_at(text, 0)
 }
 
 /// Parses such a text nested in another.
-pub(super) fn expanded_at(text: &str, depth: usize) -> Parsed<Word> {
-    let mut parser = Parser::new(text, depth)?;
-    parser.deeper(|this| this.expanded(None))
+pub(super) fn expanded_at(text: &str, depth: usize) -> ParseResult<Word> {
+    let mut parser = ShellParser::new(text, depth)?;
+    parser.deeper(|this| this.parse_expansions(None))
 }
 
-impl Parser {
-    fn new(text: &str, depth: usize) -> Parsed<Self> {
+impl ShellParser {
+    fn new(text: &str, depth: usize) -> ParseResult<Self> {
         let text: Vec<char> = text.chars().collect();
         let bad = |letter: &char| matches!(*letter, '\0' | UNKNOWN | UNKNOWN_NAME);
         if let Some(at) = text.iter().position(bad) {
             let fault = ShellFault::BadLetter;
-            return Err(Unreadable { at: at + 1, fault });
+            return Err(ShellParseError { at: at + 1, fault });
         }
         if text.len() > TEXT_CHARS_MAX {
-            return Err(Unreadable {
+            return Err(ShellParseError {
                 at: TEXT_CHARS_MAX,
                 fault: ShellFault::TooLong,
             });
         }
-        Ok(Parser {
+        Ok(ShellParser {
             text,
             at: 0,
             depth,
@@ -103,8 +106,8 @@ impl Parser {
         })
     }
 
-    pub(super) fn fail<T>(&self, fault: ShellFault) -> Parsed<T> {
-        Err(Unreadable {
+    pub(super) fn fail<T>(&self, fault: ShellFault) -> ParseResult<T> {
+        Err(ShellParseError {
             at: self.at + 1,
             fault,
         })
@@ -124,7 +127,7 @@ impl Parser {
             .all(|(ahead, letter)| self.peek_at(ahead) == Some(letter))
     }
 
-    pub(super) fn take(&mut self, text: &str) -> bool {
+    pub(super) fn take_text(&mut self, text: &str) -> bool {
         let found = self.looking_at(text);
         if found {
             self.at += text.chars().count();
@@ -132,7 +135,10 @@ impl Parser {
         found
     }
 
-    pub(super) fn deeper<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        inside: impl FnOnce(&mut Self) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         if self.depth >= DEPTH_MAX {
             return self.fail(ShellFault::TooDeep);
         }
@@ -143,7 +149,7 @@ impl Parser {
     }
 
     /// Skips blanks and continued lines.
-    pub(super) fn blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
                 Some(' ' | '\t' | '\r') => self.at += 1,
@@ -154,65 +160,65 @@ impl Parser {
     }
 
     /// Skips blanks, comments and line ends; here-documents begin after a line end.
-    pub(super) fn space(&mut self) -> Parsed<()> {
+    pub(super) fn skip_space(&mut self) -> ParseResult<()> {
         loop {
-            self.blanks();
+            self.skip_blanks();
             match self.peek() {
-                Some('\n') => self.line_end()?,
-                Some('#') => self.comment(),
+                Some('\n') => self.skip_line_end()?,
+                Some('#') => self.skip_comment(),
                 _ => return Ok(()),
             }
         }
     }
 
-    fn comment(&mut self) {
+    fn skip_comment(&mut self) {
         while self.peek().is_some_and(|letter| letter != '\n') {
             self.at += 1;
         }
     }
 
-    fn line_end(&mut self) -> Parsed<()> {
+    fn skip_line_end(&mut self) -> ParseResult<()> {
         self.at += 1;
         while let Some(pending) = self.pending.pop_front() {
-            self.here_document(&pending)?;
+            self.read_here_document(&pending)?;
         }
         Ok(())
     }
 
     /// Parses a list of commands up to a word or sign that the caller expects.
-    pub(super) fn list(&mut self) -> Parsed<Script> {
+    pub(super) fn parse_list(&mut self) -> ParseResult<Script> {
         self.deeper(|this| {
             let mut script = Script::new();
             let mut chain = Chain::new();
-            let mut link = Link::First;
+            let mut link = ChainOperator::First;
             loop {
-                this.space()?;
+                this.skip_space()?;
                 if this.at_end_of_list() {
                     break;
                 }
-                let node = this.pipeline()?;
-                if link == Link::First && !chain.is_empty() {
+                let node = this.parse_pipeline()?;
+                if link == ChainOperator::First && !chain.is_empty() {
                     script.push(std::mem::take(&mut chain));
                 }
                 chain.push((link, node));
-                this.blanks();
-                link = Link::First;
-                if this.take("&&") {
-                    link = Link::And;
-                } else if this.take("||") {
-                    link = Link::Or;
+                this.skip_blanks();
+                link = ChainOperator::First;
+                if this.take_text("&&") {
+                    link = ChainOperator::And;
+                } else if this.take_text("||") {
+                    link = ChainOperator::Or;
                 } else if this.looking_at(";;") || this.looking_at(";&") {
                     break;
-                } else if this.take("&") {
+                } else if this.take_text("&") {
                     // A background process: its changes stay in it.
                     let scripts = vec![vec![std::mem::take(&mut chain)]];
-                    let block = Block {
+                    let block = CommandBlock {
                         scripts,
                         scoped: true,
-                        ..Block::default()
+                        ..CommandBlock::default()
                     };
-                    script.push(vec![(Link::First, Node::Block(block))]);
-                } else if !this.take(";") {
+                    script.push(vec![(ChainOperator::First, CommandNode::Block(block))]);
+                } else if !this.take_text(";") {
                     match this.peek() {
                         None | Some('\n' | ')' | '#') => {}
                         // After a closing keyword no separator is needed.
@@ -233,14 +239,14 @@ impl Parser {
             None | Some(')') => true,
             Some(';') => self.looking_at(";;") || self.looking_at(";&"),
             Some(_) => matches!(
-                self.keyword().as_str(),
+                self.peek_keyword().as_str(),
                 "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}"
             ),
         }
     }
 
     /// Returns the unquoted characters up to the next sign or blank.
-    pub(super) fn keyword(&self) -> String {
+    pub(super) fn peek_keyword(&self) -> String {
         let ends = |letter: &char| {
             letter.is_whitespace() || matches!(letter, ';' | '&' | '|' | '(' | ')' | '<' | '>')
         };
@@ -252,16 +258,16 @@ impl Parser {
             .collect()
     }
 
-    pub(super) fn take_keyword(&mut self, word: &str) -> Parsed<bool> {
-        self.space()?;
-        let found = self.keyword() == word;
+    pub(super) fn take_keyword(&mut self, word: &str) -> ParseResult<bool> {
+        self.skip_space()?;
+        let found = self.peek_keyword() == word;
         if found {
             self.at += word.len();
         }
         Ok(found)
     }
 
-    pub(super) fn expect_keyword(&mut self, word: &'static str) -> Parsed<()> {
+    pub(super) fn expect_keyword(&mut self, word: &'static str) -> ParseResult<()> {
         if self.take_keyword(word)? {
             Ok(())
         } else {
@@ -269,28 +275,28 @@ impl Parser {
         }
     }
 
-    fn pipeline(&mut self) -> Parsed<Node> {
+    fn parse_pipeline(&mut self) -> ParseResult<CommandNode> {
         loop {
-            self.blanks();
-            match self.keyword().as_str() {
+            self.skip_blanks();
+            match self.peek_keyword().as_str() {
                 "!" => self.at += 1,
                 "time" => {
                     self.at += 4;
-                    self.blanks();
-                    if self.keyword() == "-p" {
+                    self.skip_blanks();
+                    if self.peek_keyword() == "-p" {
                         self.at += 2;
                     }
                 }
                 _ => break,
             }
         }
-        self.blanks();
+        self.skip_blanks();
         if matches!(self.peek(), None | Some('\n' | ';' | ')' | '&' | '|')) {
-            return Ok(Node::Simple(Simple::default()));
+            return Ok(CommandNode::Simple(SimpleCommand::default()));
         }
-        let mut nodes = vec![self.command()?];
+        let mut nodes = vec![self.parse_command()?];
         loop {
-            self.blanks();
+            self.skip_blanks();
             if self.looking_at("||") || self.peek() != Some('|') {
                 break;
             }
@@ -298,35 +304,35 @@ impl Parser {
             if self.peek() == Some('&') {
                 self.at += 1;
             }
-            self.space()?;
-            nodes.push(self.command()?);
+            self.skip_space()?;
+            nodes.push(self.parse_command()?);
         }
         Ok(match nodes.len() {
             1 => nodes.remove(0),
-            _ => Node::Pipe(nodes),
+            _ => CommandNode::Pipe(nodes),
         })
     }
 
-    pub(super) fn simple(&mut self) -> Parsed<Node> {
-        let mut simple = Simple::default();
+    pub(super) fn parse_simple(&mut self) -> ParseResult<CommandNode> {
+        let mut simple = SimpleCommand::default();
         loop {
-            self.blanks();
+            self.skip_blanks();
             match self.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')') if !self.looking_at("&>") => {
                     break;
                 }
                 Some('#') => {
-                    self.comment();
+                    self.skip_comment();
                     break;
                 }
                 _ => {}
             }
-            if let Some(redirect) = self.redirect()? {
+            if let Some(redirect) = self.parse_redirect()? {
                 simple.redirects.push(redirect);
                 continue;
             }
             if simple.words.is_empty()
-                && let Some(assignment) = self.assignment()?
+                && let Some(assignment) = self.parse_assignment()?
             {
                 simple.assignments.push(assignment);
                 continue;
@@ -341,22 +347,22 @@ impl Parser {
                 simple.assignments.push(assignment);
                 continue;
             }
-            simple.words.push(self.needed_word()?);
+            simple.words.push(self.parse_needed_word()?);
         }
-        Ok(Node::Simple(simple))
+        Ok(CommandNode::Simple(simple))
     }
 
     /// Parses a function after `NAME (`.
-    fn after_bracket(&mut self, simple: &Simple) -> Parsed<Node> {
+    fn after_bracket(&mut self, simple: &SimpleCommand) -> ParseResult<CommandNode> {
         self.at += 1;
-        self.blanks();
+        self.skip_blanks();
         match simple.words.as_slice() {
             [name]
                 if simple.assignments.is_empty()
                     && simple.redirects.is_empty()
-                    && self.take(")") =>
+                    && self.take_text(")") =>
             {
-                self.function(&name.clone())
+                self.parse_function(&name.clone())
             }
             _ => self.fail(ShellFault::StrayBracket),
         }
@@ -384,7 +390,7 @@ impl Parser {
         (rest.get(ahead) == Some(&'=')).then_some((name, ahead + 1, append))
     }
 
-    fn assignment(&mut self) -> Parsed<Option<Assignment>> {
+    fn parse_assignment(&mut self) -> ParseResult<Option<VariableAssignment>> {
         let Some((name, length, append)) = self.assignment_ahead() else {
             return Ok(None);
         };
@@ -395,12 +401,12 @@ impl Parser {
             values.push(expanded_at(&subscript, self.depth)?);
         }
         self.at += length;
-        if self.take("(") {
-            values.extend(self.array()?);
+        if self.take_text("(") {
+            values.extend(self.parse_array()?);
         } else {
-            values.push(self.word()?);
+            values.push(self.parse_word()?);
         }
-        Ok(Some(Assignment {
+        Ok(Some(VariableAssignment {
             name,
             append,
             item: subscript.contains('['),
@@ -408,24 +414,24 @@ impl Parser {
         }))
     }
 
-    fn assignment_with_list(&mut self) -> Parsed<Option<Assignment>> {
+    fn assignment_with_list(&mut self) -> ParseResult<Option<VariableAssignment>> {
         match self.assignment_ahead() {
-            Some((_, length, _)) if self.peek_at(length) == Some('(') => self.assignment(),
+            Some((_, length, _)) if self.peek_at(length) == Some('(') => self.parse_assignment(),
             _ => Ok(None),
         }
     }
 
-    pub(super) fn array(&mut self) -> Parsed<Vec<Word>> {
+    pub(super) fn parse_array(&mut self) -> ParseResult<Vec<Word>> {
         let mut values = Vec::new();
         loop {
-            self.space()?;
+            self.skip_space()?;
             match self.peek() {
                 None => return self.fail(ShellFault::OpenBracket),
                 Some(')') => {
                     self.at += 1;
                     return Ok(values);
                 }
-                Some(_) => values.push(self.needed_word()?),
+                Some(_) => values.push(self.parse_needed_word()?),
             }
         }
     }

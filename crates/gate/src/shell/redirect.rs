@@ -1,17 +1,17 @@
 //! Parses redirections and here-documents.
 
-use super::parse::{Parsed, Parser, Pending, expanded_at};
-use super::tree::{Part, Redirect, Word};
+use super::parse::{ParseResult, PendingHereDocument, ShellParser, expanded_at};
+use super::tree::{ShellRedirect, Word, WordPart};
 use bowline_words::message::ShellFault;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-impl Parser {
-    pub(super) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
-        self.blanks();
+impl ShellParser {
+    pub(super) fn parse_redirect(&mut self) -> ParseResult<Option<ShellRedirect>> {
+        self.skip_blanks();
         let start = self.at;
-        if self.take("&>>") || self.take("&>") {
-            return self.target(Redirect::Write).map(Some);
+        if self.take_text("&>>") || self.take_text("&>") {
+            return self.parse_target(ShellRedirect::Write).map(Some);
         }
         while self.peek().is_some_and(|letter| letter.is_ascii_digit()) {
             self.at += 1;
@@ -32,38 +32,45 @@ impl Parser {
             self.at = start;
             return Ok(None);
         }
-        let redirect = if self.take("<<<") {
-            self.target(|word| Redirect::Here(Rc::new(OnceCell::from(word))))?
-        } else if self.take("<<-") {
-            self.here(true)?
-        } else if self.take("<<") {
-            self.here(false)?
-        } else if self.take("<&") {
-            self.target(Redirect::Read)?
-        } else if self.take(">&") {
-            self.target(Redirect::Duplicate)?
-        } else if self.take("<>") || self.take(">>") || self.take(">|") || self.take(">") {
-            self.target(Redirect::Write)?
+        let redirect = if self.take_text("<<<") {
+            self.parse_target(|word| ShellRedirect::Here(Rc::new(OnceCell::from(word))))?
+        } else if self.take_text("<<-") {
+            self.parse_here_document(true)?
+        } else if self.take_text("<<") {
+            self.parse_here_document(false)?
+        } else if self.take_text("<&") {
+            self.parse_target(ShellRedirect::Read)?
+        } else if self.take_text(">&") {
+            self.parse_target(ShellRedirect::Duplicate)?
+        } else if self.take_text("<>")
+            || self.take_text(">>")
+            || self.take_text(">|")
+            || self.take_text(">")
+        {
+            self.parse_target(ShellRedirect::Write)?
         } else {
             self.at += 1;
-            self.target(Redirect::Read)?
+            self.parse_target(ShellRedirect::Read)?
         };
         Ok(Some(redirect))
     }
 
-    fn target(&mut self, make: impl FnOnce(Word) -> Redirect) -> Parsed<Redirect> {
-        self.blanks();
-        Ok(make(self.needed_word()?))
+    fn parse_target(
+        &mut self,
+        make: impl FnOnce(Word) -> ShellRedirect,
+    ) -> ParseResult<ShellRedirect> {
+        self.skip_blanks();
+        Ok(make(self.parse_needed_word()?))
     }
 
-    fn here(&mut self, indented: bool) -> Parsed<Redirect> {
-        self.blanks();
-        let word = self.word()?;
+    fn parse_here_document(&mut self, indented: bool) -> ParseResult<ShellRedirect> {
+        self.skip_blanks();
+        let word = self.parse_word()?;
         let mut end = String::new();
         let mut literal = false;
         for part in &word {
             match part {
-                Part::Text { text, quoted } => {
+                WordPart::Text { text, quoted } => {
                     end.push_str(text);
                     literal |= quoted;
                 }
@@ -71,16 +78,16 @@ impl Parser {
             }
         }
         let body = Rc::new(OnceCell::new());
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingHereDocument {
             body: body.clone(),
             end,
             indented,
             literal,
         });
-        Ok(Redirect::Here(body))
+        Ok(ShellRedirect::Here(body))
     }
 
-    pub(super) fn here_document(&mut self, pending: &Pending) -> Parsed<()> {
+    pub(super) fn read_here_document(&mut self, pending: &PendingHereDocument) -> ParseResult<()> {
         let mut body = String::new();
         while self.at < self.text.len() {
             let rest = &self.text[self.at..];
@@ -102,7 +109,7 @@ impl Parser {
             body.push('\n');
         }
         let word = if pending.literal {
-            vec![Part::quoted(body)]
+            vec![WordPart::quoted(body)]
         } else {
             expanded_at(&body, self.depth)?
         };

@@ -1,11 +1,11 @@
 //! Side effects of `sed`: files edited in place, and scripts that write or run.
 
-use super::interpret::typed;
-use super::walk::{Input, Walker};
+use super::interpret::hide_typed_input;
+use super::walk::{CommandInput, ShellWalker};
 use bowline_words::message::Unseen;
 
 /// Adds the writes and commands of a call.
-pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+pub(super) fn walk_sed(walker: &mut ShellWalker<'_>, arguments: &[String], input: &CommandInput) {
     let mut in_place = false;
     let mut scripts: Vec<String> = Vec::new();
     let mut files: Vec<String> = Vec::new();
@@ -68,23 +68,27 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     }
     if in_place {
         for target in &operands {
-            walker.write(target, "sed -i");
+            walker.add_write(target, "sed -i");
         }
         if operands.is_empty() {
             // Its files come from elsewhere, as under `xargs`.
-            walker.write(".", "sed -i");
+            walker.add_write(".", "sed -i");
         }
     }
     for file in &files {
-        scripts.extend(from_file(walker, file, input));
+        scripts.extend(scripts_from_file(walker, file, input));
     }
     for script in &scripts {
-        sed_script(walker, script);
+        walk_sed_script(walker, script);
     }
 }
 
 /// Returns the script of `-f FILE` if it comes from the input: the content of a file is unknown.
-fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) -> Vec<String> {
+fn scripts_from_file(
+    walker: &mut ShellWalker<'_>,
+    file: &str,
+    input: &CommandInput,
+) -> Vec<String> {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
     if !fed || file == "/dev/null" {
         return Vec::new();
@@ -92,10 +96,10 @@ fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) -> Vec<String> 
     if !walker.processes.is_empty() {
         return walker.processes.clone();
     }
-    if let Input::Text(text) = input {
+    if let CommandInput::Text(text) = input {
         return vec![text.clone()];
     }
-    typed(walker, "sed", input);
+    hide_typed_input(walker, "sed", input);
     Vec::new()
 }
 
@@ -122,12 +126,12 @@ fn after_addresses(line: &str) -> &str {
 }
 
 /// Walks a script: `w FILE` writes, `e COMMAND` runs, `s///e` runs the changed line.
-fn sed_script(walker: &mut Walker<'_>, script: &str) {
+fn walk_sed_script(walker: &mut ShellWalker<'_>, script: &str) {
     for line in script.lines() {
         // At the start of a line no blank is needed after the command.
         let command = after_addresses(line.trim());
         if let Some(target) = command.strip_prefix(['w', 'W']) {
-            walker.write(target.trim(), "sed");
+            walker.add_write(target.trim(), "sed");
         }
     }
     for line in script.split(['\n', ';']) {
@@ -136,10 +140,10 @@ fn sed_script(walker: &mut Walker<'_>, script: &str) {
             .strip_prefix("w ")
             .or_else(|| command.strip_prefix("W "))
         {
-            walker.write(target.trim(), "sed");
+            walker.add_write(target.trim(), "sed");
         }
         if let Some(text) = command.strip_prefix("e ") {
-            walker.text(text);
+            walker.walk_text(text);
         }
         let mut letters = command.chars();
         if letters.next() == Some('s')
@@ -154,10 +158,10 @@ fn sed_script(walker: &mut Walker<'_>, script: &str) {
             let flag = letters.chars().all(|it| "gpiIme0123456789".contains(it));
             if flag {
                 if letters.contains('e') {
-                    walker.hidden(Unseen::SedRuns);
+                    walker.add_hidden(Unseen::SedRuns);
                 }
                 if flags.contains('w') {
-                    walker.write(file.trim(), "sed");
+                    walker.add_write(file.trim(), "sed");
                 }
             }
         }

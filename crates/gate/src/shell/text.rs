@@ -2,47 +2,47 @@
 
 use super::expand::is_unknown;
 use super::parse::UNKNOWN;
-use super::run::Environment;
-use super::walk::{Input, Walker};
-use super::wrap::{LOOSE_WORDS_MAX, option_value, options, quoted};
-use crate::tool_call::patched;
+use super::run::CommandVariables;
+use super::walk::{CommandInput, ShellWalker};
+use super::wrap::{LOOSE_WORDS_MAX, option_value, quote_word, words_after_options};
+use crate::tool_call::patched_paths;
 
 /// Walks `su -c TEXT`, `flock FILE PROGRAM`, `runuser -u NAME -- PROGRAM`.
-pub(super) fn given_text(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_given_text(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    input: &Input,
-    environment: &Environment,
+    input: &CommandInput,
+    environment: &CommandVariables,
 ) {
     let after = arguments.iter().position(|it| it == "--");
     if let Some(text) = option_value(arguments, 'c', "--command") {
-        walker.text_with(&text, input);
+        walker.walk_text_with(&text, input);
     } else if let Some(at) = after {
-        walker.run(&arguments[at + 1..], input, environment);
+        walker.walk_command(&arguments[at + 1..], input, environment);
     } else if name == "flock" {
-        let rest = options(
+        let rest = words_after_options(
             arguments,
             &["-w", "--timeout", "-E", "--conflict-exit-code"],
         );
-        walker.run(rest.get(1..).unwrap_or_default(), input, environment);
+        walker.walk_command(rest.get(1..).unwrap_or_default(), input, environment);
     } else if name == "runuser" {
-        let rest = options(
+        let rest = words_after_options(
             arguments,
             &["-u", "--user", "-g", "--group", "-s", "--shell"],
         );
-        walker.run(rest, input, environment);
+        walker.walk_command(rest, input, environment);
     }
     // Their shell reads their input.
     if matches!(name, "su" | "runuser" | "script")
-        && let Input::Text(text) = input
+        && let CommandInput::Text(text) = input
     {
-        walker.text(text);
+        walker.walk_text(text);
     }
 }
 
 /// Walks `ssh` to this machine; commands on another machine do not matter.
-pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+pub(super) fn walk_ssh(walker: &mut ShellWalker<'_>, arguments: &[String], input: &CommandInput) {
     const VALUED: &[&str] = &[
         "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p",
         "-R", "-S", "-W", "-w",
@@ -52,10 +52,10 @@ pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
             .split_once("ProxyCommand")
             .or_else(|| argument.split_once("LocalCommand"));
         if let Some((_, text)) = command {
-            walker.suspect(text.trim_start_matches(['=', ' ']));
+            walker.walk_suspect(text.trim_start_matches(['=', ' ']));
         }
     }
-    let Some((host, rest)) = options(arguments, VALUED).split_first() else {
+    let Some((host, rest)) = words_after_options(arguments, VALUED).split_first() else {
         return;
     };
     let host = host.rsplit('@').next().unwrap_or_default();
@@ -63,27 +63,27 @@ pub(super) fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
         host,
         "localhost" | "127.0.0.1" | "::1" | "0.0.0.0" | "ip6-localhost"
     ) {
-        let rest = options(rest, VALUED);
+        let rest = words_after_options(rest, VALUED);
         // It starts in the home folder, which may be any.
-        walker.inside(|walker| {
+        walker.in_own_folders(|walker| {
             walker.folders = vec![None];
             match (rest, input) {
-                ([], Input::Text(text)) => walker.text(text),
-                ([], Input::None | Input::File) => {}
-                (rest, input) => walker.text_with(&rest.join(" "), input),
+                ([], CommandInput::Text(text)) => walker.walk_text(text),
+                ([], CommandInput::None | CommandInput::File) => {}
+                (rest, input) => walker.walk_text_with(&rest.join(" "), input),
             }
         });
     }
 }
 
 /// Walks words that may be command lines, and keys that are typed one after the other.
-pub(super) fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
+pub(super) fn walk_textual(walker: &mut ShellWalker<'_>, arguments: &[String]) {
     for word in arguments.iter().filter(|it| it.contains(' ')) {
         let text = word
             .trim_end_matches("\\n")
             .trim_end_matches("^M")
             .trim_end_matches("\\r");
-        walker.perhaps(text);
+        walker.walk_if_command(text);
     }
     let typed: String = arguments
         .iter()
@@ -94,7 +94,7 @@ pub(super) fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
             other => other,
         })
         .collect();
-    walker.suspect(&typed);
+    walker.walk_suspect(&typed);
     for start in 1..arguments.len().min(LOOSE_WORDS_MAX) {
         if arguments[start - 1] == "-t" {
             let typed = arguments[start + 1..]
@@ -104,13 +104,17 @@ pub(super) fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
                     "Enter" | "C-m" | "C-j" => "\n".to_owned(),
                     other => other.to_owned(),
                 });
-            walker.suspect(&typed.collect::<String>());
+            walker.walk_suspect(&typed.collect::<String>());
         }
     }
 }
 
 /// Walks GNU parallel: a command line for each argument, or each argument a command line.
-pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+pub(super) fn walk_parallel(
+    walker: &mut ShellWalker<'_>,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     const VALUED: &[&str] = &[
         "-j",
         "--jobs",
@@ -140,7 +144,7 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
         "--memfree",
         "--load",
     ];
-    let rest = options(arguments, VALUED);
+    let rest = words_after_options(arguments, VALUED);
     let split = rest.iter().position(|it| it.starts_with(":::"));
     let (command, given) = rest.split_at(split.unwrap_or(rest.len()));
     let mut items: Vec<String> = given
@@ -149,7 +153,7 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
         .cloned()
         .collect();
     let from_files = given.first().is_some_and(|it| it.starts_with("::::"));
-    if let Input::Text(text) = input {
+    if let CommandInput::Text(text) = input {
         items.extend(text.lines().map(str::to_owned));
     }
     if items.is_empty() || from_files {
@@ -159,8 +163,8 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
     for item in items.iter().take(super::expand::ALTERNATIVES_MAX) {
         if command.is_empty() {
             // A file with command lines is as unknown as a script.
-            if item != &UNKNOWN.to_string() || matches!(input, Input::Text(_)) {
-                walker.text(item);
+            if item != &UNKNOWN.to_string() || matches!(input, CommandInput::Text(_)) {
+                walker.walk_text(item);
             }
         } else if is_unknown(item) {
             let words: Vec<String> = command
@@ -173,12 +177,12 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
                 .cloned()
                 .chain([item.clone()])
                 .collect::<Vec<_>>();
-            walker.run(&with, &Input::None, &[]);
-            walker.suspect(&command);
+            walker.walk_command(&with, &CommandInput::None, &[]);
+            walker.walk_suspect(&command);
         } else {
-            let item = quoted(item);
+            let item = quote_word(item);
             let text = command.replace("{}", &item);
-            walker.text(&if text == command {
+            walker.walk_text(&if text == command {
                 format!("{command} {item}")
             } else {
                 text
@@ -188,14 +192,18 @@ pub(super) fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &In
 }
 
 /// Adds the writes of codex's editing command: its patch names the files.
-pub(super) fn apply_patch(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+pub(super) fn add_patched_files(
+    walker: &mut ShellWalker<'_>,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     let mut text = arguments.join("\n");
-    if let Input::Text(fed) = input {
+    if let CommandInput::Text(fed) = input {
         text.push('\n');
         text.push_str(fed);
     }
-    for path in patched(&text) {
+    for path in patched_paths(&text) {
         let unknown = UNKNOWN.to_string();
-        walker.write(path.as_deref().unwrap_or(&unknown), "apply_patch");
+        walker.add_write(path.as_deref().unwrap_or(&unknown), "apply_patch");
     }
 }

@@ -8,14 +8,14 @@ use std::rc::Rc;
 pub(crate) type Script = Vec<Chain>;
 
 /// Commands joined by `&&` and `||`.
-pub(crate) type Chain = Vec<(Link, Node)>;
+pub(crate) type Chain = Vec<(ChainOperator, CommandNode)>;
 
 /// Pieces that make up one word.
-pub(crate) type Word = Vec<Part>;
+pub(crate) type Word = Vec<WordPart>;
 
 /// The operator between a command and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum ChainOperator {
     /// First in its chain: runs unconditionally.
     First,
     /// `&&`: runs after success.
@@ -26,47 +26,47 @@ pub(crate) enum Link {
 
 /// One command.
 #[derive(Debug, Clone)]
-pub(crate) enum Node {
-    Simple(Simple),
+pub(crate) enum CommandNode {
+    Simple(SimpleCommand),
     /// A pipeline.
-    Pipe(Vec<Node>),
+    Pipe(Vec<CommandNode>),
     /// A group, condition or test: every script in it may run.
-    Block(Block),
+    Block(CommandBlock),
     /// `for` and `select`: the scripts run once for each word.
     Loop {
         variable: String,
         /// `None` stands for the positional parameters.
         words: Option<Vec<Word>>,
-        block: Block,
+        block: CommandBlock,
     },
     Function {
         name: String,
-        body: Rc<Node>,
+        body: Rc<CommandNode>,
     },
 }
 
 /// Scripts that may run, with the redirections around them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Block {
+pub(crate) struct CommandBlock {
     pub(crate) scripts: Vec<Script>,
     /// Words that are expanded on the way: tests, subjects and patterns.
     pub(crate) words: Vec<Word>,
-    pub(crate) redirects: Vec<Redirect>,
+    pub(crate) redirects: Vec<ShellRedirect>,
     /// True if variables and folders changed inside stay inside.
     pub(crate) scoped: bool,
 }
 
 /// A program with its assignments, words and redirections.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Simple {
-    pub(crate) assignments: Vec<Assignment>,
+pub(crate) struct SimpleCommand {
+    pub(crate) assignments: Vec<VariableAssignment>,
     pub(crate) words: Vec<Word>,
-    pub(crate) redirects: Vec<Redirect>,
+    pub(crate) redirects: Vec<ShellRedirect>,
 }
 
 /// `NAME=VALUE`, `NAME+=VALUE` or `NAME=(VALUES)`.
 #[derive(Debug, Clone)]
-pub(crate) struct Assignment {
+pub(crate) struct VariableAssignment {
     pub(crate) name: String,
     pub(crate) append: bool,
     /// True for `NAME[…]=`: one element of a list.
@@ -76,7 +76,7 @@ pub(crate) struct Assignment {
 
 /// A redirection of one command.
 #[derive(Debug, Clone)]
-pub(crate) enum Redirect {
+pub(crate) enum ShellRedirect {
     Read(Word),
     Write(Word),
     /// `>&WORD`: to a descriptor, or to a file if the word is none.
@@ -87,7 +87,7 @@ pub(crate) enum Redirect {
 
 /// A piece of a word.
 #[derive(Debug, Clone)]
-pub(crate) enum Part {
+pub(crate) enum WordPart {
     Text {
         text: String,
         quoted: bool,
@@ -96,7 +96,7 @@ pub(crate) enum Part {
     Variable {
         name: String,
         quoted: bool,
-        change: Option<Change>,
+        change: Option<ParameterOperation>,
     },
     /// `$(…)` and `` `…` ``.
     Command {
@@ -116,16 +116,16 @@ pub(crate) enum Part {
 
 /// The operation of `${…}` on a value.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ParameterOperation {
     /// `:-`, `#`, `/`, `@P`, `!` for indirection, `len` for the length …
     pub(crate) operator: String,
     pub(crate) word: Word,
 }
 
-impl Part {
+impl WordPart {
     /// Creates a quoted piece of text.
     pub(crate) fn quoted(text: impl Into<String>) -> Self {
-        Part::Text {
+        WordPart::Text {
             text: text.into(),
             quoted: true,
         }
@@ -136,7 +136,7 @@ impl Part {
 pub(crate) fn plain_text(word: &Word) -> Option<&str> {
     match word.as_slice() {
         [
-            Part::Text {
+            WordPart::Text {
                 text,
                 quoted: false,
             },

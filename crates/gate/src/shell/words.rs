@@ -1,7 +1,7 @@
 //! Parses words: quotes, escapes and expansions.
 
-use super::parse::{Parsed, Parser, expanded_at, parse_at};
-use super::tree::{Change, Part, Word};
+use super::parse::{ParseResult, ShellParser, expanded_at, parse_at};
+use super::tree::{ParameterOperation, Word, WordPart};
 use bowline_words::message::ShellFault;
 
 /// True for a character that ends an unquoted word.
@@ -13,25 +13,25 @@ fn is_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-impl Parser {
+impl ShellParser {
     /// Parses one word; empty if there is none here.
-    pub(super) fn word(&mut self) -> Parsed<Word> {
+    pub(super) fn parse_word(&mut self) -> ParseResult<Word> {
         self.deeper(|this| {
             let mut word = Word::new();
             while let Some(letter) = this.peek() {
                 match letter {
                     '<' | '>' if this.peek_at(1) == Some('(') => {
                         this.at += 2;
-                        let script = this.list()?;
-                        this.close()?;
-                        word.push(Part::Process {
+                        let script = this.parse_list()?;
+                        this.expect_close()?;
+                        word.push(WordPart::Process {
                             script,
                             output: letter == '>',
                         });
                     }
-                    '(' if this.after_pattern_sign(&word) => this.pattern(&mut word)?,
+                    '(' if this.after_pattern_sign(&word) => this.parse_pattern(&mut word)?,
                     _ if ends_word(letter) => break,
-                    _ => this.piece(letter, &mut word)?,
+                    _ => this.parse_piece(letter, &mut word)?,
                 }
             }
             Ok(word)
@@ -39,17 +39,17 @@ impl Parser {
     }
 
     /// Parses a required word: a loop over words that are not there would never end.
-    pub(super) fn needed_word(&mut self) -> Parsed<Word> {
+    pub(super) fn parse_needed_word(&mut self) -> ParseResult<Word> {
         let before = self.at;
-        let word = self.word()?;
+        let word = self.parse_word()?;
         if self.at == before {
             return self.fail(ShellFault::StraySign);
         }
         Ok(word)
     }
 
-    fn close(&mut self) -> Parsed<()> {
-        if self.take(")") {
+    fn expect_close(&mut self) -> ParseResult<()> {
+        if self.take_text(")") {
             Ok(())
         } else {
             self.fail(ShellFault::OpenBracket)
@@ -59,7 +59,7 @@ impl Parser {
     /// True after `?`, `*`, `+`, `@` or `!`: the bracket begins a pattern.
     fn after_pattern_sign(&self, word: &Word) -> bool {
         match word.last() {
-            Some(Part::Text {
+            Some(WordPart::Text {
                 text,
                 quoted: false,
             }) => text.ends_with(['?', '*', '+', '@', '!']),
@@ -68,7 +68,7 @@ impl Parser {
     }
 
     /// Parses a pattern's alternatives: their expansions count, their match is unknown.
-    fn pattern(&mut self, word: &mut Word) -> Parsed<()> {
+    fn parse_pattern(&mut self, word: &mut Word) -> ParseResult<()> {
         self.at += 1;
         self.deeper(|this| {
             loop {
@@ -76,58 +76,58 @@ impl Parser {
                     None => return this.fail(ShellFault::OpenBracket),
                     Some(')') => {
                         this.at += 1;
-                        word.push(Part::Pattern);
+                        word.push(WordPart::Pattern);
                         return Ok(());
                     }
-                    Some('(') => this.pattern(word)?,
+                    Some('(') => this.parse_pattern(word)?,
                     Some(letter) if ends_word(letter) => this.at += 1,
-                    Some(letter) => this.piece(letter, word)?,
+                    Some(letter) => this.parse_piece(letter, word)?,
                 }
             }
         })
     }
 
     /// Parses one piece of an unquoted word.
-    fn piece(&mut self, letter: char, word: &mut Word) -> Parsed<()> {
+    fn parse_piece(&mut self, letter: char, word: &mut Word) -> ParseResult<()> {
         match letter {
             '\\' => {
                 self.at += 1;
                 if let Some(next) = self.peek() {
                     self.at += 1;
                     if next != '\n' {
-                        push(word, next, true);
+                        push_letter(word, next, true);
                     }
                 }
             }
             '\'' => {
                 self.at += 1;
-                let text = self.until('\'')?;
-                word.push(Part::quoted(text));
+                let text = self.read_until('\'')?;
+                word.push(WordPart::quoted(text));
             }
             '"' => {
                 self.at += 1;
-                self.double_quoted(word)?;
+                self.parse_double_quoted(word)?;
             }
             '$' if self.peek_at(1) == Some('\'') => {
                 self.at += 2;
-                let text = self.ansi()?;
-                word.push(Part::quoted(text));
+                let text = self.parse_ansi()?;
+                word.push(WordPart::quoted(text));
             }
             '$' if self.peek_at(1) == Some('"') => {
                 self.at += 2;
-                self.double_quoted(word)?;
+                self.parse_double_quoted(word)?;
             }
-            '$' => self.dollar(word, false)?,
-            '`' => self.backquoted(word, false)?,
+            '$' => self.parse_dollar(word, false)?,
+            '`' => self.parse_backquoted(word, false)?,
             _ => {
                 self.at += 1;
-                push(word, letter, false);
+                push_letter(word, letter, false);
             }
         }
         Ok(())
     }
 
-    fn until(&mut self, end: char) -> Parsed<String> {
+    fn read_until(&mut self, end: char) -> ParseResult<String> {
         let mut text = String::new();
         loop {
             match self.peek() {
@@ -143,15 +143,15 @@ impl Parser {
         }
     }
 
-    fn double_quoted(&mut self, word: &mut Word) -> Parsed<()> {
+    fn parse_double_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         // An empty pair of quotes is a word too.
-        word.push(Part::quoted(""));
-        word.extend(self.deeper(|this| this.expanded(Some('"')))?);
+        word.push(WordPart::quoted(""));
+        word.extend(self.deeper(|this| this.parse_expansions(Some('"')))?);
         Ok(())
     }
 
     /// Parses text up to `end` in which only `$`, backquotes and backslashes have a meaning.
-    pub(super) fn expanded(&mut self, end: Option<char>) -> Parsed<Word> {
+    pub(super) fn parse_expansions(&mut self, end: Option<char>) -> ParseResult<Word> {
         let mut word = Word::new();
         loop {
             let Some(letter) = self.peek() else {
@@ -171,24 +171,24 @@ impl Parser {
                         Some('\n') => self.at += 1,
                         Some(next @ ('$' | '`' | '\\' | '"')) => {
                             self.at += 1;
-                            push(&mut word, next, true);
+                            push_letter(&mut word, next, true);
                         }
-                        Some(_) | None => push(&mut word, '\\', true),
+                        Some(_) | None => push_letter(&mut word, '\\', true),
                     }
                 }
-                '$' => self.dollar(&mut word, true)?,
-                '`' => self.backquoted(&mut word, true)?,
+                '$' => self.parse_dollar(&mut word, true)?,
+                '`' => self.parse_backquoted(&mut word, true)?,
                 _ => {
                     self.at += 1;
-                    push(&mut word, letter, true);
+                    push_letter(&mut word, letter, true);
                 }
             }
         }
     }
 
-    fn dollar(&mut self, word: &mut Word, quoted: bool) -> Parsed<()> {
+    fn parse_dollar(&mut self, word: &mut Word, quoted: bool) -> ParseResult<()> {
         self.at += 1;
-        let variable = |name: String| Part::Variable {
+        let variable = |name: String| WordPart::Variable {
             name,
             quoted,
             change: None,
@@ -196,24 +196,24 @@ impl Parser {
         match self.peek() {
             Some('(') if self.peek_at(1) == Some('(') && self.arithmetic_ahead() => {
                 self.at += 2;
-                let inside = self.arithmetic()?;
-                word.push(Part::Number(inside));
+                let inside = self.parse_arithmetic()?;
+                word.push(WordPart::Number(inside));
             }
             Some('(') => {
                 self.at += 1;
-                let script = self.list()?;
-                self.close()?;
-                word.push(Part::Command { script, quoted });
+                let script = self.parse_list()?;
+                self.expect_close()?;
+                word.push(WordPart::Command { script, quoted });
             }
             Some('{') => {
                 self.at += 1;
-                let part = self.deeper(|this| this.braced(quoted))?;
+                let part = self.deeper(|this| this.parse_braced(quoted))?;
                 word.push(part);
             }
             Some('[') => {
                 self.at += 1;
-                let inside = self.deeper(|this| this.expanded(Some(']')))?;
-                word.push(Part::Number(inside));
+                let inside = self.deeper(|this| this.parse_expansions(Some(']')))?;
+                word.push(WordPart::Number(inside));
             }
             Some(letter) if letter.is_ascii_alphabetic() || letter == '_' => {
                 let mut name = String::new();
@@ -227,21 +227,21 @@ impl Parser {
                 self.at += 1;
                 word.push(variable(letter.to_string()));
             }
-            Some(_) | None => push(word, '$', quoted),
+            Some(_) | None => push_letter(word, '$', quoted),
         }
         Ok(())
     }
 
     /// Parses `${…}`, after its opening.
-    fn braced(&mut self, quoted: bool) -> Parsed<Part> {
+    fn parse_braced(&mut self, quoted: bool) -> ParseResult<WordPart> {
         // `${ COMMAND; }` and `${| COMMAND; }` of newer shells.
         if matches!(self.peek(), Some(' ' | '\t' | '\n' | '|')) {
             self.at += 1;
-            let script = self.list()?;
-            if !self.take("}") {
+            let script = self.parse_list()?;
+            if !self.take_text("}") {
                 return self.fail(ShellFault::OpenBrace);
             }
-            return Ok(Part::Command { script, quoted });
+            return Ok(WordPart::Command { script, quoted });
         }
         let mut operator = String::new();
         if matches!(self.peek(), Some('#')) && self.peek_at(1) != Some('}') {
@@ -268,10 +268,10 @@ impl Parser {
         let mut word = Word::new();
         if self.peek() == Some('[') {
             self.at += 1;
-            let subscript = self.deeper(|this| this.expanded(Some(']')))?;
+            let subscript = self.deeper(|this| this.parse_expansions(Some(']')))?;
             let all = matches!(
                 subscript.as_slice(),
-                [Part::Text { text, .. }] if text == "@" || text == "*"
+                [WordPart::Text { text, .. }] if text == "@" || text == "*"
             );
             if operator.is_empty() {
                 operator.push_str(if all { "[@]" } else { "[]" });
@@ -288,9 +288,9 @@ impl Parser {
             self.at += sign.chars().count();
             operator = sign;
         }
-        word.extend(self.braced_rest()?);
-        let change = (!operator.is_empty()).then_some(Change { operator, word });
-        Ok(Part::Variable {
+        word.extend(self.parse_braced_rest()?);
+        let change = (!operator.is_empty()).then_some(ParameterOperation { operator, word });
+        Ok(WordPart::Variable {
             name,
             quoted,
             change,
@@ -298,7 +298,7 @@ impl Parser {
     }
 
     /// Parses the rest of `${NAME…}` after its operator, with the closing brace.
-    fn braced_rest(&mut self) -> Parsed<Word> {
+    fn parse_braced_rest(&mut self) -> ParseResult<Word> {
         let mut word = Word::new();
         loop {
             match self.peek() {
@@ -307,12 +307,12 @@ impl Parser {
                     self.at += 1;
                     return Ok(word);
                 }
-                Some(letter) => self.piece(letter, &mut word)?,
+                Some(letter) => self.parse_piece(letter, &mut word)?,
             }
         }
     }
 
-    fn backquoted(&mut self, word: &mut Word, quoted: bool) -> Parsed<()> {
+    fn parse_backquoted(&mut self, word: &mut Word, quoted: bool) -> ParseResult<()> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -337,7 +337,7 @@ impl Parser {
             }
         }
         let script = parse_at(&text, self.depth)?;
-        word.push(Part::Command { script, quoted });
+        word.push(WordPart::Command { script, quoted });
         Ok(())
     }
 
@@ -360,7 +360,7 @@ impl Parser {
     }
 
     /// Parses the inside of `((…))`, with its end.
-    pub(super) fn arithmetic(&mut self) -> Parsed<Word> {
+    pub(super) fn parse_arithmetic(&mut self) -> ParseResult<Word> {
         let start = self.at;
         let mut open = 0_usize;
         while let Some(letter) = self.peek() {
@@ -369,7 +369,7 @@ impl Parser {
                 ')' if open == 0 => {
                     let inside: String = self.text[start..self.at].iter().collect();
                     self.at += 1;
-                    self.close()?;
+                    self.expect_close()?;
                     return expanded_at(&inside, self.depth);
                 }
                 ')' => open -= 1,
@@ -381,7 +381,7 @@ impl Parser {
     }
 
     /// Parses the inside of `$'…'`, with its end.
-    fn ansi(&mut self) -> Parsed<String> {
+    fn parse_ansi(&mut self) -> ParseResult<String> {
         let mut bytes = Vec::new();
         loop {
             let Some(letter) = self.peek() else {
@@ -390,13 +390,13 @@ impl Parser {
             self.at += 1;
             match letter {
                 '\'' => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
-                '\\' => self.escape(&mut bytes),
+                '\\' => self.read_escape(&mut bytes),
                 _ => bytes.extend(letter.to_string().bytes()),
             }
         }
     }
 
-    fn escape(&mut self, bytes: &mut Vec<u8>) {
+    fn read_escape(&mut self, bytes: &mut Vec<u8>) {
         let Some(letter) = self.peek() else {
             bytes.push(b'\\');
             return;
@@ -423,7 +423,7 @@ impl Parser {
                     'u' => 4,
                     _ => 8,
                 };
-                let code = self.digits(16, digits, 0);
+                let code = self.read_digits(16, digits, 0);
                 match (letter, u8::try_from(code)) {
                     ('x', Ok(byte)) => bytes.push(byte),
                     _ => bytes.extend(
@@ -437,7 +437,7 @@ impl Parser {
             }
             '0'..='7' => {
                 let first = letter.to_digit(8).unwrap_or_default();
-                let code = self.digits(8, 2, first);
+                let code = self.read_digits(8, 2, first);
                 u8::try_from(code & 0xff).unwrap_or_default()
             }
             other => {
@@ -449,7 +449,7 @@ impl Parser {
         bytes.push(simple);
     }
 
-    fn digits(&mut self, base: u32, max: usize, first: u32) -> u32 {
+    fn read_digits(&mut self, base: u32, max: usize, first: u32) -> u32 {
         let mut code = first;
         for _ in 0..max {
             let Some(digit) = self.peek().and_then(|letter| letter.to_digit(base)) else {
@@ -463,8 +463,8 @@ impl Parser {
 }
 
 /// Appends a character to the text at the end of a word.
-fn push(word: &mut Word, letter: char, quoted: bool) {
-    if let Some(Part::Text {
+fn push_letter(word: &mut Word, letter: char, quoted: bool) {
+    if let Some(WordPart::Text {
         text,
         quoted: before,
     }) = word.last_mut()
@@ -473,7 +473,7 @@ fn push(word: &mut Word, letter: char, quoted: bool) {
         text.push(letter);
         return;
     }
-    word.push(Part::Text {
+    word.push(WordPart::Text {
         text: letter.to_string(),
         quoted,
     });

@@ -1,13 +1,13 @@
 //! Wrappers: programs that run another program.
 
-use super::deed::Touched;
 use super::expand::is_unknown;
 use super::listed;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
-use super::run::{Environment, base_name};
-use super::text::{apply_patch, given_text, parallel, ssh, textual};
-use super::walk::{Input, Walker};
-use super::write::made;
+use super::run::{CommandVariables, base_name};
+use super::side_effect::FileChangeKind;
+use super::text::{add_patched_files, walk_given_text, walk_parallel, walk_ssh, walk_textual};
+use super::walk::{CommandInput, ShellWalker};
+use super::write::walk_makefile;
 use super::xargs;
 use bowline_words::message::Unseen;
 
@@ -79,23 +79,23 @@ const TEXTUAL: &str = "chokidar concurrently entr expect-lite hyperfine mispipe 
 pub(super) const LOOSE_WORDS_MAX: usize = 40;
 
 /// Walks the program that a wrapper runs. Returns false for any other program.
-pub(super) fn run(
-    walker: &mut Walker<'_>,
+pub(super) fn walk_wrapper(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    input: &Input,
-    environment: &Environment,
+    input: &CommandInput,
+    environment: &CommandVariables,
 ) -> bool {
     if let Some((_, valued, own)) = WRAPPERS.iter().find(|(known, ..)| *known == name) {
         if name == "command" && matches!(arguments.first().map(String::as_str), Some("-v" | "-V")) {
             return true;
         }
-        let mut rest = options(arguments, valued);
+        let mut rest = words_after_options(arguments, valued);
         // `sudo NAME=VALUE program`.
         while name == "sudo"
             && let Some((variable, value)) = rest.first().and_then(|it| it.split_once('='))
         {
-            walker.assign(variable, false, vec![value.to_owned()]);
+            walker.assign_variable(variable, false, vec![value.to_owned()]);
             rest = &rest[1..];
         }
         if matches!(name, "sudo" | "doas")
@@ -106,81 +106,83 @@ pub(super) fn run(
         }
         let rest = rest.get(*own..).unwrap_or_default();
         if matches!(name, "sudo" | "doas" | "pkexec" | "chroot") {
-            walker.anywhere(|walker| walker.run(rest, input, environment));
+            walker.in_any_folder(|walker| walker.walk_command(rest, input, environment));
         } else {
-            walker.run(rest, input, environment);
+            walker.walk_command(rest, input, environment);
         }
         return true;
     }
     match name {
-        "env" => env(walker, arguments, input),
-        "xargs" | "gxargs" => xargs::run(walker, arguments, input),
+        "env" => walk_env(walker, arguments, input),
+        "xargs" | "gxargs" => xargs::walk_xargs(walker, arguments, input),
         _ => {
             // Their options may choose another folder.
             let mut found = false;
-            walker.anywhere(|walker| found = other(walker, name, arguments, input, environment));
+            walker.in_any_folder(|walker| {
+                found = walk_other_wrapper(walker, name, arguments, input, environment)
+            });
             return found;
         }
     }
     true
 }
 
-fn other(
-    walker: &mut Walker<'_>,
+fn walk_other_wrapper(
+    walker: &mut ShellWalker<'_>,
     name: &str,
     arguments: &[String],
-    input: &Input,
-    environment: &Environment,
+    input: &CommandInput,
+    environment: &CommandVariables,
 ) -> bool {
     match name {
-        "find" | "gfind" | "fd" | "fdfind" => find(walker, name, arguments),
-        "busybox" | "toybox" => walker.run(arguments, input, environment),
+        "find" | "gfind" | "fd" | "fdfind" => walk_find(walker, name, arguments),
+        "busybox" | "toybox" => walker.walk_command(arguments, input, environment),
         "watch" => {
-            let rest = options(arguments, &["-n", "--interval", "-q"]);
-            walker.text(&rest.join(" "));
+            let rest = words_after_options(arguments, &["-n", "--interval", "-q"]);
+            walker.walk_text(&rest.join(" "));
         }
         "script" | "su" | "flock" | "runuser" | "sg" => {
-            given_text(walker, name, arguments, input, environment);
+            walk_given_text(walker, name, arguments, input, environment);
         }
         "at" | "batch" => {
-            if let Input::Text(text) = input {
-                walker.text(text);
+            if let CommandInput::Text(text) = input {
+                walker.walk_text(text);
             }
         }
         "crontab" => {
-            if *input != Input::None {
-                walker.hidden(Unseen::CronTable);
+            if *input != CommandInput::None {
+                walker.add_hidden(Unseen::CronTable);
             }
         }
         "make" | "gmake" => {
-            if let Input::Text(text) = input
+            if let CommandInput::Text(text) = input
                 && arguments
                     .iter()
                     .any(|it| it == "-" || it.ends_with("=-") || it == "-f-")
             {
-                made(walker, text);
+                walk_makefile(walker, text);
             }
             return false;
         }
-        "ssh" => ssh(walker, arguments, input),
+        "ssh" => walk_ssh(walker, arguments, input),
         "npm" | "npx" | "pnpx" if matches!(name, "npx" | "pnpx") || is_exec(arguments) => {
             if let Some(text) = option_value(arguments, 'c', "--call") {
-                walker.text(&text);
+                walker.walk_text(&text);
             }
-            loose(walker, arguments, input, environment);
+            walk_loose_words(walker, arguments, input, environment);
         }
         "cargo" => {
             if arguments.first().is_some_and(|it| it == "watch") {
-                textual(walker, arguments);
+                walk_textual(walker, arguments);
             }
         }
-        "parallel" => parallel(walker, arguments, input),
-        "apply_patch" | "applypatch" | "apply-patch" => apply_patch(walker, arguments, input),
+        "parallel" => walk_parallel(walker, arguments, input),
+        "apply_patch" | "applypatch" | "apply-patch" => add_patched_files(walker, arguments, input),
         _ if is_among(TEXTUAL, name) => {
-            textual(walker, arguments);
-            loose(walker, arguments, input, environment);
+            walk_textual(walker, arguments);
+            walk_loose_words(walker, arguments, input, environment);
         }
-        _ if is_among(LOOSE, name) => loose(walker, arguments, input, environment),
+        _ if is_among(LOOSE, name) => walk_loose_words(walker, arguments, input, environment),
         _ => return false,
     }
     true
@@ -191,12 +193,12 @@ fn is_among(list: &str, name: &str) -> bool {
 }
 
 /// Quotes a word for the shell.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Returns the words after the options.
-pub(super) fn options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [String] {
+pub(super) fn words_after_options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [String] {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         if first == "--" {
@@ -257,7 +259,7 @@ fn is_exec(arguments: &[String]) -> bool {
     first.is_some_and(|it| matches!(it.as_str(), "exec" | "x"))
 }
 
-fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+fn walk_env(walker: &mut ShellWalker<'_>, arguments: &[String], input: &CommandInput) {
     let mut environment = Vec::new();
     let mut folder: Option<String> = None;
     let is_group = |it: &str| {
@@ -282,7 +284,7 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
                 if is_unknown(&text) {
                     text = UNKNOWN.to_string();
                 }
-                walker.text(&text);
+                walker.walk_text(&text);
                 return;
             }
             split if split.starts_with("-S") || split.starts_with("--split-string=") => {
@@ -290,11 +292,11 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
                     .trim_start_matches("--split-string=")
                     .trim_start_matches("-S");
                 let text = format!("{text} {}", after.join(" "));
-                walker.text(&text);
+                walker.walk_text(&text);
                 return;
             }
             split if is_group(split) && split.ends_with('S') => {
-                walker.text(&after.join(" "));
+                walker.walk_text(&after.join(" "));
                 return;
             }
             option if is_group(option) && option.ends_with(['u', 'C', 'P']) => {
@@ -315,22 +317,22 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
             other => match other.split_once('=') {
                 Some((name, value)) => {
                     environment.push((name.to_owned(), value.to_owned()));
-                    walker.assign(name, false, vec![value.to_owned()]);
+                    walker.assign_variable(name, false, vec![value.to_owned()]);
                     rest = after;
                 }
                 None => break,
             },
         }
     }
-    walker.inside(|walker| {
+    walker.in_own_folders(|walker| {
         if let Some(folder) = folder {
             walker.change_folder("cd", &[folder]);
         }
-        walker.run(rest, input, &environment);
+        walker.walk_command(rest, input, &environment);
     });
 }
 
-fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+fn walk_find(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     const EXECS: &[&str] = &[
         "-exec",
         "-execdir",
@@ -353,9 +355,9 @@ fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
             .iter()
             .map(|it| it.replace("{}", &unknown))
             .collect();
-        walker.run(&words, &Input::None, &[]);
+        walker.walk_command(&words, &CommandInput::None, &[]);
         if name != "fd" && name != "fdfind" {
-            for hook in listed::by_find(arguments) {
+            for hook in listed::hooks_found_by_find(arguments) {
                 let words: Vec<String> = rest[..end]
                     .iter()
                     .map(|it| it.replace("{}", &hook))
@@ -368,7 +370,7 @@ fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
             .first()
             .is_some_and(|it| matches!(base_name(it), "rm" | "unlink" | "mv"))
         {
-            gone(walker, arguments, "find -exec");
+            add_found_removals(walker, arguments, "find -exec");
         }
         rest = &rest[end..];
     }
@@ -376,16 +378,16 @@ fn find(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         if let Some(at) = arguments.iter().position(|it| it == option)
             && let Some(target) = arguments.get(at + 1)
         {
-            walker.write(target, "find");
+            walker.add_write(target, "find");
         }
     }
     if arguments.iter().any(|it| it == "-delete") {
-        gone(walker, arguments, "find -delete");
+        add_found_removals(walker, arguments, "find -delete");
     }
 }
 
 /// Adds the removal of the files that `find` finds, as far as its words allow.
-fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
+fn add_found_removals(walker: &mut ShellWalker<'_>, arguments: &[String], by: &str) {
     let folders: Vec<&str> = arguments
         .iter()
         .skip_while(|it| matches!(it.as_str(), "-H" | "-L" | "-P"))
@@ -404,22 +406,27 @@ fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
     };
     for folder in folders {
         // In the folder itself, if it exists, and anywhere below.
-        walker.touch(&format!("{folder}/{name}"), Touched::Gone, by);
-        walker.write(&format!("{folder}/{unknown}/{name}"), by);
+        walker.add_touch(&format!("{folder}/{name}"), FileChangeKind::Gone, by);
+        walker.add_write(&format!("{folder}/{unknown}/{name}"), by);
     }
 }
 
 /// Tries every word that may be the program, until one has an effect.
-fn loose(walker: &mut Walker<'_>, arguments: &[String], input: &Input, environment: &Environment) {
+fn walk_loose_words(
+    walker: &mut ShellWalker<'_>,
+    arguments: &[String],
+    input: &CommandInput,
+    environment: &CommandVariables,
+) {
     for (at, word) in arguments.iter().enumerate().take(LOOSE_WORDS_MAX) {
         if word.starts_with('-') {
             continue;
         }
-        let known = walker.deeds.len();
+        let known = walker.side_effects.len();
         if is_unknown(word) {
             continue;
         }
-        walker.run(&arguments[at..], input, environment);
+        walker.walk_command(&arguments[at..], input, environment);
         if walker.found_since(known) {
             return;
         }

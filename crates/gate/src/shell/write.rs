@@ -1,11 +1,11 @@
 //! Programs that write the files named in their command line.
 
 use super::archive;
-use super::deed::Touched;
 use super::expand::is_unknown;
 use super::run::base_name;
 use super::sed;
-use super::walk::{Input, Walker};
+use super::side_effect::FileChangeKind;
+use super::walk::{CommandInput, ShellWalker};
 
 /// Returns the words that are neither options nor values of options.
 pub(super) fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
@@ -44,7 +44,12 @@ pub(super) fn value_of(arguments: &[String], short: &str, long: &str) -> Option<
 }
 
 /// Adds the writes and other file changes of a program.
-pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
+pub(super) fn walk_writer(
+    walker: &mut ShellWalker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &CommandInput,
+) {
     let has = |option: &str| arguments.iter().any(|it| it == option);
     match name
         .strip_prefix('g')
@@ -53,26 +58,26 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
     {
         "tee" | "sponge" => {
             for target in operands(arguments, &[]) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
-        "sed" => sed::run(walker, arguments, input),
-        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => copy(walker, name, arguments),
+        "sed" => sed::walk_sed(walker, arguments, input),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => walk_copy(walker, name, arguments),
         "dd" => {
             for argument in arguments {
                 if let Some(target) = argument.strip_prefix("of=") {
-                    walker.write(target, name);
+                    walker.add_write(target, name);
                 }
             }
         }
         "truncate" => {
             for target in operands(arguments, &["-s", "--size", "-r", "--reference"]) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
         "shred" => {
             for target in operands(arguments, &["-n", "-s"]) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
         "patch" if !has("--dry-run") && !has("-C") => {
@@ -94,11 +99,11 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
             let output = value_of(arguments, "-o", "--output");
             let first = operands(arguments, VALUED).first().map(|it| (*it).clone());
             let target = output.or(first).or(folder).unwrap_or_else(|| ".".into());
-            walker.write(&target, name);
+            walker.add_write(&target, name);
         }
         "sort" => {
             if let Some(target) = value_of(arguments, "-o", "--output") {
-                walker.write(&target, name);
+                walker.add_write(&target, name);
             }
         }
         "curl" => {
@@ -109,42 +114,42 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
             });
             let folder = value_of(arguments, "--output-dir", "--output-dir");
             if let Some(target) = short_value(arguments, 'o', "--output") {
-                walker.write(&target, name);
+                walker.add_write(&target, name);
             } else if remote {
-                walker.write(folder.as_deref().unwrap_or("."), name);
+                walker.add_write(folder.as_deref().unwrap_or("."), name);
             }
         }
         "wget" => {
             if let Some(target) = short_value(arguments, 'O', "--output-document") {
-                walker.write(&target, name);
+                walker.add_write(&target, name);
             } else if let Some((_, target)) = arguments.iter().find_map(|it| {
                 let group = it.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
                 group.split_once('O')
             }) {
                 // `-qO-` prints.
                 if target != "-" {
-                    walker.write(target, name);
+                    walker.add_write(target, name);
                 }
             } else if !has("--spider") && !operands(arguments, &[]).is_empty() {
                 let folder = value_of(arguments, "-P", "--directory-prefix");
-                walker.write(folder.as_deref().unwrap_or("."), name);
+                walker.add_write(folder.as_deref().unwrap_or("."), name);
             }
         }
         "iconv" | "gpg" | "gpg2" | "pandoc" => {
             if let Some(target) = value_of(arguments, "-o", "--output") {
-                walker.write(&target, name);
+                walker.add_write(&target, name);
             }
         }
         "openssl" => {
             let at = arguments.iter().position(|it| it == "-out");
             if let Some(target) = at.and_then(|at| arguments.get(at + 1)) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
         "uniq" | "xxd" => {
             let found = operands(arguments, &["-f", "-s", "-w", "-c", "-g", "-l", "-o", "-R"]);
             if let Some(target) = found.get(1) {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
         "sqlite3" => {
@@ -153,9 +158,9 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
                     let rest =
                         |word: &str| line.strip_prefix(word).filter(|it| it.starts_with(' '));
                     if let Some(text) = rest(".shell").or_else(|| rest(".system")) {
-                        walker.text(text);
+                        walker.walk_text(text);
                     } else if let Some(target) = rest(".output").or_else(|| rest(".once")) {
-                        walker.write(target.trim(), name);
+                        walker.add_write(target.trim(), name);
                     }
                 }
             }
@@ -163,13 +168,13 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
         "make" | "gmake" => {
             for argument in arguments {
                 if let Some(text) = argument.strip_prefix("--eval=") {
-                    made(walker, text);
+                    walk_makefile(walker, text);
                 }
             }
         }
         "yq" if has("-i") || has("--inplace") || has("--in-place") => {
             if let Some(target) = arguments.last() {
-                walker.write(target, name);
+                walker.add_write(target, name);
             }
         }
         "ed" | "ex" | "vi" | "vim" | "nvim" | "emacs" | "nano" => {
@@ -178,44 +183,44 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
                 &["-c", "--cmd", "-S", "-u", "-p", "--eval", "-l"],
             ) {
                 if !target.starts_with('+') {
-                    walker.write(target, name);
+                    walker.add_write(target, name);
                 }
             }
             for argument in arguments {
                 let command = argument.trim_start_matches(['+', ':', ' ']);
                 if let Some(text) = command.strip_prefix('!') {
-                    walker.suspect(text);
+                    walker.walk_suspect(text);
                 }
             }
         }
         "rm" | "unlink" | "rmdir" | "trash" | "trash-put" | "srm" => {
             for target in operands(arguments, &[]) {
-                walker.touch(target, Touched::Gone, name);
+                walker.add_touch(target, FileChangeKind::Gone, name);
             }
         }
         "touch" => {
             for target in operands(arguments, &["-d", "--date", "-r", "--reference", "-t"]) {
-                walker.touch(target, Touched::Made, name);
+                walker.add_touch(target, FileChangeKind::Made, name);
             }
         }
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "mount" | "umount" | "fusermount"
         | "bindfs" => {
             for target in operands(arguments, &["-t", "-o", "--types", "--options"]) {
-                walker.touch(target, Touched::Marked, name);
+                walker.add_touch(target, FileChangeKind::Marked, name);
             }
         }
-        _ => archive::run(walker, name, arguments),
+        _ => archive::walk_archive(walker, name, arguments),
     }
 }
 
 /// Walks `$(shell COMMAND)` and the recipes in a text for make.
-pub(super) fn made(walker: &mut Walker<'_>, text: &str) {
+pub(super) fn walk_makefile(walker: &mut ShellWalker<'_>, text: &str) {
     for (at, mark) in text.match_indices("$(shell ") {
         let inside = &text[at + mark.len()..];
-        walker.suspect(inside.split(')').next().unwrap_or_default());
+        walker.walk_suspect(inside.split(')').next().unwrap_or_default());
     }
     for recipe in text.split(['\n', ';', '\t']) {
-        walker.suspect(recipe.trim_start_matches(['@', '-', '+', ' ']));
+        walker.walk_suspect(recipe.trim_start_matches(['@', '-', '+', ' ']));
     }
 }
 
@@ -248,7 +253,7 @@ pub(super) fn short_value(arguments: &[String], short: char, long: &str) -> Opti
     None
 }
 
-fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+fn walk_copy(walker: &mut ShellWalker<'_>, name: &str, arguments: &[String]) {
     const VALUED: &[&str] = &[
         "-t",
         "--target-directory",
@@ -299,9 +304,9 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
     let folder = |place: &Option<std::path::PathBuf>| {
         place.as_ref().is_some_and(|it| walker.around.is_folder(it))
     };
-    let into = walker.places(&target).iter().all(folder);
+    let into = walker.resolve_paths(&target).iter().all(folder);
     if !into || sources.is_empty() {
-        walker.write(&target, name);
+        walker.add_write(&target, name);
     }
     for source in &sources {
         let inside = format!(
@@ -310,19 +315,19 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
             base_name(source.trim_end_matches('/'))
         );
         if name == "mv" {
-            walker.touch(source, Touched::Gone, name);
+            walker.add_touch(source, FileChangeKind::Gone, name);
         }
         // Into a folder: the file of the same name in it. If that is not certain, the file that it
         // may replace matters.
         if into {
-            walker.write(&inside, name);
+            walker.add_write(&inside, name);
         } else {
-            walker.touch(&inside, Touched::Marked, name);
+            walker.add_touch(&inside, FileChangeKind::Marked, name);
         }
         if name == "ln" && !is_unknown(source) && !is_unknown(&target) {
             for (link, behind) in [(&target, *source), (&inside, *source)] {
-                let links = walker.places(link);
-                let behind = walker.places(behind);
+                let links = walker.resolve_paths(link);
+                let behind = walker.resolve_paths(behind);
                 for (link, behind) in links.iter().flatten().zip(behind.iter().flatten()) {
                     walker.links.push((link.clone(), behind.clone()));
                 }

@@ -5,8 +5,8 @@ use super::interpret::is_shell;
 use super::output::unescape;
 use super::parse::UNKNOWN;
 use super::run::base_name;
-use super::walk::{Input, Walker};
-use super::wrap::options;
+use super::walk::{CommandInput, ShellWalker};
+use super::wrap::words_after_options;
 
 /// A variable that is never set.
 const UNSEEN_WORD: &str = "${BOWLINE_WORD_OF_XARGS}";
@@ -32,7 +32,7 @@ const VALUED: &[&str] = &[
 ];
 
 /// The rule that ends one word of the input.
-enum Split {
+enum SplitRule {
     /// Ends at blanks that are neither quoted nor escaped.
     Blanks,
     /// Ends at this character only.
@@ -42,25 +42,25 @@ enum Split {
 }
 
 /// Walks the program with every list of words it may be given.
-pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
-    let rest = options(arguments, VALUED);
+pub(super) fn walk_xargs(walker: &mut ShellWalker<'_>, arguments: &[String], input: &CommandInput) {
+    let rest = words_after_options(arguments, VALUED);
     let own = &arguments[..arguments.len() - rest.len()];
     let place = placeholder(own);
-    let split = splitting(own);
+    let split = split_rule(own);
     let unknown = || vec![UNKNOWN.to_string()];
     let given = match input {
-        Input::Text(text) if !is_unknown(text) => match split {
-            Split::At(letter) => text.split(letter).map(str::to_owned).collect(),
+        CommandInput::Text(text) if !is_unknown(text) => match split {
+            SplitRule::At(letter) => text.split(letter).map(str::to_owned).collect(),
             // With a placeholder, each line is one word.
-            Split::Blanks if place.is_some() => {
+            SplitRule::Blanks if place.is_some() => {
                 let mut lines: Vec<String> = text.lines().map(|it| it.trim().to_owned()).collect();
-                lines.extend(words(text));
+                lines.extend(split_words(text));
                 lines
             }
-            Split::Blanks => words(text),
-            Split::Unknown => unknown(),
+            SplitRule::Blanks => split_words(text),
+            SplitRule::Unknown => unknown(),
         },
-        Input::Text(_) | Input::File | Input::None => unknown(),
+        CommandInput::Text(_) | CommandInput::File | CommandInput::None => unknown(),
     };
     let command = if rest.is_empty() {
         vec!["echo".to_owned()]
@@ -92,7 +92,7 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
         }
     }
     for words in runs {
-        walker.run(&words, &Input::None, &[]);
+        walker.walk_command(&words, &CommandInput::None, &[]);
     }
     for hook in walker.listed.clone() {
         let words: Vec<String> = match &place {
@@ -126,8 +126,8 @@ fn placeholder(own: &[String]) -> Option<String> {
     None
 }
 
-fn splitting(own: &[String]) -> Split {
-    let mut split = Split::Blanks;
+fn split_rule(own: &[String]) -> SplitRule {
+    let mut split = SplitRule::Blanks;
     let mut rest = own.iter();
     while let Some(option) = rest.next() {
         if let Some(long) = option.strip_prefix("--").filter(|it| !it.is_empty()) {
@@ -136,11 +136,11 @@ fn splitting(own: &[String]) -> Split {
                 None => (long, None),
             };
             if "null".starts_with(name) {
-                split = Split::At('\0');
+                split = SplitRule::At('\0');
             } else if "delimiter".starts_with(name) {
-                split = delimiter(value.or_else(|| rest.next().cloned()));
+                split = delimiter_rule(value.or_else(|| rest.next().cloned()));
             } else if "arg-file".starts_with(name) || "eof".starts_with(name) {
-                return Split::Unknown;
+                return SplitRule::Unknown;
             } else if VALUED.contains(&option.as_str()) {
                 rest.next();
             }
@@ -153,10 +153,10 @@ fn splitting(own: &[String]) -> Split {
                 glued => Some(glued.to_owned()),
             };
             match letter {
-                '0' => split = Split::At('\0'),
-                'd' => split = delimiter(value()),
+                '0' => split = SplitRule::At('\0'),
+                'd' => split = delimiter_rule(value()),
                 // Words from a file, and words that end before the input does.
-                'a' | 'E' | 'e' => return Split::Unknown,
+                'a' | 'E' | 'e' => return SplitRule::Unknown,
                 'I' | 'J' | 'L' | 'n' | 'P' | 'R' | 's' => {
                     value();
                 }
@@ -171,17 +171,17 @@ fn splitting(own: &[String]) -> Split {
     split
 }
 
-fn delimiter(value: Option<String>) -> Split {
+fn delimiter_rule(value: Option<String>) -> SplitRule {
     let value = value.filter(|it| !is_unknown(it)).map(|it| unescape(&it));
     let mut letters = value.iter().flat_map(|it| it.chars());
     match (letters.next(), letters.next()) {
-        (Some(letter), None) => Split::At(letter),
-        _ => Split::Unknown,
+        (Some(letter), None) => SplitRule::At(letter),
+        _ => SplitRule::Unknown,
     }
 }
 
 /// Splits a text at blanks and removes quotes and backslashes.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<String> = None;
     let mut quote = None;

@@ -1,6 +1,6 @@
 //! What is believed: the journal against a file that anybody may have written.
 
-use bowline_gate::belief::{Belief, Believed, of_state_file};
+use bowline_gate::run_trust::{RunTrust, TrustedRun, assess_state_file};
 use bowline_machines::develop::{CheckpointStatus, Gate, Phase};
 use bowline_statefiles::{Change, Layout, Request, StateFile};
 use std::convert::Infallible;
@@ -46,13 +46,13 @@ impl Place {
         fs::write(&self.path, text).unwrap();
     }
 
-    fn belief(&self) -> Belief {
-        of_state_file(&self.path, &self.file)
+    fn belief(&self) -> RunTrust {
+        assess_state_file(&self.path, &self.file)
     }
 
-    fn believed(&self) -> Believed {
+    fn believed(&self) -> TrustedRun {
         match self.belief() {
-            Belief::Run(believed) => *believed,
+            RunTrust::Run(believed) => *believed,
             other => panic!("no run: {other:?}"),
         }
     }
@@ -81,7 +81,7 @@ fn run(phase: &str, feature: &str, open: &[&str]) -> String {
 
 #[test]
 fn no_file_and_no_journal_is_no_run() {
-    assert_eq!(Place::new().belief(), Belief::Nothing);
+    assert_eq!(Place::new().belief(), RunTrust::Nothing);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn an_open_run_whose_file_is_gone_is_missed() {
     let place = Place::new();
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     fs::remove_file(&place.path).unwrap();
-    let Belief::Missing { path, last } = place.belief() else {
+    let RunTrust::Missing { path, last } = place.belief() else {
         panic!("{:?}", place.belief());
     };
     assert_eq!(path, place.path);
@@ -195,7 +195,7 @@ fn a_finished_run_is_not_missed() {
     let place = Place::new();
     place.commit(&run("DONE", "ferry", &[]));
     fs::remove_file(&place.path).unwrap();
-    assert_eq!(place.belief(), Belief::Nothing);
+    assert_eq!(place.belief(), RunTrust::Nothing);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_run_that_was_thrown_away_is_not_missed_and_the_next_file_is_somebody_elses(
     place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::removal())) };
     place.file.update(&Request::default(), decide).unwrap();
-    assert_eq!(place.belief(), Belief::Nothing);
+    assert_eq!(place.belief(), RunTrust::Nothing);
     place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
     let believed = place.believed();
     assert!(!believed.owned && believed.distrusted.is_empty());
@@ -220,20 +220,20 @@ fn what_cannot_be_read_is_damage() {
         let place = Place::new();
         place.scribble(text);
         assert!(
-            matches!(place.belief(), Belief::Damaged { .. }),
+            matches!(place.belief(), RunTrust::Damaged { .. }),
             "unowned {text:?}"
         );
         let place = Place::new();
         place.commit(&run("DESIGN", "ferry", &[]));
         place.scribble(text);
         assert!(
-            matches!(place.belief(), Belief::Damaged { .. }),
+            matches!(place.belief(), RunTrust::Damaged { .. }),
             "owned {text:?}"
         );
     }
     let place = Place::new();
     fs::create_dir(&place.path).unwrap();
-    assert!(matches!(place.belief(), Belief::Damaged { .. }));
+    assert!(matches!(place.belief(), RunTrust::Damaged { .. }));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_journal_that_cannot_be_read_is_damage() {
     place.commit(&run("IMPLEMENT", "ferry", &[]));
     place.scribble(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
     fs::write(place.journal(), "garbage\nmore garbage\n").unwrap();
-    assert!(matches!(place.belief(), Belief::Damaged { .. }));
+    assert!(matches!(place.belief(), RunTrust::Damaged { .. }));
 }
 
 #[test]

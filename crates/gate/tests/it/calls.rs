@@ -1,13 +1,13 @@
 //! The table of tool calls, each held against every phase and every combination of gates.
 
 use bowline_formats::hook::HookMessage;
-use bowline_gate::belief::{Belief, Believed};
-use bowline_gate::hook::{World, is_ignored};
+use bowline_gate::decision::{GateDenial, GatedAction, decide_on_actions, gated_actions};
+use bowline_gate::hook::{HostEnvironment, is_ignored};
 use bowline_gate::lang::Lang;
-use bowline_gate::place::Place;
-use bowline_gate::shell::Surroundings;
+use bowline_gate::run_trust::{RunTrust, TrustedRun};
+use bowline_gate::shell::CommandEnvironment;
 use bowline_gate::tool_call::ToolCall;
-use bowline_gate::verdict::{Denial, Offence, judge, offences};
+use bowline_gate::workspace_paths::WorkspacePaths;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Act, Gate, Gates, Phase, Run, needed};
 use serde_json::json;
@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// What a call offends, by what the message of a client says.
-    pub(crate) fn offences(&self, tool: &str, text: &str) -> Vec<Offence> {
+    pub(crate) fn offences(&self, tool: &str, text: &str) -> Vec<GatedAction> {
         let text = text
             .replace('⏎', "\n")
             .replace("@ROOT@", &self.root.to_string_lossy())
@@ -93,10 +93,10 @@ impl Repository {
             "tool_input": {"command": text, "file_path": text, "notebook_path": text, "path": text},
         });
         let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
-        offences(
-            &ToolCall::of(&message),
+        gated_actions(
+            &ToolCall::from_message(&message),
             &self.root,
-            &Place::of(&self.file()),
+            &WorkspacePaths::for_run_file(&self.file()),
             &Known,
         )
     }
@@ -105,8 +105,8 @@ impl Repository {
 /// The world, with aliases and variables that do not depend on who runs the tests.
 pub(crate) struct Known;
 
-impl Surroundings for Known {
-    fn variable(&self, name: &str) -> Option<String> {
+impl CommandEnvironment for Known {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         match name {
             "HOME" => Some("/nonexistent/home-of-somebody".into()),
             "PATH" => Some("/usr/bin".into()),
@@ -115,7 +115,7 @@ impl Surroundings for Known {
     }
 
     fn is_folder(&self, path: &Path) -> bool {
-        World.is_folder(path)
+        HostEnvironment.is_folder(path)
     }
 
     fn git_alias(&self, _: &Path, name: &str) -> Option<String> {
@@ -154,8 +154,8 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
 }
 
 /// That a run is as its file says.
-pub(crate) fn belief(path: PathBuf, run: Run, owned: bool) -> Belief {
-    Belief::Run(Box::new(Believed {
+pub(crate) fn belief(path: PathBuf, run: Run, owned: bool) -> RunTrust {
+    RunTrust::Run(Box::new(TrustedRun {
         path,
         run,
         owned,
@@ -196,17 +196,17 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
         let found = repository.offences(tool, text);
         let mut ignored = |path: &Path| is_ignored(&repository.root, path);
         // Asked once for each call: what git ignores does not change with the phase.
-        let kept: Vec<Offence> = found
+        let kept: Vec<GatedAction> = found
             .iter()
             .filter(|offence| match offence {
-                Offence::Write { path, .. } => !path.as_deref().is_some_and(&mut ignored),
-                Offence::Finish { .. }
-                | Offence::Hidden { .. }
-                | Offence::Guard { .. }
-                | Offence::Setup { .. }
-                | Offence::Person { .. }
-                | Offence::State { .. } => true,
-                Offence::Cleaned { path } => !ignored(path),
+                GatedAction::Write { path, .. } => !path.as_deref().is_some_and(&mut ignored),
+                GatedAction::Finish { .. }
+                | GatedAction::Hidden { .. }
+                | GatedAction::Guard { .. }
+                | GatedAction::Setup { .. }
+                | GatedAction::Person { .. }
+                | GatedAction::State { .. } => true,
+                GatedAction::Cleaned { path } => !ignored(path),
             })
             .cloned()
             .collect();
@@ -214,7 +214,7 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
             for owned in [true, false] {
                 let belief = belief(repository.file(), run.clone(), owned);
                 let expected = denied(what, &run, owned);
-                let denial = judge(&belief, &kept, &mut |_| false);
+                let denial = decide_on_actions(&belief, &kept, &mut |_| false);
                 if denial.is_some() != expected {
                     let open: Vec<&str> = Gate::ALL
                         .into_iter()
@@ -247,11 +247,16 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
             "hook_event_name": "PreToolUse", "cwd": repository.root, "tool_name": "Bash", "tool_input": input,
         });
         let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
-        let place = Place::of(&repository.file());
-        let found = offences(&ToolCall::of(&message), &repository.root, &place, &Known);
+        let place = WorkspacePaths::for_run_file(&repository.file());
+        let found = gated_actions(
+            &ToolCall::from_message(&message),
+            &repository.root,
+            &place,
+            &Known,
+        );
         for run in every_run() {
             let belief = belief(repository.file(), run.clone(), true);
-            let denial = judge(&belief, &found, &mut |_| false);
+            let denial = decide_on_actions(&belief, &found, &mut |_| false);
             let wanted = denied(What::Hidden, &run, true);
             assert_eq!(denial.is_some(), wanted, "{run:?}");
         }
@@ -267,9 +272,9 @@ fn a_denial_shows_patterns_as_they_are_written() {
         ..Run::new("ferry", Timestamp(0))
     };
     let belief = belief(repository.file(), run, true);
-    let denial = judge(&belief, &found, &mut |_| false).unwrap();
+    let denial = decide_on_actions(&belief, &found, &mut |_| false).unwrap();
     for lang in [Lang::En, Lang::Ko] {
-        let text = denial.text(None, lang, None);
+        let text = denial.render_denial(None, lang, None);
         assert!(text.contains("src/*.rs"), "{text}");
         assert!(!text.contains('\u{ffff}'), "{text}");
     }
@@ -294,9 +299,9 @@ fn what_is_wrong_with_a_command_line_is_told_in_both_languages() {
         ),
     ] {
         let found = repository.offences("Bash", command);
-        let denial = judge(&belief, &found, &mut |_| false).unwrap();
+        let denial = decide_on_actions(&belief, &found, &mut |_| false).unwrap();
         for (lang, wanted) in [(Lang::En, english), (Lang::Ko, korean)] {
-            let text = denial.text(None, lang, None);
+            let text = denial.render_denial(None, lang, None);
             assert!(text.contains(wanted), "{command}: {text}");
         }
     }
@@ -323,26 +328,26 @@ fn the_table_is_long_enough_and_has_every_kind() {
 fn without_a_run_only_a_persons_moves_are_denied_and_with_a_damaged_one_everything_that_counts() {
     let repository = Repository::new();
     let path = repository.file();
-    let damaged = Belief::Damaged {
+    let damaged = RunTrust::Damaged {
         path: path.clone(),
         reason: "torn".into(),
     };
-    let missing = Belief::Missing { path, last: None };
+    let missing = RunTrust::Missing { path, last: None };
     for (what, tool, text) in rows() {
         let found = repository.offences(tool, text);
         let mut never = |_: &Path| false;
-        let nowhere = judge(&Belief::Nothing, &found, &mut never);
+        let nowhere = decide_on_actions(&RunTrust::Nothing, &found, &mut never);
         match what {
-            What::Person => assert!(matches!(nowhere, Some(Denial::Person { .. })), "{text}"),
+            What::Person => assert!(matches!(nowhere, Some(GateDenial::Person { .. })), "{text}"),
             What::Nothing | What::Write | What::Git | What::State | What::Cleans | What::Hidden => {
                 assert_eq!(nowhere, None, "{text}");
             }
         }
         if !matches!(what, What::Nothing) {
-            let denial = judge(&damaged, &found, &mut never);
-            assert!(matches!(denial, Some(Denial::Damaged { .. })), "{text}");
-            let denial = judge(&missing, &found, &mut never);
-            assert!(matches!(denial, Some(Denial::Missing { .. })), "{text}");
+            let denial = decide_on_actions(&damaged, &found, &mut never);
+            assert!(matches!(denial, Some(GateDenial::Damaged { .. })), "{text}");
+            let denial = decide_on_actions(&missing, &found, &mut never);
+            assert!(matches!(denial, Some(GateDenial::Missing { .. })), "{text}");
         }
     }
 }

@@ -1,15 +1,15 @@
 //! The resume card: always where the work stands, within its bound.
 
 use crate::calls;
-use bowline_gate::belief::Belief;
-use bowline_gate::hook::{CARD_WORDS_MAX, card};
+use bowline_gate::hook::{CARD_WORDS_MAX, render_card};
 use bowline_gate::lang::Lang;
+use bowline_gate::run_trust::RunTrust;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Checkpoint, CheckpointStatus, Gate, Gates, Phase, Run, Strategy};
 use std::fs;
 use std::path::Path;
 
-fn belief(run: Run) -> Belief {
+fn belief(run: Run) -> RunTrust {
     let path = "/nonexistent/app/.develop-workflow/state.json";
     calls::belief(path.into(), run, true)
 }
@@ -35,7 +35,7 @@ fn a_run_in_the_middle_of_its_implementation() {
         ],
         ..Run::new("실시간 채팅 기능", Timestamp(1_771_236_000))
     };
-    let card = card(&belief(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
+    let card = render_card(&belief(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
     assert_eq!(
         card,
         "\
@@ -68,13 +68,13 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
                     ..Run::new(long.clone(), Timestamp(0))
                 };
                 let mut believed = belief(run);
-                if let Belief::Run(believed) = &mut believed {
+                if let RunTrust::Run(believed) = &mut believed {
                     believed.distrusted = vec![long.clone(); 50];
                 }
-                let korean = card(&believed, Path::new("/nonexistent"), Lang::Ko).unwrap();
+                let korean = render_card(&believed, Path::new("/nonexistent"), Lang::Ko).unwrap();
                 assert!(korean.split_whitespace().count() <= CARD_WORDS_MAX);
                 assert!(korean.contains("\n다음: bowline develop "), "{korean}");
-                let card = card(&believed, Path::new("/nonexistent"), Lang::En).unwrap();
+                let card = render_card(&believed, Path::new("/nonexistent"), Lang::En).unwrap();
                 let words = card.split_whitespace().count();
                 assert!(words <= CARD_WORDS_MAX, "{words} words:\n{card}");
                 assert!(card.contains("\nNext: bowline develop "), "{card}");
@@ -89,7 +89,7 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
 fn the_other_files_have_a_line_each() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    assert_eq!(card(&Belief::Nothing, root, Lang::En), None);
+    assert_eq!(render_card(&RunTrust::Nothing, root, Lang::En), None);
     fs::create_dir_all(root.join(".claude/memory")).unwrap();
     let files = [
         (
@@ -109,7 +109,7 @@ fn the_other_files_have_a_line_each() {
         fs::write(root.join(name), text).unwrap();
     }
     assert_eq!(
-        card(&Belief::Nothing, root, Lang::En).unwrap(),
+        render_card(&RunTrust::Nothing, root, Lang::En).unwrap(),
         "\
 Where the work stands, by bowline's state files (trust this over what you remember):
 Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline status thinking`.
@@ -118,7 +118,7 @@ Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 runn
     );
     fs::write(root.join("thinking_state.json"), "{ torn").unwrap();
     assert!(
-        card(&Belief::Nothing, root, Lang::En)
+        render_card(&RunTrust::Nothing, root, Lang::En)
             .unwrap()
             .contains("cannot be read here")
     );
@@ -128,17 +128,17 @@ Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 runn
 fn damage_and_a_missing_file_are_told_with_the_repair() {
     let path = Path::new("/nonexistent/app/.develop-workflow/state.json");
     let beliefs = [
-        Belief::Missing {
+        RunTrust::Missing {
             path: path.to_owned(),
             last: Some(Box::new(Run::new("ferry", Timestamp(0)))),
         },
-        Belief::Damaged {
+        RunTrust::Damaged {
             path: path.to_owned(),
             reason: "torn".into(),
         },
     ];
     for belief in beliefs {
-        let card = card(&belief, Path::new("/nonexistent"), Lang::En).unwrap();
+        let card = render_card(&belief, Path::new("/nonexistent"), Lang::En).unwrap();
         assert!(
             card.contains("Next: bowline doctor --repair develop"),
             "{card}"
@@ -184,7 +184,7 @@ fn what_the_files_know_is_recalled_for_what_is_in_hand() {
         fs::write(root.join(name), text).unwrap();
     }
     assert_eq!(
-        card(&Belief::Nothing, root, Lang::En).unwrap(),
+        render_card(&RunTrust::Nothing, root, Lang::En).unwrap(),
         "\
 Where the work stands, by bowline's state files (trust this over what you remember):
 Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline status thinking`.
@@ -213,7 +213,7 @@ fn a_linked_worktree_knows_what_the_main_one_remembers() {
     fs::write(memory.join("task-state.json"), r#"{"current_task":null}"#).unwrap();
     let shared = r#"{"shared_data":{"current_topic":"ferries"}}"#;
     fs::write(memory.join("shared-context.json"), shared).unwrap();
-    let card = card(&Belief::Nothing, &linked, Lang::En).unwrap();
+    let card = render_card(&RunTrust::Nothing, &linked, Lang::En).unwrap();
     assert!(
         card.ends_with("\nWhat all agents share: current_topic=ferries"),
         "{card}"

@@ -11,7 +11,7 @@ fn read(message: &Value) -> HookMessage {
 /// What a tool is asked to do.
 fn call(tool: &str, input: Value) -> ToolCall {
     let message = json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input});
-    ToolCall::of(&read(&message))
+    ToolCall::from_message(&read(&message))
 }
 
 fn shell(command: &str) -> ToolCall {
@@ -36,7 +36,10 @@ fn claude_code() {
     }));
     assert_eq!(message.event, Some(Event::PreToolUse));
     assert_eq!(message.cwd.as_deref(), Some("/app"));
-    assert_eq!(ToolCall::of(&message), writes(&["/app/hello.txt"]));
+    assert_eq!(
+        ToolCall::from_message(&message),
+        writes(&["/app/hello.txt"])
+    );
     assert_eq!(message.session_id, "s1");
     let stop =
         read(&json!({"hook_event_name": "Stop", "stop_hook_active": true, "session_id": "s1"}));
@@ -204,21 +207,25 @@ fn other_clients_name_events_in_their_own_way() {
         command: "git push".into(),
         folder: Some("/app".into()),
     };
-    assert_eq!(ToolCall::of(&cursor), wanted);
+    assert_eq!(ToolCall::from_message(&cursor), wanted);
 }
 
 #[test]
 fn odd_messages_are_read_as_far_as_they_go() {
     let empty = read(&json!({}));
     assert_eq!(
-        (empty.event, empty.cwd.clone(), ToolCall::of(&empty)),
+        (
+            empty.event,
+            empty.cwd.clone(),
+            ToolCall::from_message(&empty)
+        ),
         (None, None, ToolCall::Other)
     );
     let odd = read(
         &json!({"cwd": 3, "tool_name": ["x"], "tool_input": "text", "hook_event_name": "PreToolUse"}),
     );
     assert_eq!(
-        (odd.event, odd.cwd.clone(), ToolCall::of(&odd)),
+        (odd.event, odd.cwd.clone(), ToolCall::from_message(&odd)),
         (Some(Event::PreToolUse), None, ToolCall::Other)
     );
     for bytes in [&b""[..], b"[]", b"null", b"{", b"\xff\xfe"] {

@@ -3,8 +3,8 @@
 //! The shell itself is the judge of the test: where `bash` really runs the disguised program, the gate must have seen it.
 
 use crate::calls::{Known, Repository};
-use bowline_gate::shell::{Deed, deeds};
-use bowline_gate::verdict::Offence;
+use bowline_gate::decision::GatedAction;
+use bowline_gate::shell::{SideEffect, find_side_effects};
 use bowline_test_support::disguise::{self, Choices};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -71,13 +71,16 @@ fn runner(cases: u32) -> TestRunner {
 }
 
 fn seen(text: &str, folder: &Path) -> bool {
-    match deeds(text, folder, &Known) {
+    match find_side_effects(text, folder, &Known) {
         Ok(deeds) => deeds.iter().any(|deed| match deed {
-            Deed::Finish { place, .. } => place.as_ref().is_none_or(|it| it.starts_with(folder)),
-            Deed::Hidden { .. } => true,
-            Deed::Write { .. } | Deed::Touch { .. } | Deed::Setup { .. } | Deed::Person { .. } => {
-                false
+            SideEffect::Finish { place, .. } => {
+                place.as_ref().is_none_or(|it| it.starts_with(folder))
             }
+            SideEffect::Hidden { .. } => true,
+            SideEffect::Write { .. }
+            | SideEffect::Touch { .. }
+            | SideEffect::Setup { .. }
+            | SideEffect::Person { .. } => false,
         }),
         Err(_) => true,
     }
@@ -130,8 +133,9 @@ fn a_disguised_write_is_never_let_through() {
             let text = disguise::write(&mut choices);
             for text in [text.clone(), disguise::behind(&text, &mut choices)] {
                 let found = repository.offences("Bash", &text);
-                let counts =
-                    |it: &Offence| matches!(it, Offence::Write { .. } | Offence::Hidden { .. });
+                let counts = |it: &GatedAction| {
+                    matches!(it, GatedAction::Write { .. } | GatedAction::Hidden { .. })
+                };
                 prop_assert!(found.iter().any(counts), "not seen: {text}: {found:?}");
             }
             Ok(())
@@ -212,7 +216,7 @@ fn any_text_is_answered_and_nothing_panics() {
     let text = prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat());
     runner(8_000)
         .run(&text, |text| {
-            let _ = deeds(&text, &folder, &Known);
+            let _ = find_side_effects(&text, &folder, &Known);
             Ok(())
         })
         .unwrap();
@@ -257,6 +261,6 @@ fn deep_and_long_texts_end_soon_and_safely() {
         let start: String = text.chars().take(30).collect();
         let harmless = !text.contains("git push");
         assert!(harmless || seen(text, &folder), "{start}");
-        let _ = deeds(text, &folder, &Known);
+        let _ = find_side_effects(text, &folder, &Known);
     }
 }

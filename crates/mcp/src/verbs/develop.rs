@@ -1,17 +1,17 @@
 //! Verbs of develop runs.
 
 use crate::answer::{Done, No, changed, viewed};
+use crate::arguments::ToolArguments;
 use crate::call::CallControl;
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Flag, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_engine::Error;
-use bowline_engine::develop::evidence::Watch;
-use bowline_engine::files::Changed;
+use bowline_engine::develop::evidence::CommandObserver;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::develop::evidence::Evidence;
 use bowline_engine::operations::develop::{
-    ATTEMPTS_MAX, FailureClass, Gate, Passed, Phase, Proof, Run,
+    ATTEMPTS_MAX, FailureClass, Gate, GateProof, PassOutcome, Phase, Run,
 };
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -39,7 +39,7 @@ const ID: Arg = Arg::need("id", Text);
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "develop_start",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a develop run: DESIGN, REVIEW, IMPLEMENT, PR, DONE",
         &[
             Arg::need("feature", Text),
@@ -49,7 +49,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "develop_review",
-        Role::Agent,
+        SessionRole::Agent,
         "Enter REVIEW of the design",
         &[
             Arg::may("checkpoints", Texts).about("ids in order"),
@@ -59,7 +59,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "develop_gate_pass",
-        Role::Agent,
+        SessionRole::Agent,
         "Open a gate; runs its sealed command as evidence",
         &[
             GATE,
@@ -70,54 +70,62 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "develop_implement",
-        Role::Agent,
+        SessionRole::Agent,
         "Enter IMPLEMENT",
         &[Arg::may("strategy", Kind::Word(STRATEGIES)).rare()],
         implement,
     ),
     Verb::new(
         "develop_checkpoint_start",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a checkpoint",
         &[ID, Arg::may("override", Text).of_person()],
         checkpoint_start,
     ),
     Verb::new(
         "develop_checkpoint_pass",
-        Role::Agent,
+        SessionRole::Agent,
         "End it; a red command is a failed attempt of 3",
         &[ID, Arg::may("run", Text).about("command as evidence")],
         checkpoint_pass,
     ),
     Verb::new(
         "develop_checkpoint_fail",
-        Role::Agent,
+        SessionRole::Agent,
         "Count a failed attempt",
         &[ID, Arg::may("class", Kind::Word(CLASSES)).rare()],
         checkpoint_fail,
     ),
-    Verb::new("develop_pr", Role::Agent, "Enter PR", &[], |desk, _| {
-        told(desk, &desk.develop().pr(&desk.context)?)
-    }),
-    Verb::new("develop_done", Role::Agent, "Enter DONE", &[], |desk, _| {
-        told(desk, &desk.develop().done(&desk.context)?)
-    }),
+    Verb::new(
+        "develop_pr",
+        SessionRole::Agent,
+        "Enter PR",
+        &[],
+        |desk, _| told(desk, &desk.develop_run().enter_pr(&desk.context)?),
+    ),
+    Verb::new(
+        "develop_done",
+        SessionRole::Agent,
+        "Enter DONE",
+        &[],
+        |desk, _| told(desk, &desk.develop_run().finish_run(&desk.context)?),
+    ),
     Verb::new(
         "develop_gate_reset",
-        Role::Agent,
+        SessionRole::Agent,
         "Close a gate",
         &[GATE],
         |desk, given| {
             told(
                 desk,
-                &desk.develop().gate_reset(&desk.context, gate(given))?,
+                &desk.develop_run().gate_reset(&desk.context, gate(given))?,
             )
         },
     )
     .rare(),
     Verb::new(
         "develop_back",
-        Role::Agent,
+        SessionRole::Agent,
         "Go back to IMPLEMENT; to DESIGN and REVIEW goes a person",
         &[Arg::need("phase", Kind::Word(PHASES))],
         back,
@@ -125,54 +133,73 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "develop_resume",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Where the run stands and how to go on",
         &[],
         status,
     )
     .rare(),
-    Verb::new("develop_status", Role::ReadOnly, "The run", &[], status).rare(),
+    Verb::new(
+        "develop_status",
+        SessionRole::ReadOnly,
+        "The run",
+        &[],
+        status,
+    )
+    .rare(),
     Verb::new(
         "develop_adopt",
-        Role::Agent,
+        SessionRole::Agent,
         "Take a run over that Bowline did not start",
         &[],
-        |desk, _| told(desk, &desk.develop().adopt(&desk.context)?),
+        |desk, _| told(desk, &desk.develop_run().adopt_run(&desk.context)?),
     )
     .rare(),
     Verb::new(
         "develop_seal",
-        Role::Person,
+        SessionRole::Person,
         "Seal the policy of the gates anew",
         &[],
-        |desk, _| changed(desk, &desk.develop().seal(&desk.context)?, json!({})),
+        |desk, _| {
+            changed(
+                desk,
+                &desk.develop_run().seal_run(&desk.context)?,
+                json!({}),
+            )
+        },
     )
     .rare(),
     Verb::new(
         "develop_reset",
-        Role::Person,
+        SessionRole::Person,
         "Throw the run away",
         &[],
-        |desk, _| changed(desk, &desk.develop().reset(&desk.context)?, json!({})),
+        |desk, _| {
+            changed(
+                desk,
+                &desk.develop_run().discard_run(&desk.context)?,
+                json!({}),
+            )
+        },
     )
     .rare(),
 ];
 
 /// Returns the gate; the table accepts no other word.
-fn gate(given: &Given) -> Gate {
-    Gate::from_name(given.word("gate")).unwrap_or(Gate::ReviewCleanPass)
+fn gate(given: &ToolArguments) -> Gate {
+    Gate::from_name(given.required_text("gate")).unwrap_or(Gate::ReviewCleanPass)
 }
 
-fn status(desk: &Desk, _: &Given) -> Done {
-    viewed(desk, &desk.develop().file().view(&desk.context)?)
+fn status(desk: &ToolSession, _: &ToolArguments) -> Done {
+    viewed(desk, &desk.develop_run().file().read_view(&desk.context)?)
 }
 
 /// Answers with a run after a transition: its phase, and its open gates.
-fn told(desk: &Desk, moved: &Changed<Option<Run>>) -> Done {
+fn told(desk: &ToolSession, moved: &ChangeOutcome<Option<Run>>) -> Done {
     changed(desk, moved, facts(moved, None))
 }
 
-fn facts(moved: &Changed<Option<Run>>, id: Option<&str>) -> Value {
+fn facts(moved: &ChangeOutcome<Option<Run>>, id: Option<&str>) -> Value {
     let Some(run) = &moved.state else {
         return json!({});
     };
@@ -191,17 +218,21 @@ fn facts(moved: &Changed<Option<Run>>, id: Option<&str>) -> Value {
     facts
 }
 
-fn start(desk: &Desk, given: &Given) -> Done {
-    let run = desk.develop();
-    let begun = run.start(&desk.context, given.word("feature"), given.is("fresh"))?;
+fn start(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.develop_run();
+    let begun = run.start_run(
+        &desk.context,
+        given.required_text("feature"),
+        given.is_set("fresh"),
+    )?;
     changed(desk, &begun, json!({ "phase": Phase::Design.name() }))
 }
 
-fn review(desk: &Desk, given: &Given) -> Done {
-    let contract = given.text("contract").map(|path| desk.path(path));
+fn review(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let contract = given.text("contract").map(|path| desk.resolve_path(path));
     let contract = contract.transpose()?;
-    let (run, ids) = (desk.develop(), given.texts("checkpoints"));
-    let moved = run.review(&desk.context, &ids, contract.as_deref())?;
+    let (run, ids) = (desk.develop_run(), given.texts("checkpoints"));
+    let moved = run.enter_review(&desk.context, &ids, contract.as_deref())?;
     let known = moved.state.iter().flat_map(|run| &run.checkpoints);
     let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
     let mut facts = facts(&moved, None);
@@ -209,55 +240,64 @@ fn review(desk: &Desk, given: &Given) -> Done {
     changed(desk, &moved, facts)
 }
 
-fn implement(desk: &Desk, given: &Given) -> Done {
-    let run = desk.develop();
-    let moved = run.implement(&desk.context, given.text("strategy"))?;
+fn implement(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.develop_run();
+    let moved = run.enter_implement(&desk.context, given.text("strategy"))?;
     let strategy = moved.state.as_ref().and_then(|run| run.strategy);
     let mut facts = facts(&moved, None);
     facts["strategy"] = json!(strategy.map(|strategy| strategy.name()));
     changed(desk, &moved, facts)
 }
 
-fn back(desk: &Desk, given: &Given) -> Done {
-    let phase = Phase::from_name(given.word("phase")).unwrap_or(Phase::Implement);
-    told(desk, &desk.develop().back(&desk.context, phase)?)
+fn back(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let phase = Phase::from_name(given.required_text("phase")).unwrap_or(Phase::Implement);
+    told(desk, &desk.develop_run().go_back(&desk.context, phase)?)
 }
 
-fn gate_pass(desk: &Desk, given: &Given) -> Done {
-    let proof = Proof {
+fn gate_pass(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let proof = GateProof {
         run: given.text("run"),
         by_hand: given.text("by_hand"),
     };
     let heard = Heard::new(desk);
     let passed = desk
-        .develop()
+        .develop_run()
         .gate_pass(&desk.context, gate(given), proof, &heard);
     evidenced(desk, passed, &heard, None)
 }
 
-fn checkpoint_start(desk: &Desk, given: &Given) -> Done {
-    let (run, id) = (desk.develop(), given.word("id"));
+fn checkpoint_start(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let (run, id) = (desk.develop_run(), given.required_text("id"));
     let moved = run.checkpoint_start(&desk.context, id, given.text("override"))?;
     changed(desk, &moved, facts(&moved, Some(id)))
 }
 
-fn checkpoint_pass(desk: &Desk, given: &Given) -> Done {
-    let (run, id, heard) = (desk.develop(), given.word("id"), Heard::new(desk));
+fn checkpoint_pass(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let (run, id, heard) = (
+        desk.develop_run(),
+        given.required_text("id"),
+        Heard::new(desk),
+    );
     let passed = run.checkpoint_pass(&desk.context, id, given.text("run"), &heard);
     evidenced(desk, passed, &heard, Some(id))
 }
 
-fn checkpoint_fail(desk: &Desk, given: &Given) -> Done {
+fn checkpoint_fail(desk: &ToolSession, given: &ToolArguments) -> Done {
     let class = given.text("class").and_then(FailureClass::from_name);
     let class = class.unwrap_or(FailureClass::LogicError);
-    let (run, id) = (desk.develop(), given.word("id"));
+    let (run, id) = (desk.develop_run(), given.required_text("id"));
     let moved = run.checkpoint_fail(&desk.context, id, class)?;
     changed(desk, &moved, facts(&moved, Some(id)))
 }
 
 /// Answers with the result of a verb that runs commands; failed commands with the end of their
 /// output.
-fn evidenced(desk: &Desk, passed: Result<Passed, Error>, heard: &Heard, id: Option<&str>) -> Done {
+fn evidenced(
+    desk: &ToolSession,
+    passed: Result<PassOutcome, Error>,
+    heard: &Heard,
+    id: Option<&str>,
+) -> Done {
     let seen = heard.told();
     match passed {
         Ok(passed) => {
@@ -279,7 +319,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn new(desk: &Desk) -> Self {
+    fn new(desk: &ToolSession) -> Self {
         Heard {
             ended: Mutex::default(),
             call: desk.call.clone(),
@@ -295,10 +335,10 @@ impl Heard {
     }
 }
 
-impl Watch for Heard {
-    fn started(&self, _command: &str) {}
+impl CommandObserver for Heard {
+    fn on_started(&self, _command: &str) {}
 
-    fn tick(&self, command: &str, elapsed: Duration) {
+    fn on_tick(&self, command: &str, elapsed: Duration) {
         self.call.report_progress(elapsed, command);
     }
 
@@ -306,7 +346,7 @@ impl Watch for Heard {
         self.call.is_cancelled()
     }
 
-    fn ended(&self, evidence: &Evidence) {
+    fn on_ended(&self, evidence: &Evidence) {
         let mut told = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
         // Only a failed command needs its output: the agent has to fix the cause.
         if evidence.exit_code != 0 {

@@ -1,12 +1,12 @@
 //! Verbs about all state files here, and the tool that calls verbs which are not listed.
 
 use crate::answer::{Done, No, changed, viewed};
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{Flag, Number, Object, Text};
 use crate::table::{Arg, VERBS as NOUNS, Verb};
 use bowline_engine::files::KnownFile;
-use bowline_engine::history::Back;
+use bowline_engine::history::RestoreOptions;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Error, advice, doctor, history, workspace};
 use bowline_words::message::ToolNo;
@@ -20,14 +20,14 @@ const WHAT: Arg = Arg::may("what", Text).about("kind or path");
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "bowline_status",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Where all work here stands and what can be done next",
         &[WHAT],
         status,
     ),
     Verb::new(
         VERB,
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Any other verb of thinking, memory, develop, orchestrate, task, agent or bowline. Without verb: lists them",
         &[
             Arg::need("noun", Text),
@@ -38,7 +38,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "bowline_history",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Transitions of a state file",
         &[WHAT, Arg::may("last", Number)],
         past,
@@ -46,7 +46,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "bowline_doctor",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Check a state file; repairs nothing",
         &[WHAT],
         check,
@@ -54,7 +54,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "bowline_undo",
-        Role::Person,
+        SessionRole::Person,
         "Take the last transition back",
         &[WHAT, Arg::may("state_only", Flag)],
         undo,
@@ -62,7 +62,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "bowline_restore",
-        Role::Person,
+        SessionRole::Person,
         "Bring a state file back as it was after a transition",
         &[
             WHAT,
@@ -77,21 +77,21 @@ pub(crate) static VERBS: &[Verb] = &[
 /// The tool through which all others can be called.
 pub(crate) const VERB: &str = "bowline_verb";
 
-fn status(desk: &Desk, given: &Given) -> Done {
+fn status(desk: &ToolSession, given: &ToolArguments) -> Done {
     let context = &desk.context;
     if given.text("what").is_some() {
         let file = named(desk, given)?;
         return viewed(desk, &file.view_or_empty(context)?);
     }
-    let found = workspace::discover(context, &desk.folder);
+    let found = workspace::discover_files(context, &desk.folder);
     let files: Vec<Value> = found
         .into_iter()
         .map(|(kind, path)| {
-            let mut entry = json!({ "kind": kind.name(), "path": desk.shown(&path) });
-            match KnownFile::new(context, kind, &path).view(context) {
+            let mut entry = json!({ "kind": kind.name(), "path": desk.display_path(&path) });
+            match KnownFile::new(context, kind, &path).read_view(context) {
                 Ok(view) => {
                     entry["status"] = view.examined.status.clone().into();
-                    let next = advice::commands(context, &view);
+                    let next = advice::suggested_commands(context, &view);
                     if !next.is_empty() {
                         entry["next"] = next.into();
                     }
@@ -102,7 +102,7 @@ fn status(desk: &Desk, given: &Given) -> Done {
         })
         .collect();
     let mut body = json!({ "files": files });
-    match advice::card(&desk.folder, desk.lang) {
+    match advice::resume_card(&desk.folder, desk.lang) {
         Some(card) => body["card"] = card.into(),
         None => {
             let mut begin = FileKind::ALL.map(FileKind::how_to_begin).to_vec();
@@ -115,8 +115,8 @@ fn status(desk: &Desk, given: &Given) -> Done {
 
 /// Lists the verbs of a noun. A call that names a verb is redirected to that verb before it comes
 /// here.
-fn any(desk: &Desk, given: &Given) -> Done {
-    let noun = given.word("noun").trim();
+fn any(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let noun = given.required_text("noun").trim();
     let verbs: Map<String, Value> = of_noun(noun, desk.role)
         .map(|(name, verb)| {
             let told = format!("{}. {}", verb.about, verb.offered(desk.role));
@@ -132,14 +132,14 @@ fn any(desk: &Desk, given: &Given) -> Done {
 }
 
 /// Returns the verbs of a noun that a role may use.
-fn of_noun(noun: &str, role: Role) -> impl Iterator<Item = (&'static str, &'static Verb)> {
+fn of_noun(noun: &str, role: SessionRole) -> impl Iterator<Item = (&'static str, &'static Verb)> {
     let all = NOUNS.iter().copied().flatten();
     all.filter(move |verb| verb.role <= role && verb.name != VERB)
         .filter_map(move |verb| Some((verb.name.strip_prefix(noun)?.strip_prefix('_')?, verb)))
 }
 
 /// Returns the names of the verbs of a noun that a role may use.
-pub(crate) fn verbs_of(noun: &str, role: Role) -> Vec<&'static str> {
+pub(crate) fn verbs_of(noun: &str, role: SessionRole) -> Vec<&'static str> {
     of_noun(noun, role).map(|(name, _)| name).collect()
 }
 
@@ -155,17 +155,17 @@ pub(crate) fn nouns() -> Vec<&'static str> {
     nouns
 }
 
-fn named(desk: &Desk, given: &Given) -> Result<KnownFile, No> {
+fn named(desk: &ToolSession, given: &ToolArguments) -> Result<KnownFile, No> {
     let what = given.text("what");
     if let Some(path) = what.filter(|what| FileKind::from_name(what).is_none()) {
-        desk.path(path)?;
+        desk.resolve_path(path)?;
     }
-    let (kind, path) = workspace::resolve(&desk.context, &desk.folder, what)?;
+    let (kind, path) = workspace::resolve_file(&desk.context, &desk.folder, what)?;
     Ok(KnownFile::new(&desk.context, kind, &path))
 }
 
-fn past(desk: &Desk, given: &Given) -> Done {
-    let all = history::transitions(&named(desk, given)?)?;
+fn past(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let all = history::read_transitions(&named(desk, given)?)?;
     let last = given.number("last").unwrap_or(LAST);
     let skip = all
         .len()
@@ -177,31 +177,32 @@ fn past(desk: &Desk, given: &Given) -> Done {
     Ok(json!({ "transitions": lines, "total": all.len() }))
 }
 
-fn check(desk: &Desk, given: &Given) -> Done {
-    let found = doctor::examine(&desk.context, &named(desk, given)?)?;
+fn check(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let found = doctor::examine_file(&desk.context, &named(desk, given)?)?;
     let findings = found.findings.iter();
     Ok(json!({
         "kind": found.file.kind.name(),
-        "path": desk.shown(&found.file.path),
-        "healthy": found.healthy(),
+        "path": desk.display_path(&found.file.path),
+        "healthy": found.is_healthy(),
         "findings": findings.map(|one| one.to_json(found.document.as_ref())).collect::<Vec<_>>(),
     }))
 }
 
-fn back(given: &Given) -> Back {
-    Back::from_now(given.is("state_only"))
+fn back(given: &ToolArguments) -> RestoreOptions {
+    RestoreOptions::from_now(given.is_set("state_only"))
 }
 
-fn undo(desk: &Desk, given: &Given) -> Done {
+fn undo(desk: &ToolSession, given: &ToolArguments) -> Done {
     let file = named(desk, given)?;
-    let undone = history::undo(&desk.context, &file, back(given))?;
+    let undone = history::undo_transition(&desk.context, &file, back(given))?;
     let facts = json!({ "undone": undone.state });
     changed(desk, &undone, facts)
 }
 
-fn restore(desk: &Desk, given: &Given) -> Done {
+fn restore(desk: &ToolSession, given: &ToolArguments) -> Done {
     let file = named(desk, given)?;
     let sequence = given.number("sequence").unwrap_or_default();
-    let restored: Result<_, Error> = history::restore(&desk.context, &file, sequence, back(given));
+    let restored: Result<_, Error> =
+        history::restore_version(&desk.context, &file, sequence, back(given));
     changed(desk, &restored?, json!({ "version": sequence }))
 }

@@ -1,14 +1,14 @@
 //! Verbs of the agents' memory.
 
 use crate::answer::{Done, No, changed, viewed};
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Any, Flag, Float, Number, Object, Objects, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_engine::Error;
-use bowline_engine::files::Changed;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::operations::memory::{
-    Artifact, FailureKind, Finish, Memory, NewStep, NewTask, Request, TRIES_MAX, TaskResult,
+    Artifact, FailureKind, FinishReport, Memory, NewStep, NewTask, Request, TRIES_MAX, TaskResult,
 };
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ const NAME: Arg = Arg::need("name", Text);
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "memory_task_new",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a task with a plan, or queue it",
         &[
             NAME,
@@ -46,17 +46,19 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "memory_step_start",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a step, or retry it",
         &[STEP],
         |desk, given| {
-            let moved = desk.memory().step_start(&desk.context, given.id("id"))?;
+            let moved = desk
+                .memory_folder()
+                .step_start(&desk.context, given.required_id("id"))?;
             on_step(desk, &moved)
         },
     ),
     Verb::new(
         "memory_step_complete",
-        Role::Agent,
+        SessionRole::Agent,
         "End a step",
         &[
             STEP,
@@ -67,7 +69,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "memory_step_fail",
-        Role::Agent,
+        SessionRole::Agent,
         "Say that a step failed",
         &[
             STEP,
@@ -78,7 +80,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "memory_task_finish",
-        Role::Agent,
+        SessionRole::Agent,
         "Move the task to history, with its lessons",
         &[
             Arg::may("result", Kind::Word(RESULTS)).rare(),
@@ -90,34 +92,35 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "memory_context_get",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "A value all agents share",
         &[KEY.about("shared_data.…")],
         |desk, given| {
             let value = desk
-                .memory()
-                .context_get(&desk.context, given.word("key"))?;
-            Ok(json!({ "key": given.word("key"), "value": value }))
+                .memory_folder()
+                .context_get(&desk.context, given.required_text("key"))?;
+            Ok(json!({ "key": given.required_text("key"), "value": value }))
         },
     ),
     Verb::new(
         "memory_context_set",
-        Role::Agent,
+        SessionRole::Agent,
         "Set it",
         &[KEY, VALUE],
         |desk, given| {
-            let memory = desk.memory();
-            let moved = memory.context_set(&desk.context, given.word("key"), value(given))?;
+            let memory = desk.memory_folder();
+            let moved =
+                memory.context_set(&desk.context, given.required_text("key"), value(given))?;
             changed(desk, &moved, json!({}))
         },
     ),
     Verb::new(
         "memory_init",
-        Role::Agent,
+        SessionRole::Agent,
         "Make the memory folder",
         &[],
         |desk, _| {
-            let made = desk.memory().init(&desk.context)?;
+            let made = desk.memory_folder().create_files(&desk.context)?;
             let made: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
             Ok(json!({ "created": made }))
         },
@@ -125,35 +128,53 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_task_pause",
-        Role::Agent,
+        SessionRole::Agent,
         "Pause the task",
         &[],
-        |desk, _| changed(desk, &desk.memory().task_pause(&desk.context)?, json!({})),
+        |desk, _| {
+            changed(
+                desk,
+                &desk.memory_folder().task_pause(&desk.context)?,
+                json!({}),
+            )
+        },
     )
     .rare(),
     Verb::new(
         "memory_task_resume",
-        Role::Agent,
+        SessionRole::Agent,
         "Go on with it",
         &[],
-        |desk, _| changed(desk, &desk.memory().task_resume(&desk.context)?, json!({})),
+        |desk, _| {
+            changed(
+                desk,
+                &desk.memory_folder().task_resume(&desk.context)?,
+                json!({}),
+            )
+        },
     )
     .rare(),
     Verb::new(
         "memory_task_cancel",
-        Role::Agent,
+        SessionRole::Agent,
         "Give the task up",
         &[],
-        |desk, _| changed(desk, &desk.memory().task_cancel(&desk.context)?, json!({})),
+        |desk, _| {
+            changed(
+                desk,
+                &desk.memory_folder().task_cancel(&desk.context)?,
+                json!({}),
+            )
+        },
     )
     .rare(),
     Verb::new(
         "memory_task_recover",
-        Role::Person,
+        SessionRole::Person,
         "Reopen the step that failed for good",
         &[Arg::may("reason", Text)],
         |desk, given| {
-            let memory = desk.memory();
+            let memory = desk.memory_folder();
             let moved = memory.task_recover(&desk.context, given.text("reason"))?;
             changed(desk, &moved, json!({}))
         },
@@ -161,11 +182,13 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_task_drop",
-        Role::Agent,
+        SessionRole::Agent,
         "Take a queued task out of the queue",
         &[Arg::need("id", Text)],
         |desk, given| {
-            let moved = desk.memory().task_drop(&desk.context, given.word("id"))?;
+            let moved = desk
+                .memory_folder()
+                .task_drop(&desk.context, given.required_text("id"))?;
             let facts = json!({ "id": moved.state });
             changed(desk, &moved, facts)
         },
@@ -173,7 +196,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_step_add",
-        Role::Agent,
+        SessionRole::Agent,
         "Add a step to the plan",
         &[
             NAME,
@@ -182,10 +205,10 @@ pub(crate) static VERBS: &[Verb] = &[
             Arg::may("deps", Any(&[Number])).about("[id]"),
         ],
         |desk, given| {
-            let step = new_step(&Value::Object(given.all().clone()))?;
+            let step = new_step(&Value::Object(given.all_values().clone()))?;
             changed(
                 desk,
-                &desk.memory().step_add(&desk.context, step)?,
+                &desk.memory_folder().step_add(&desk.context, step)?,
                 json!({}),
             )
         },
@@ -193,23 +216,24 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_context_append",
-        Role::Agent,
+        SessionRole::Agent,
         "Add to a list of the shared context",
         &[KEY, VALUE],
         |desk, given| {
-            let memory = desk.memory();
-            let moved = memory.context_append(&desk.context, given.word("key"), value(given))?;
+            let memory = desk.memory_folder();
+            let moved =
+                memory.context_append(&desk.context, given.required_text("key"), value(given))?;
             changed(desk, &moved, json!({}))
         },
     )
     .rare(),
     Verb::new(
         "memory_context_session_new",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a new session",
         &[],
         |desk, _| {
-            let moved = desk.memory().session_new(&desk.context)?;
+            let moved = desk.memory_folder().session_new(&desk.context)?;
             let facts = json!({ "id": moved.state });
             changed(desk, &moved, facts)
         },
@@ -217,25 +241,25 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_agent_get",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "A value of an agent's own memory",
         &[NAME, KEY],
         |desk, given| {
-            let (name, key) = (given.word("name"), given.word("key"));
-            let value = desk.memory().agent_get(&desk.context, name, key)?;
+            let (name, key) = (given.required_text("name"), given.required_text("key"));
+            let value = desk.memory_folder().agent_get(&desk.context, name, key)?;
             Ok(json!({ "name": name, "key": key, "value": value }))
         },
     )
     .rare(),
     Verb::new(
         "memory_agent_set",
-        Role::Agent,
+        SessionRole::Agent,
         "Set it",
         &[NAME, KEY, VALUE],
         |desk, given| {
-            let (name, key) = (given.word("name"), given.word("key"));
+            let (name, key) = (given.required_text("name"), given.required_text("key"));
             let moved = desk
-                .memory()
+                .memory_folder()
                 .agent_set(&desk.context, name, key, value(given))?;
             changed(desk, &moved, json!({}))
         },
@@ -243,12 +267,12 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_agent_append",
-        Role::Agent,
+        SessionRole::Agent,
         "Add to a list of an agent's own memory",
         &[NAME, KEY, VALUE],
         |desk, given| {
-            let (name, key) = (given.word("name"), given.word("key"));
-            let memory = desk.memory();
+            let (name, key) = (given.required_text("name"), given.required_text("key"));
+            let memory = desk.memory_folder();
             let moved = memory.agent_append(&desk.context, name, key, value(given))?;
             changed(desk, &moved, json!({}))
         },
@@ -256,19 +280,27 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_history",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Finished tasks, their lessons, statistics",
         &[],
-        |desk, _| viewed(desk, &desk.memory().history().view_or_empty(&desk.context)?),
+        |desk, _| {
+            viewed(
+                desk,
+                &desk
+                    .memory_folder()
+                    .history_file()
+                    .view_or_empty(&desk.context)?,
+            )
+        },
     )
     .rare(),
     Verb::new(
         "memory_prune",
-        Role::Agent,
+        SessionRole::Agent,
         "Shorten history and caches",
         &[],
         |desk, _| {
-            let report = desk.memory().prune(&desk.context)?;
+            let report = desk.memory_folder().prune_files(&desk.context)?;
             Ok(json!({
                 "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
             }))
@@ -277,24 +309,24 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_backup",
-        Role::Agent,
+        SessionRole::Agent,
         "Copy the memory's files aside",
         &[],
         |desk, _| {
-            let copies = desk.memory().backup(&desk.context)?;
-            let copies: Vec<String> = copies.iter().map(|path| desk.shown(path)).collect();
+            let copies = desk.memory_folder().back_up(&desk.context)?;
+            let copies: Vec<String> = copies.iter().map(|path| desk.display_path(path)).collect();
             Ok(json!({ "copies": copies }))
         },
     )
     .rare(),
     Verb::new(
         "memory_restore",
-        Role::Person,
+        SessionRole::Person,
         "Bring a copy back",
         &[Arg::may("which", Text)],
         |desk, given| {
-            let memory = desk.memory();
-            let moved = memory.restore(&desk.context, given.text("which"), None)?;
+            let memory = desk.memory_folder();
+            let moved = memory.restore_copy(&desk.context, given.text("which"), None)?;
             let facts = json!({ "copy": moved.state });
             changed(desk, &moved, facts)
         },
@@ -302,30 +334,38 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "memory_status",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The current task and its plan",
         &[],
-        |desk, _| viewed(desk, &desk.memory().state().view_or_empty(&desk.context)?),
+        |desk, _| {
+            viewed(
+                desk,
+                &desk
+                    .memory_folder()
+                    .state_file()
+                    .view_or_empty(&desk.context)?,
+            )
+        },
     )
     .rare(),
 ];
 
-fn value(given: &Given) -> &Value {
+fn value(given: &ToolArguments) -> &Value {
     given.value("value").unwrap_or(&Value::Null)
 }
 
-fn task_new(desk: &Desk, given: &Given) -> Done {
+fn task_new(desk: &ToolSession, given: &ToolArguments) -> Done {
     let steps = given.value("steps").and_then(Value::as_array);
     let steps = steps.into_iter().flatten().map(new_step);
     let new = NewTask {
-        name: given.word("name").to_owned(),
-        goal: given.word("goal").to_owned(),
+        name: given.required_text("name").to_owned(),
+        goal: given.required_text("goal").to_owned(),
         success_criteria: given.texts("criteria"),
         steps: steps.collect::<Result<_, _>>()?,
         context: Request::default(),
         ..NewTask::default()
     };
-    let moved = desk.memory().task_new(&desk.context, &new)?;
+    let moved = desk.memory_folder().task_new(&desk.context, &new)?;
     let facts = json!({ "id": moved.state.id, "queued": moved.state.queued });
     changed(desk, &moved, facts)
 }
@@ -361,13 +401,13 @@ fn new_step(step: &Value) -> Result<NewStep, No> {
     })
 }
 
-fn on_step(desk: &Desk, moved: &Changed<Memory>) -> Done {
+fn on_step(desk: &ToolSession, moved: &ChangeOutcome<Memory>) -> Done {
     let plan = moved.state.current.as_ref().map(|task| &task.plan);
     let step = plan.and_then(|plan| plan.current_step());
     changed(desk, moved, json!({ "currentStep": step }))
 }
 
-fn step_complete(desk: &Desk, given: &Given) -> Done {
+fn step_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
     let made = given.texts("artifacts").into_iter().map(|text| {
         let (path, description) = text.split_once(':').unwrap_or((&text, ""));
         Artifact {
@@ -376,24 +416,30 @@ fn step_complete(desk: &Desk, given: &Given) -> Done {
             description: description.to_owned(),
         }
     });
-    let (id, output) = (given.id("id"), given.value("output"));
-    let memory = desk.memory();
+    let (id, output) = (given.required_id("id"), given.value("output"));
+    let memory = desk.memory_folder();
     let moved = memory.step_complete(&desk.context, id, output, made.collect())?;
     on_step(desk, &moved)
 }
 
-fn step_fail(desk: &Desk, given: &Given) -> Done {
-    let kind = FailureKind::from_name(given.word("type")).unwrap_or(FailureKind::Transient);
-    let memory = desk.memory();
-    let moved = memory.step_fail(&desk.context, given.id("id"), kind, given.word("message"))?;
+fn step_fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let kind =
+        FailureKind::from_name(given.required_text("type")).unwrap_or(FailureKind::Transient);
+    let memory = desk.memory_folder();
+    let moved = memory.step_fail(
+        &desk.context,
+        given.required_id("id"),
+        kind,
+        given.required_text("message"),
+    )?;
     let facts = json!({
         "tries": moved.state.tries, "triesMax": TRIES_MAX, "escalated": moved.state.escalated,
     });
     changed(desk, &moved, facts)
 }
 
-fn task_finish(desk: &Desk, given: &Given) -> Done {
-    let finish = Finish {
+fn task_finish(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let finish = FinishReport {
         result: given.text("result").and_then(TaskResult::from_name),
         summary: given.text("summary").map(str::to_owned),
         lessons: given.texts("lessons"),
@@ -401,7 +447,7 @@ fn task_finish(desk: &Desk, given: &Given) -> Done {
     };
     changed(
         desk,
-        &desk.memory().task_finish(&desk.context, finish)?,
+        &desk.memory_folder().task_finish(&desk.context, finish)?,
         json!({}),
     )
 }

@@ -13,7 +13,7 @@ pub(crate) mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
     use crate::answer::Refused;
-    use crate::desk::{Desk, Role, Tasks};
+    use crate::session::{SessionRole, TaskClient, ToolSession};
     use crate::table::{Kind, Listed, Shown, VERBS};
     use crate::{schema, table};
     use bowline_engine::Context;
@@ -32,8 +32,8 @@ pub(crate) mod tests {
         of_task: bool,
     }
 
-    impl Tasks for NoServer {
-        fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+    impl TaskClient for NoServer {
+        fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
             Err(Refused {
                 code: "unreachable".into(),
                 message: format!("{} {}", request.route.method.name(), request.path),
@@ -46,14 +46,14 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn desk(folder: &Path) -> Desk {
-        Desk {
+    pub(crate) fn desk(folder: &Path) -> ToolSession {
+        ToolSession {
             context: Context::from_environment("test"),
             folder: folder.to_owned(),
             confined: false,
             files: true,
             lang: Lang::En,
-            role: Role::Agent,
+            role: SessionRole::Agent,
             tasks: Arc::new(NoServer { of_task: false }),
             call: crate::CallControl::default(),
         }
@@ -61,7 +61,7 @@ pub(crate) mod tests {
 
     /// Estimates the tokens a model pays for the list, at about four bytes each. `docs/mcp.md`
     /// compares this with real tokenizers.
-    fn tokens(role: Role, of_task: bool) -> usize {
+    fn tokens(role: SessionRole, of_task: bool) -> usize {
         let mut desk = desk(Path::new("/"));
         desk.role = role;
         desk.tasks = Arc::new(NoServer { of_task });
@@ -75,7 +75,11 @@ pub(crate) mod tests {
     /// to approve.
     #[test]
     fn every_tool_has_every_hint() {
-        for role in [Role::ReadOnly, Role::Agent, Role::Person] {
+        for role in [
+            SessionRole::ReadOnly,
+            SessionRole::Agent,
+            SessionRole::Person,
+        ] {
             let mut desk = desk(Path::new("/"));
             desk.role = role;
             for tool in schema::tools(&desk) {
@@ -84,9 +88,9 @@ pub(crate) mod tests {
                 assert_eq!(hints.idempotent_hint, Some(reads), "{}", tool.name);
                 assert_eq!(hints.open_world_hint, Some(false), "{}", tool.name);
                 let destroys = hints.destructive_hint.unwrap();
-                assert!(!destroys || role == Role::Person, "{}", tool.name);
+                assert!(!destroys || role == SessionRole::Person, "{}", tool.name);
                 let known = ["task_cancel", "bowline_verb"];
-                let wanted = role == Role::Person && known.contains(&&*tool.name);
+                let wanted = role == SessionRole::Person && known.contains(&&*tool.name);
                 assert_eq!(destroys, wanted, "{}", tool.name);
             }
         }
@@ -94,8 +98,14 @@ pub(crate) mod tests {
 
     #[test]
     fn the_list_of_tools_is_short() {
-        let (agent, of_task) = (tokens(Role::Agent, false), tokens(Role::Agent, true));
-        let (person, reader) = (tokens(Role::Person, false), tokens(Role::ReadOnly, false));
+        let (agent, of_task) = (
+            tokens(SessionRole::Agent, false),
+            tokens(SessionRole::Agent, true),
+        );
+        let (person, reader) = (
+            tokens(SessionRole::Person, false),
+            tokens(SessionRole::ReadOnly, false),
+        );
         let told = format!("agent {agent}, of a task {of_task}, person {person}, reader {reader}");
         assert!(agent.max(of_task) <= 1_500 && person <= 3_000, "{told}");
         assert!(reader < 500, "{told}");
@@ -137,8 +147,12 @@ pub(crate) mod tests {
         let tools = schema::tools(&desk(Path::new("/")));
         for tool in &tools {
             let verb = table::find(&tool.name).unwrap();
-            assert!(verb.role <= Role::Agent, "{}", tool.name);
-            for arg in verb.takes.iter().filter(|arg| arg.role == Role::Person) {
+            assert!(verb.role <= SessionRole::Agent, "{}", tool.name);
+            for arg in verb
+                .takes
+                .iter()
+                .filter(|arg| arg.role == SessionRole::Person)
+            {
                 let offered = tool.input_schema.get("properties");
                 let offered = offered.and_then(|offered| offered.get(arg.name));
                 assert!(offered.is_none(), "{} {}", tool.name, arg.name);
@@ -157,14 +171,18 @@ pub(crate) mod tests {
                 verb.name
             );
             for arg in verb.takes {
-                assert!(!arg.needed || arg.role == Role::ReadOnly, "{}", verb.name);
+                assert!(
+                    !arg.needed || arg.role == SessionRole::ReadOnly,
+                    "{}",
+                    verb.name
+                );
                 assert!(!arg.needed || arg.shown != Shown::No, "{}", verb.name);
                 assert!(!arg.kind.told().is_empty());
                 if let Kind::Word(words) = arg.kind {
                     assert!(words.len() > 1, "{} {}", verb.name, arg.name);
                 }
             }
-            assert!(verb.listed != Listed::ForAgentOfTask || verb.role == Role::Agent);
+            assert!(verb.listed != Listed::ForAgentOfTask || verb.role == SessionRole::Agent);
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Verbs of orchestrations.
 
 use crate::answer::{Done, No, Refused, changed, viewed};
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Flag, Number, Text};
 use crate::table::{Arg, Verb};
 use bowline_engine::Error;
-use bowline_engine::files::Changed;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::machines::Actor;
-use bowline_engine::operations::orchestrate::{self, Begin, Begun, Picture, TaskMoved};
+use bowline_engine::operations::orchestrate::{
+    self, DrawingFormat, OrchestrationOptions, StartedOrchestration, TaskMoved,
+};
 use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use serde_json::{Value, json};
@@ -25,7 +27,7 @@ const ID: Arg = Arg::need("id", Text);
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "orchestrate_init",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin to work off a plan (TASKS.md)",
         &[
             Arg::may("file", Text),
@@ -37,67 +39,69 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "orchestrate_next",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "What to do now: READY:ids, WAIT, PHASE_DONE:n, ALL_DONE, STALLED:ids or ERROR",
         &[Arg::may("phase", Number).rare()],
         next,
     ),
     Verb::new(
         "orchestrate_start",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a task",
         &[ID],
         |desk, given| {
-            let id = given.word("id").to_owned();
+            let id = given.required_text("id").to_owned();
             asked(desk, &Request::Start { id }).unwrap_or_else(|| {
                 moved(
                     desk,
-                    desk.orchestration().start(&desk.context, given.word("id")),
+                    desk.orchestration()
+                        .start_task(&desk.context, given.required_text("id")),
                 )
             })
         },
     ),
     Verb::new(
         "orchestrate_complete",
-        Role::Agent,
+        SessionRole::Agent,
         "End a task; ticks it in the plan",
         &[ID],
         |desk, given| {
-            let id = given.word("id").to_owned();
+            let id = given.required_text("id").to_owned();
             asked(desk, &Request::Complete { id }).unwrap_or_else(|| {
                 moved(
                     desk,
                     desk.orchestration()
-                        .complete(&desk.context, given.word("id")),
+                        .complete_task(&desk.context, given.required_text("id")),
                 )
             })
         },
     ),
     Verb::new(
         "orchestrate_fail",
-        Role::Agent,
+        SessionRole::Agent,
         "Say that a task failed; for good unless retry",
         &[ID, Arg::may("reason", Text), Arg::may("retry", Flag)],
         fail,
     ),
     Verb::new(
         "orchestrate_phase_finish",
-        Role::Agent,
+        SessionRole::Agent,
         "End a phase whose tasks are done",
         &[Arg::need("phase", Number), Arg::may("no_git", Flag).rare()],
         phase_finish,
     ),
     Verb::new(
         "orchestrate_retry",
-        Role::Agent,
+        SessionRole::Agent,
         "Give a failed task a fresh start",
         &[ID],
         |desk, given| {
-            let id = given.word("id").to_owned();
+            let id = given.required_text("id").to_owned();
             asked(desk, &Request::Retry { id }).unwrap_or_else(|| {
                 moved(
                     desk,
-                    desk.orchestration().retry(&desk.context, given.word("id")),
+                    desk.orchestration()
+                        .retry_task(&desk.context, given.required_text("id")),
                 )
             })
         },
@@ -105,7 +109,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_force_complete",
-        Role::Person,
+        SessionRole::Person,
         "Call a task done whatever its state",
         &[ID, Arg::may("reason", Text)],
         force_complete,
@@ -113,15 +117,15 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_rebuild",
-        Role::Agent,
+        SessionRole::Agent,
         "Rebuild the state from the plan's ticks",
         &[],
-        |desk, _| begun(desk, &desk.orchestration().rebuild(&desk.context)?),
+        |desk, _| begun(desk, &desk.orchestration().rebuild_run(&desk.context)?),
     )
     .rare(),
     Verb::new(
         "orchestrate_graph",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The tasks as a graph",
         &[Arg::may("format", Kind::Word(PICTURES))],
         graph,
@@ -129,7 +133,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_verify",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "What plan and state say differently",
         &[],
         verify,
@@ -137,7 +141,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_plan",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The tasks of a plan; writes nothing",
         &[Arg::may("file", Text)],
         plan,
@@ -145,21 +149,21 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_status",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The orchestration",
         &[],
         |desk, _| {
-            let glance = orchestrate::glance(&desk.context, &desk.folder)?;
+            let glance = orchestrate::read_overview(&desk.context, &desk.folder)?;
             let mut body = viewed(desk, &glance.view)?;
-            body["done"] = glance.done().into();
-            body["total"] = glance.total().into();
+            body["done"] = glance.done_count().into();
+            body["total"] = glance.total_count().into();
             Ok(body)
         },
     )
     .rare(),
     Verb::new(
         "orchestrate_pause",
-        Role::Person,
+        SessionRole::Person,
         "Have the run start nothing new",
         &[],
         |desk, _| of_run(desk, &Request::Pause {}),
@@ -167,7 +171,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_continue",
-        Role::Person,
+        SessionRole::Person,
         "Have the run go on",
         &[],
         |desk, _| of_run(desk, &Request::Continue {}),
@@ -175,7 +179,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "orchestrate_stop",
-        Role::Person,
+        SessionRole::Person,
         "Have the run end its agents and leave",
         &[],
         |desk, _| of_run(desk, &Request::Stop {}),
@@ -184,7 +188,7 @@ pub(crate) static VERBS: &[Verb] = &[
 ];
 
 /// Sends a request to the run that owns the file; `None` if no run is active.
-fn asked(desk: &Desk, request: &Request) -> Option<Done> {
+fn asked(desk: &ToolSession, request: &Request) -> Option<Done> {
     let answer = door::ask(&desk.orchestration().file().path, request, desk.lang)?;
     Some(match (answer.error, answer.task) {
         (Some(error), _) => Err(No::Told(Refused {
@@ -197,14 +201,14 @@ fn asked(desk: &Desk, request: &Request) -> Option<Done> {
     })
 }
 
-fn of_run(desk: &Desk, request: &Request) -> Done {
+fn of_run(desk: &ToolSession, request: &Request) -> Done {
     asked(desk, request).unwrap_or_else(|| {
         let path = desk.orchestration().file().path.clone();
         Err(Error::NobodyRuns { path }.into())
     })
 }
 
-fn moved(desk: &Desk, moved: Result<Changed<TaskMoved>, Error>) -> Done {
+fn moved(desk: &ToolSession, moved: Result<ChangeOutcome<TaskMoved>, Error>) -> Done {
     let moved = moved?;
     let task = &moved.state;
     let mut facts = json!({ "id": task.id, "done": task.done, "total": task.total });
@@ -217,8 +221,8 @@ fn moved(desk: &Desk, moved: Result<Changed<TaskMoved>, Error>) -> Done {
     changed(desk, &moved, facts)
 }
 
-fn begun(desk: &Desk, moved: &Changed<Begun>) -> Done {
-    let Begun {
+fn begun(desk: &ToolSession, moved: &ChangeOutcome<StartedOrchestration>) -> Done {
+    let StartedOrchestration {
         project,
         total,
         done,
@@ -228,13 +232,16 @@ fn begun(desk: &Desk, moved: &Changed<Begun>) -> Done {
     changed(desk, moved, facts)
 }
 
-fn init(desk: &Desk, given: &Given) -> Done {
-    let plan = given.text("file").map(|path| desk.path(path)).transpose()?;
+fn init(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let plan = given
+        .text("file")
+        .map(|path| desk.resolve_path(path))
+        .transpose()?;
     let parallel = given
         .number("parallel")
         .map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-    let usual = Begin::default();
-    let begin = Begin {
+    let usual = OrchestrationOptions::default();
+    let begin = OrchestrationOptions {
         plan,
         mode: given
             .text("mode")
@@ -243,20 +250,27 @@ fn init(desk: &Desk, given: &Given) -> Done {
         parallel: parallel.unwrap_or(usual.parallel),
         project: given.text("project").map(str::to_owned),
     };
-    begun(desk, &desk.orchestration().init(&desk.context, &begin)?)
+    begun(
+        desk,
+        &desk.orchestration().create_run(&desk.context, &begin)?,
+    )
 }
 
-fn next(desk: &Desk, given: &Given) -> Done {
-    let phase = given.number("phase").map(|_| given.id("phase"));
-    let (reply, error) = orchestrate::answer(&desk.context, &desk.orchestration(), phase);
+fn next(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let phase = given.number("phase").map(|_| given.required_id("phase"));
+    let (reply, error) = orchestrate::resolve_reply(&desk.context, &desk.orchestration(), phase);
     match error {
         Some(error) => Err(error.into()),
         None => Ok(json!({ "reply": reply.to_string() })),
     }
 }
 
-fn fail(desk: &Desk, given: &Given) -> Done {
-    let (id, reason, retry) = (given.word("id"), given.text("reason"), given.is("retry"));
+fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let (id, reason, retry) = (
+        given.required_text("id"),
+        given.text("reason"),
+        given.is_set("retry"),
+    );
     let request = Request::Fail {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
@@ -265,13 +279,14 @@ fn fail(desk: &Desk, given: &Given) -> Done {
     asked(desk, &request).unwrap_or_else(|| {
         moved(
             desk,
-            desk.orchestration().fail(&desk.context, id, reason, retry),
+            desk.orchestration()
+                .fail_task(&desk.context, id, reason, retry),
         )
     })
 }
 
-fn force_complete(desk: &Desk, given: &Given) -> Done {
-    let (id, reason) = (given.word("id"), given.text("reason"));
+fn force_complete(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let (id, reason) = (given.required_text("id"), given.text("reason"));
     let request = Request::ForceComplete {
         id: id.to_owned(),
         reason: reason.map(str::to_owned),
@@ -283,27 +298,27 @@ fn force_complete(desk: &Desk, given: &Given) -> Done {
     })
 }
 
-fn phase_finish(desk: &Desk, given: &Given) -> Done {
+fn phase_finish(desk: &ToolSession, given: &ToolArguments) -> Done {
     let run = desk.orchestration();
-    let (phase, no_git) = (given.id("phase"), given.is("no_git"));
+    let (phase, no_git) = (given.required_id("phase"), given.is_set("no_git"));
     let moved = by_hand::finish_phase(&desk.context, &run, phase, no_git)?;
     let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
     changed(desk, &moved, facts)
 }
 
-fn graph(desk: &Desk, given: &Given) -> Done {
+fn graph(desk: &ToolSession, given: &ToolArguments) -> Done {
     let picture = match given.text("format") {
-        Some("dot") => Picture::Dot,
-        _ => Picture::Mermaid,
+        Some("dot") => DrawingFormat::Dot,
+        _ => DrawingFormat::Mermaid,
     };
     let drawn = desk
         .orchestration()
-        .draw(&desk.context, picture, desk.lang)?;
+        .draw_graph(&desk.context, picture, desk.lang)?;
     Ok(json!({ "text": drawn.text, "criticalPath": drawn.critical, "leftOut": drawn.left_out }))
 }
 
-fn verify(desk: &Desk, _: &Given) -> Done {
-    let found = desk.orchestration().compare(&desk.context)?;
+fn verify(desk: &ToolSession, _: &ToolArguments) -> Done {
+    let found = desk.orchestration().compare_plan(&desk.context)?;
     let phases: Vec<Value> = found
         .phases
         .iter()
@@ -319,16 +334,19 @@ fn verify(desk: &Desk, _: &Given) -> Done {
         .collect();
     let gone = by_hand::landings_gone(&desk.context, &desk.orchestration())?;
     Ok(json!({
-        "plan": desk.shown(&found.plan),
+        "plan": desk.display_path(&found.plan),
         "agrees": phases.is_empty() && gone.is_none(),
         "phases": phases,
         "landingsGone": gone.map(|why| why.line(desk.lang)),
     }))
 }
 
-fn plan(desk: &Desk, given: &Given) -> Done {
-    let named: Option<PathBuf> = given.text("file").map(|path| desk.path(path)).transpose()?;
-    let plan = orchestrate::plan(&desk.context, &desk.folder, named.as_deref())?;
+fn plan(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let named: Option<PathBuf> = given
+        .text("file")
+        .map(|path| desk.resolve_path(path))
+        .transpose()?;
+    let plan = orchestrate::load_plan(&desk.context, &desk.folder, named.as_deref())?;
     let needs: std::collections::HashMap<_, _> = plan.file.dependencies().collect();
     let tasks: Vec<Value> = plan
         .file
@@ -347,5 +365,5 @@ fn plan(desk: &Desk, given: &Given) -> Done {
         .iter()
         .map(|one| format!("{}: {}", one.line, one.message.say(desk.lang)))
         .collect();
-    Ok(json!({ "file": desk.shown(&plan.path), "tasks": tasks, "notes": notes }))
+    Ok(json!({ "file": desk.display_path(&plan.path), "tasks": tasks, "notes": notes }))
 }

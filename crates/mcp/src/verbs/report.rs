@@ -1,8 +1,8 @@
 //! Verbs by which the agent of a task reports on it with structured data.
 
 use crate::answer::Done;
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_formats::rest::routes::{
@@ -25,7 +25,7 @@ const NEEDS: &[&str] = &[
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "agent_phase_complete",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: a phase is done",
         &[Arg::need("phase", Number), Arg::may("files", Texts)],
         |desk, given| report(desk, given, report_phase_complete),
@@ -33,7 +33,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_ask",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: ask a person; the answer comes by message",
         &[
             Arg::need("question", Text),
@@ -46,7 +46,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_need",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: request a value you lack",
         &[
             Arg::need("type", Kind::Word(NEEDS)),
@@ -60,7 +60,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_step",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: step k of n begins",
         &[
             Arg::need("step", Number),
@@ -72,7 +72,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_error",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: report an error",
         &[
             Arg::need("message", Text),
@@ -84,7 +84,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_done",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: done, where it has no phases",
         &[],
         |desk, _| desk.ask(&report_done()),
@@ -92,7 +92,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .of_task(),
     Verb::new(
         "agent_tokens",
-        Role::Agent,
+        SessionRole::Agent,
         "Your task: count tokens",
         &[Arg::need("used", Number)],
         |desk, given| report(desk, given, report_tokens),
@@ -101,19 +101,19 @@ pub(crate) static VERBS: &[Verb] = &[
 ];
 
 fn report<B: DeserializeOwned>(
-    desk: &Desk,
-    given: &Given,
+    desk: &ToolSession,
+    given: &ToolArguments,
     request: fn(&B) -> TypedRequest<Reported>,
 ) -> Done {
     desk.ask(&request(&given.body(desk.lang)?))
 }
 
-fn error(desk: &Desk, given: &Given) -> Done {
+fn error(desk: &ToolSession, given: &ToolArguments) -> Done {
     let retry_after = given.number("retryAfter");
     desk.ask(&report_error(&ErrorReport {
-        message: given.word("message").to_owned(),
+        message: given.required_text("message").to_owned(),
         details: None,
-        recovery: Recovery::of_report(given.is("fatal"), retry_after),
+        recovery: Recovery::of_report(given.is_set("fatal"), retry_after),
         retry_after,
     }))
 }

@@ -5,8 +5,8 @@
 //! conversation. That is done with `bowline task provide`, in a person's terminal.
 
 use crate::answer::{Done, No, Refused};
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_engine::machines::job::{
@@ -41,21 +41,21 @@ const ID: Arg = Arg::need("id", Text);
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "task_list",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "Tasks of the server, newest first",
         &[Arg::may("status", Text).rare(), Arg::may("q", Text).rare()],
         list,
     ),
     Verb::new(
         "task_show",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "One task, and what may be done with it",
         &[ID],
-        |desk, given| desk.ask(&get_task(given.word("id"))),
+        |desk, given| desk.ask(&get_task(given.required_text("id"))),
     ),
     Verb::new(
         "task_new",
-        Role::Person,
+        SessionRole::Person,
         "Make a draft, or with submit queue it",
         &[
             Arg::need("title", Text),
@@ -72,70 +72,73 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "task_submit",
-        Role::Person,
+        SessionRole::Person,
         "Queue a draft",
         &[ID],
-        |desk, given| desk.ask(&submit_task(given.word("id"))),
+        |desk, given| desk.ask(&submit_task(given.required_text("id"))),
     ),
     Verb::new(
         "task_approve",
-        Role::Person,
+        SessionRole::Person,
         "Approve the phase under review",
         &[ID, Arg::may("comment", Text)],
         |desk, given| {
             let comment = given.text("comment").map(str::to_owned);
-            desk.ask(&approve_task(given.word("id"), &Approval { comment }))
+            desk.ask(&approve_task(
+                given.required_text("id"),
+                &Approval { comment },
+            ))
         },
     ),
     Verb::new(
         "task_request_changes",
-        Role::Person,
+        SessionRole::Person,
         "Have the phase under review changed",
         &[ID, Arg::need("feedback", Text)],
         |desk, given| {
             let request = ChangeRequest {
-                feedback: given.word("feedback").to_owned(),
+                feedback: given.required_text("feedback").to_owned(),
                 comments: Vec::new(),
             };
-            desk.ask(&request_task_changes(given.word("id"), &request))
+            desk.ask(&request_task_changes(given.required_text("id"), &request))
         },
     ),
     Verb::new(
         "task_answer",
-        Role::Person,
+        SessionRole::Person,
         "Answer the oldest question of a task",
         &[ID, Arg::need("answer", Text)],
         |desk, given| {
-            let answer = given.word("answer").to_owned();
+            let answer = given.required_text("answer").to_owned();
             let question = open_question(desk, given)?;
             desk.ask(&answer_question(&question, &AnswerRequest { answer }))
         },
     ),
     Verb::new(
         "task_cancel",
-        Role::Person,
+        SessionRole::Person,
         "Give a task up",
         &[ID],
-        |desk, given| desk.ask(&cancel_task(given.word("id"))),
+        |desk, given| desk.ask(&cancel_task(given.required_text("id"))),
     )
     .destructive(),
     Verb::new(
         "task_pause",
-        Role::Person,
+        SessionRole::Person,
         "Stop its agent",
         &[ID],
-        |desk, given| desk.ask(&pause_task(given.word("id"))),
+        |desk, given| desk.ask(&pause_task(given.required_text("id"))),
     ),
     Verb::new(
         "task_resume",
-        Role::Person,
+        SessionRole::Person,
         "Let it go on",
         &[ID],
-        |desk, given| desk.ask(&resume_task(given.word("id"))),
+        |desk, given| desk.ask(&resume_task(given.required_text("id"))),
     ),
     Verb::new(
         "task_inbox",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "All that waits for a person",
         &[],
         |desk, _| desk.ask(&get_inbox()),
@@ -143,7 +146,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "task_logs",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The end of what its agent printed",
         &[ID, Arg::may("last", Number).about("bytes")],
         |desk, given| {
@@ -155,7 +158,7 @@ pub(crate) static VERBS: &[Verb] = &[
                 offset: i64::try_from(last).ok().map(|last| -last),
                 limit: i64::try_from(LOG_BYTES_MAX).ok(),
             };
-            let text = desk.ask(&get_logs(given.word("id"), &range))?;
+            let text = desk.ask(&get_logs(given.required_text("id"), &range))?;
             Ok(json!({ "text": text }))
         },
     )
@@ -168,38 +171,38 @@ pub(crate) static VERBS: &[Verb] = &[
                 limit: Some(100),
                 cursor: None,
             };
-            desk.ask(&list_transitions(given.word("id"), &page))
+            desk.ask(&list_transitions(given.required_text("id"), &page))
         },
     ),
     reading("task_checkpoints", "Its checkpoints", |desk, given| {
-        desk.ask(&list_checkpoints(given.word("id")))
+        desk.ask(&list_checkpoints(given.required_text("id")))
     }),
     reading("task_artifacts", "Files of its workspace", |desk, given| {
-        desk.ask(&list_artifacts(given.word("id")))
+        desk.ask(&list_artifacts(given.required_text("id")))
     }),
     reading("task_questions", "Its questions", |desk, given| {
-        desk.ask(&list_questions(given.word("id")))
+        desk.ask(&list_questions(given.required_text("id")))
     }),
     moving(
         "task_retry",
         "Make a new task in the place of a failed one",
-        |desk, given| desk.ask(&retry_task(given.word("id"))),
+        |desk, given| desk.ask(&retry_task(given.required_text("id"))),
     ),
     moving("task_archive", "Hide a completed task", |desk, given| {
-        desk.ask(&archive_task(given.word("id")))
+        desk.ask(&archive_task(given.required_text("id")))
     }),
     moving(
         "task_delete",
         "Remove a task and all that belongs to it",
-        |desk, given| desk.ask(&delete_task(given.word("id"))),
+        |desk, given| desk.ask(&delete_task(given.required_text("id"))),
     ),
     moving("task_checkpoint", "Save a checkpoint now", |desk, given| {
-        desk.ask(&create_checkpoint(given.word("id")))
+        desk.ask(&create_checkpoint(given.required_text("id")))
     }),
     moving(
         "task_interrupt",
         "Interrupt what its agent does",
-        |desk, given| desk.ask(&interrupt_agent(given.word("id"))),
+        |desk, given| desk.ask(&interrupt_agent(given.required_text("id"))),
     ),
     moving(
         "task_skip",
@@ -213,11 +216,11 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "task_deny",
-        Role::Person,
+        SessionRole::Person,
         "Refuse a tool call of its agent",
         &[ID, Arg::may("reason", Text)],
         |desk, given| {
-            let reason = given.word("reason").to_owned();
+            let reason = given.required_text("reason").to_owned();
             let permission = open_permission(desk, given)?;
             desk.ask(&deny_tool(&permission, &RejectRequest { reason }))
         },
@@ -225,11 +228,11 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "task_reject",
-        Role::Person,
+        SessionRole::Person,
         "Refuse a dependency",
         &[ID, Arg::need("reason", Text)],
         |desk, given| {
-            let reason = given.word("reason").to_owned();
+            let reason = given.required_text("reason").to_owned();
             let dependency = open_dependency(desk, given)?;
             desk.ask(&reject_dependency(&dependency, &RejectRequest { reason }))
         },
@@ -237,19 +240,19 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "task_restore",
-        Role::Person,
+        SessionRole::Person,
         "Set a task back to a checkpoint",
         &[ID, Arg::need("checkpointId", Text)],
         |desk, given| {
-            let checkpoint_id = given.word("checkpointId").to_owned();
+            let checkpoint_id = given.required_text("checkpointId").to_owned();
             let request = RestoreRequest { checkpoint_id };
-            desk.ask(&restore_task(given.word("id"), &request))
+            desk.ask(&restore_task(given.required_text("id"), &request))
         },
     )
     .rare(),
     Verb::new(
         "task_fork",
-        Role::Person,
+        SessionRole::Person,
         "Make a new task that begins at a checkpoint",
         &[
             Arg::need("checkpointId", Text),
@@ -263,37 +266,51 @@ pub(crate) static VERBS: &[Verb] = &[
                 instructions: given.text("instructions").map(str::to_owned),
                 submit: given.value("submit").and_then(Value::as_bool),
             };
-            desk.ask(&fork_checkpoint(given.word("checkpointId"), &request))
+            desk.ask(&fork_checkpoint(
+                given.required_text("checkpointId"),
+                &request,
+            ))
         },
     )
     .rare(),
     Verb::new(
         "task_say",
-        Role::Person,
+        SessionRole::Person,
         "Say something to its agent",
         &[ID, Arg::need("text", Text)],
         |desk, given| {
-            let text = given.word("text").to_owned();
-            desk.ask(&say_to_agent(given.word("id"), &SayRequest { text }))
+            let text = given.required_text("text").to_owned();
+            desk.ask(&say_to_agent(
+                given.required_text("id"),
+                &SayRequest { text },
+            ))
         },
     )
     .rare(),
 ];
 
 /// Creates a rare verb that reads one task.
-const fn reading(name: &'static str, about: &'static str, run: fn(&Desk, &Given) -> Done) -> Verb {
-    Verb::new(name, Role::ReadOnly, about, &[ID], run).rare()
+const fn reading(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&ToolSession, &ToolArguments) -> Done,
+) -> Verb {
+    Verb::new(name, SessionRole::ReadOnly, about, &[ID], run).rare()
 }
 
 /// Creates a rare verb that changes one task and takes only its id.
-const fn moving(name: &'static str, about: &'static str, run: fn(&Desk, &Given) -> Done) -> Verb {
-    Verb::new(name, Role::Person, about, &[ID], run).rare()
+const fn moving(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&ToolSession, &ToolArguments) -> Done,
+) -> Verb {
+    Verb::new(name, SessionRole::Person, about, &[ID], run).rare()
 }
 
-impl Desk {
+impl ToolSession {
     /// Sends a request to the task server; returns the response as it was sent.
     pub(super) fn ask<T>(&self, request: &TypedRequest<T>) -> Done {
-        Ok(self.tasks.ask(&request.request)?)
+        Ok(self.tasks.send_request(&request.request)?)
     }
 
     /// Sends a request to the task server and reads the response.
@@ -325,7 +342,7 @@ struct TaskBrief {
     needs_you: bool,
 }
 
-fn list(desk: &Desk, given: &Given) -> Done {
+fn list(desk: &ToolSession, given: &ToolArguments) -> Done {
     let page = desk.read(&list_tasks(&TaskQuery {
         status: given.text("status").map(str::to_owned),
         q: given.text("q").map(str::to_owned),
@@ -345,23 +362,23 @@ fn list(desk: &Desk, given: &Given) -> Done {
     Ok(json!({ "tasks": tasks, "more": page.next_cursor.is_some() }))
 }
 
-fn new(desk: &Desk, given: &Given) -> Done {
+fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
     let mut body: NewTask = given.body(desk.lang)?;
     if let Some(workspace) = &mut body.workspace {
-        *workspace = desk.path(workspace)?.to_string_lossy().into_owned();
+        *workspace = desk.resolve_path(workspace)?.to_string_lossy().into_owned();
     }
     desk.ask(&create_task(&body))
 }
 
 /// Returns the id of a pending request of a task: the one given, or the oldest pending one.
 fn open<T: DeserializeOwned>(
-    desk: &Desk,
-    given: &Given,
+    desk: &ToolSession,
+    given: &ToolArguments,
     prefix: &str,
     list: fn(&str) -> TypedRequest<Page<T>>,
     pending_id: fn(T) -> Option<String>,
 ) -> Result<String, No> {
-    let id = given.word("id");
+    let id = given.required_text("id");
     if id.starts_with(prefix) {
         return Ok(id.to_owned());
     }
@@ -371,19 +388,19 @@ fn open<T: DeserializeOwned>(
     Ok(found.unwrap_or_else(|| prefix.to_owned()))
 }
 
-fn open_question(desk: &Desk, given: &Given) -> Result<String, No> {
+fn open_question(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
     open(desk, given, "q_", list_questions, |it| {
         (it.status == QuestionStatusKind::Pending).then_some(it.id)
     })
 }
 
-fn open_permission(desk: &Desk, given: &Given) -> Result<String, No> {
+fn open_permission(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
     open(desk, given, "perm_", list_permissions, |it| {
         (it.status == PermissionStatus::Pending).then_some(it.id)
     })
 }
 
-fn open_dependency(desk: &Desk, given: &Given) -> Result<String, No> {
+fn open_dependency(desk: &ToolSession, given: &ToolArguments) -> Result<String, No> {
     open(desk, given, "dep_", list_dependencies, |it| {
         (it.status == DependencyStatus::Pending).then_some(it.id)
     })

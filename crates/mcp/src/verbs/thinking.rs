@@ -1,8 +1,8 @@
 //! Verbs of thinking runs.
 
 use crate::answer::{Done, changed, viewed};
-use crate::desk::{Desk, Role};
-use crate::given::Given;
+use crate::arguments::ToolArguments;
+use crate::session::{SessionRole, ToolSession};
 use crate::table::Kind::{self, Float, Numbers, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_engine::operations::thinking::{Execution, RETRIES_MAX, Stage};
@@ -17,7 +17,7 @@ const DIR: Arg = Arg::may("dir", Text).rare();
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "thinking_new",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a thinking run: planning, selection, creation, reflection",
         &[
             Arg::need("id", Text),
@@ -29,21 +29,21 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "thinking_start",
-        Role::Agent,
+        SessionRole::Agent,
         "Begin a stage, or retry a failed one",
         &[STAGE, Arg::may("override", Text).of_person(), DIR],
         start,
     ),
     Verb::new(
         "thinking_complete",
-        Role::Agent,
+        SessionRole::Agent,
         "End a stage; its output files must exist",
         &[STAGE.brief(), Arg::may("outputs", Texts), DIR],
         complete,
     ),
     Verb::new(
         "thinking_fail",
-        Role::Agent,
+        SessionRole::Agent,
         "Say that a stage failed",
         &[
             STAGE.brief(),
@@ -55,7 +55,7 @@ pub(crate) static VERBS: &[Verb] = &[
     ),
     Verb::new(
         "thinking_output",
-        Role::Agent,
+        SessionRole::Agent,
         "Record files of a stage that are made",
         &[STAGE.brief(), Arg::need("paths", Texts), DIR],
         output,
@@ -63,7 +63,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "thinking_evaluate",
-        Role::Agent,
+        SessionRole::Agent,
         "Score the work 0-10 against the core values",
         &[Arg::need("scores", Numbers), DIR],
         evaluate,
@@ -71,7 +71,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "thinking_quality",
-        Role::Agent,
+        SessionRole::Agent,
         "Record quality metrics 0-1",
         &[Arg::need("metrics", Numbers), DIR],
         quality,
@@ -79,7 +79,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "thinking_feedback_record",
-        Role::Agent,
+        SessionRole::Agent,
         "Record what came of the work, and lessons for the next",
         &[
             Arg::need("metric", Text),
@@ -95,7 +95,7 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "thinking_feedback_apply",
-        Role::Agent,
+        SessionRole::Agent,
         "Take over the lessons of another task's folder",
         &[Arg::need("from", Text), DIR],
         apply,
@@ -103,45 +103,45 @@ pub(crate) static VERBS: &[Verb] = &[
     .rare(),
     Verb::new(
         "thinking_status",
-        Role::ReadOnly,
+        SessionRole::ReadOnly,
         "The run",
         &[DIR],
         |desk, given| {
-            let run = desk.thinking(given.text("dir"), false)?;
-            viewed(desk, &run.file().view(&desk.context)?)
+            let run = desk.thinking_run(given.text("dir"), false)?;
+            viewed(desk, &run.file().read_view(&desk.context)?)
         },
     )
     .rare(),
 ];
 
 /// Returns the stage; the table accepts no other word.
-fn stage(given: &Given) -> Stage {
-    Stage::from_name(given.word("stage")).unwrap_or(Stage::Planning)
+fn stage(given: &ToolArguments) -> Stage {
+    Stage::from_name(given.required_text("stage")).unwrap_or(Stage::Planning)
 }
 
-fn new(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), true)?;
-    let id = given.word("id");
+fn new(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), true)?;
+    let id = given.required_text("id");
     let title = given.text("title").unwrap_or(id);
-    let made = run.create(&desk.context, id, title, given.word("goal"))?;
+    let made = run.create_run(&desk.context, id, title, given.required_text("goal"))?;
     changed(desk, &made, json!({}))
 }
 
-fn start(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let moved = run.start(&desk.context, stage(given), given.text("override"))?;
+fn start(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let moved = run.start_stage(&desk.context, stage(given), given.text("override"))?;
     changed(desk, &moved, json!({}))
 }
 
-fn output(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let moved = run.output(&desk.context, stage(given), &given.texts("paths"))?;
+fn output(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let moved = run.record_outputs(&desk.context, stage(given), &given.texts("paths"))?;
     changed(desk, &moved, json!({}))
 }
 
-fn complete(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let moved = run.complete(&desk.context, stage(given), &given.texts("outputs"))?;
+fn complete(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let moved = run.complete_stage(&desk.context, stage(given), &given.texts("outputs"))?;
     let minutes = moved.state.stage(stage(given)).duration_minutes;
     let progress = moved.state.progress_percentage();
     changed(
@@ -151,33 +151,33 @@ fn complete(desk: &Desk, given: &Given) -> Done {
     )
 }
 
-fn fail(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let (code, message) = (given.word("code"), given.word("message"));
-    let moved = run.fail(&desk.context, stage(given), code, message)?;
+fn fail(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let (code, message) = (given.required_text("code"), given.required_text("message"));
+    let moved = run.fail_stage(&desk.context, stage(given), code, message)?;
     let state = moved.state.stage(stage(given));
     let facts = json!({ "retries": state.retry_count, "retriesMax": RETRIES_MAX, "exhausted": state.exhausted() });
     changed(desk, &moved, facts)
 }
 
-fn evaluate(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let moved = run.evaluate(&desk.context, &given.numbers("scores"))?;
+fn evaluate(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let moved = run.evaluate_work(&desk.context, &given.numbers("scores"))?;
     let weighted = moved.state.evaluation.weighted;
     changed(desk, &moved, json!({ "weightedScore": weighted }))
 }
 
-fn quality(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let moved = run.measure(&desk.context, &given.numbers("metrics"))?;
+fn quality(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let moved = run.record_metrics(&desk.context, &given.numbers("metrics"))?;
     changed(desk, &moved, json!({}))
 }
 
-fn record(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
+fn record(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
     let stages = given.texts("stages");
     let execution = Execution {
-        metric: given.word("metric").to_owned(),
+        metric: given.required_text("metric").to_owned(),
         actual: given.float("actual"),
         target: given.float("target"),
         learnings: given.texts("learnings"),
@@ -187,13 +187,13 @@ fn record(desk: &Desk, given: &Given) -> Done {
             .filter_map(|it| Stage::from_name(it))
             .collect(),
     };
-    let moved = run.record(&desk.context, &execution)?;
+    let moved = run.record_outcome(&desk.context, &execution)?;
     let achieved = moved.state.feedback.goal_achievement;
     changed(desk, &moved, json!({ "goalAchievement": achieved }))
 }
 
-fn apply(desk: &Desk, given: &Given) -> Done {
-    let run = desk.thinking(given.text("dir"), false)?;
-    let from = desk.path(given.word("from"))?;
-    changed(desk, &run.apply(&desk.context, &from)?, json!({}))
+fn apply(desk: &ToolSession, given: &ToolArguments) -> Done {
+    let run = desk.thinking_run(given.text("dir"), false)?;
+    let from = desk.resolve_path(given.required_text("from"))?;
+    changed(desk, &run.apply_lessons(&desk.context, &from)?, json!({}))
 }

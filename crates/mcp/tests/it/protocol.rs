@@ -1,7 +1,7 @@
 //! Both generations of the protocol, and messages that are none.
 
 use crate::wire::{Server, Wire};
-use bowline_mcp::Role;
+use bowline_mcp::SessionRole;
 use serde_json::{Value, json};
 
 const NEWER: &str = "2026-07-28";
@@ -18,7 +18,7 @@ fn meta() -> Value {
 #[test]
 fn the_older_generation_shakes_hands() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut wire = Wire::silent(Role::Agent, Server::default());
+        let mut wire = Wire::silent(SessionRole::Agent, Server::default());
         let told = wire.ask(
             "initialize",
             json!({
@@ -47,7 +47,7 @@ fn the_older_generation_shakes_hands() {
 /// As `claude` begins: a question without a handshake, by an id that is a text.
 #[test]
 fn the_newer_generation_needs_no_handshake() {
-    let mut wire = Wire::silent(Role::Agent, Server::default());
+    let mut wire = Wire::silent(SessionRole::Agent, Server::default());
     let id = json!("server-discover-probe-1");
     let told = wire.ask_as(&id, "server/discover", json!({ "_meta": meta() }));
     let result = &told["result"];
@@ -72,7 +72,7 @@ fn the_newer_generation_needs_no_handshake() {
 
 #[test]
 fn what_is_no_request_is_answered_or_passed_over_and_the_next_one_works() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     for line in [
         "",
         "{",
@@ -106,7 +106,7 @@ fn what_is_no_request_is_answered_or_passed_over_and_the_next_one_works() {
 
 #[test]
 fn ids_of_any_sort_come_back_as_they_are() {
-    let mut wire = Wire::new(Role::ReadOnly);
+    let mut wire = Wire::new(SessionRole::ReadOnly);
     for id in [
         json!(0),
         json!(9_007_199_254_740_991_i64),
@@ -120,7 +120,7 @@ fn ids_of_any_sort_come_back_as_they_are() {
 /// Larger than any value may be, and smaller than what a line may be: refused by a rule, and told so.
 #[test]
 fn large_input_is_refused_and_larger_input_is_passed_over() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let value = json!({ "key": "shared_data.x", "value": "x".repeat(900_000) });
     let (good, body) = wire.call("memory_context_set", value);
     assert!(!good && body["error"]["code"].is_string(), "{body}");
@@ -136,7 +136,7 @@ fn large_input_is_refused_and_larger_input_is_passed_over() {
 /// A client that asks many things at once gets every answer.
 #[test]
 fn many_calls_at_once_are_all_answered() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     for number in 100..160 {
         let request = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
             "name": "memory_context_append",
@@ -161,7 +161,7 @@ fn many_calls_at_once_are_all_answered() {
 /// Longer than a message may be: the request is answered, and the connection goes on.
 #[test]
 fn a_request_that_is_too_long_is_answered() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let value = "x".repeat(5 << 20);
     let told = wire.ask(
         "tools/call",

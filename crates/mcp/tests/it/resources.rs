@@ -1,7 +1,7 @@
 //! State files and the card as resources, and news of them in both generations.
 
 use crate::wire::{Server, Wire};
-use bowline_mcp::Role;
+use bowline_mcp::SessionRole;
 use serde_json::{Value, json};
 
 const CARD: &str = "bowline://card";
@@ -15,7 +15,7 @@ fn uris(wire: &mut Wire) -> Vec<String> {
 }
 
 fn begun() -> Wire {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.done("thinking_new", json!({ "id": "t-1", "goal": "Write it" }));
     wire
 }
@@ -89,7 +89,7 @@ fn the_older_generation_subscribes_and_hears_of_every_hand() {
 
 #[test]
 fn the_newer_generation_listens() {
-    let mut wire = Wire::silent(Role::Agent, Server::default());
+    let mut wire = Wire::silent(SessionRole::Agent, Server::default());
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },

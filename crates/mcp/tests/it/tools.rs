@@ -1,13 +1,13 @@
 //! Every tool: a good case and a refusal, whole runs by tools alone, and who may do what.
 
 use crate::wire::{Server, Wire};
-use bowline_mcp::Role;
+use bowline_mcp::SessionRole;
 use bowline_mcp::table::VERBS;
 use serde_json::json;
 
 #[test]
 fn a_thinking_run_to_its_end() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.refused("thinking_start", json!({ "stage": "planning" }), "no_file");
     let made = wire.done(
         "thinking_new",
@@ -81,7 +81,7 @@ fn a_thinking_run_to_its_end() {
 
 #[test]
 fn a_stage_that_fails_is_counted_and_a_person_reopens_it() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.done("thinking_new", json!({ "id": "t", "goal": "g" }));
     for retries in 1..=3 {
         wire.done("thinking_start", json!({ "stage": "planning" }));
@@ -101,7 +101,7 @@ fn a_stage_that_fails_is_counted_and_a_person_reopens_it() {
 
 #[test]
 fn a_memory_task_to_its_end() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.refused("memory_step_start", json!({ "id": 1 }), "no_task");
     let made = wire.done("memory_task_new", json!({
         "name": "Ferry times", "goal": "A table", "criteria": ["it is right"],
@@ -155,7 +155,7 @@ fn a_memory_task_to_its_end() {
 
 #[test]
 fn values_that_agents_share_and_keep() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let set = json!({ "key": "shared_data.topic", "value": { "name": "한글", "n": 0.5 } });
     wire.done("memory_context_set", set);
     let got = wire.done(
@@ -193,7 +193,7 @@ const PLAN: &str = "# Ferries\n\n## Phase 1: Start\n\n- [ ] T1.1: Read\n- [ ] T1
 
 #[test]
 fn an_orchestration_to_its_end() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.refused("orchestrate_next", json!({}), "no_plan");
     wire.refused("orchestrate_init", json!({}), "no_plan");
     wire.write("TASKS.md", PLAN);
@@ -257,7 +257,7 @@ fn an_orchestration_to_its_end() {
 
 #[test]
 fn a_failed_task_is_given_a_fresh_start() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     wire.write("TASKS.md", PLAN);
     wire.done("orchestrate_init", json!({}));
     wire.done("orchestrate_start", json!({ "id": "T1.1" }));
@@ -277,7 +277,7 @@ fn a_failed_task_is_given_a_fresh_start() {
 
 #[test]
 fn what_a_call_lacks_is_said_with_the_shape_it_should_have() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let told = wire.refused("thinking_start", json!({}), "bad_input");
     assert_eq!(told["message"], "'thinking_start' needs 'stage'");
     let hint = told["hint"].as_str().unwrap();
@@ -317,7 +317,7 @@ fn what_a_call_lacks_is_said_with_the_shape_it_should_have() {
 
 #[test]
 fn rare_verbs_are_found_and_called_by_one_tool() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let listed = wire.done("bowline_verb", json!({ "noun": "memory" }));
     let verbs = listed["verbs"].as_object().unwrap();
     assert!(
@@ -361,7 +361,7 @@ fn rare_verbs_are_found_and_called_by_one_tool() {
 
 #[test]
 fn what_is_here_and_what_happened() {
-    let mut wire = Wire::new(Role::Agent);
+    let mut wire = Wire::new(SessionRole::Agent);
     let nothing = wire.done("bowline_status", json!({}));
     assert!(nothing["begin"].as_array().unwrap().len() > 3, "{nothing}");
     wire.done(
@@ -405,7 +405,7 @@ fn roles_offer_less_and_refuse_more() {
             .map(|tool| tool["name"].as_str().unwrap().to_owned())
             .collect()
     };
-    let mut reader = Wire::new(Role::ReadOnly);
+    let mut reader = Wire::new(SessionRole::ReadOnly);
     let read = names(&mut reader);
     assert!(read.contains(&"bowline_status".into()) && !read.contains(&"thinking_new".into()));
     let told = reader.refused(
@@ -417,24 +417,24 @@ fn roles_offer_less_and_refuse_more() {
     let by_way = json!({ "noun": "memory", "verb": "init" });
     reader.refused("bowline_verb", by_way, "read_only_role");
     assert_eq!(std::fs::read_dir(&reader.folder).unwrap().count(), 0);
-    let mut agent = Wire::new(Role::Agent);
+    let mut agent = Wire::new(SessionRole::Agent);
     assert!(!names(&mut agent).contains(&"agent_ask".into()));
     let mut of_task = Wire::with(
-        Role::Agent,
+        SessionRole::Agent,
         Server {
             of_task: true,
             ..Server::default()
         },
     );
     assert!(names(&mut of_task).contains(&"agent_ask".into()));
-    let mut person = Wire::new(Role::Person);
+    let mut person = Wire::new(SessionRole::Person);
     assert!(names(&mut person).contains(&"task_approve".into()));
 }
 
 #[test]
 fn tasks_are_asked_of_their_server() {
     let mut wire = Wire::with(
-        Role::Person,
+        SessionRole::Person,
         Server {
             of_task: true,
             ..Server::default()
@@ -486,7 +486,7 @@ fn tasks_are_asked_of_their_server() {
 /// Whatever is asked of any tool with nothing, it answers: with what it did, or with a refusal.
 #[test]
 fn every_tool_answers() {
-    let mut wire = Wire::new(Role::Person);
+    let mut wire = Wire::new(SessionRole::Person);
     for verb in VERBS.iter().copied().flatten() {
         let (good, body) = wire.call(verb.name, json!({}));
         let lacking = verb.takes.iter().any(|arg| arg.needed);
@@ -521,7 +521,7 @@ fn a_confined_desk_stays_in_its_folder() {
 /// Two agents on one plan and one memory at once: nothing is done twice, and nothing is lost.
 #[test]
 fn two_clients_share_a_plan_and_a_memory() {
-    let mut first = Wire::new(Role::Agent);
+    let mut first = Wire::new(SessionRole::Agent);
     let tasks: String = (1..=12)
         .map(|n| format!("- [ ] T1.{n}: Task {n}\n"))
         .collect();

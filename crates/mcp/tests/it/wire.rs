@@ -2,7 +2,7 @@
 
 use bowline_engine::Context;
 use bowline_formats::rest::routes::RouteRequest;
-use bowline_mcp::{CallControl, Desk, Refused, Role, Tasks, serve_on};
+use bowline_mcp::{CallControl, Refused, SessionRole, TaskClient, ToolSession, serve_on};
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -33,8 +33,8 @@ fn task() -> Value {
     })
 }
 
-impl Tasks for Server {
-    fn ask(&self, request: &RouteRequest) -> Result<Value, Refused> {
+impl TaskClient for Server {
+    fn send_request(&self, request: &RouteRequest) -> Result<Value, Refused> {
         let path = request.path.as_str();
         let asked = (
             request.route.method.name().into(),
@@ -84,14 +84,14 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// A connection in a new folder; nothing is said yet.
-    pub(crate) fn silent(role: Role, server: Server) -> Wire {
+    pub(crate) fn silent(role: SessionRole, server: Server) -> Wire {
         Wire::open(role, server, false)
     }
 
     /// Another client in the same folder.
     pub(crate) fn beside(&self) -> Wire {
         Wire::at(
-            Role::Agent,
+            SessionRole::Agent,
             Server::default(),
             false,
             self.folder.clone(),
@@ -100,28 +100,28 @@ impl Wire {
         .greeted()
     }
 
-    fn open(role: Role, server: Server, confined: bool) -> Wire {
+    fn open(role: SessionRole, server: Server, confined: bool) -> Wire {
         let kept = TempDir::new().unwrap();
         let folder = kept.path().canonicalize().unwrap();
         Wire::at(role, server, confined, folder, Some(kept))
     }
 
     fn at(
-        role: Role,
+        role: SessionRole,
         server: Server,
         confined: bool,
         folder: PathBuf,
         kept: Option<TempDir>,
     ) -> Wire {
         let server = Arc::new(server);
-        let desk = Desk {
+        let desk = ToolSession {
             context: Context::from_environment("test"),
             folder: folder.clone(),
             confined,
             files: true,
             lang: Lang::En,
             role,
-            tasks: Arc::clone(&server) as Arc<dyn Tasks>,
+            tasks: Arc::clone(&server) as Arc<dyn TaskClient>,
             call: CallControl::default(),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -147,17 +147,17 @@ impl Wire {
     }
 
     /// The same, after the handshake of the older generation.
-    pub(crate) fn new(role: Role) -> Wire {
+    pub(crate) fn new(role: SessionRole) -> Wire {
         Wire::with(role, Server::default())
     }
 
-    pub(crate) fn with(role: Role, server: Server) -> Wire {
+    pub(crate) fn with(role: SessionRole, server: Server) -> Wire {
         Wire::silent(role, server).greeted()
     }
 
     /// One whose folder may not be left.
     pub(crate) fn confined() -> Wire {
-        Wire::open(Role::Agent, Server::default(), true).greeted()
+        Wire::open(SessionRole::Agent, Server::default(), true).greeted()
     }
 
     fn greeted(mut self) -> Wire {

@@ -182,7 +182,7 @@ impl Client {
         let Some(program) = words.first().filter(|word| !word.contains('{')) else {
             return Ok(());
         };
-        let environment = self.environment(context.variables.texts(), settings);
+        let environment = self.environment(context.variables.text_pairs(), settings);
         let there = match (program.starts_with('/'), program.contains('/')) {
             (true, _) => is_executable(Path::new(program)),
             (false, true) => true,

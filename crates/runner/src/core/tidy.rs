@@ -1,6 +1,6 @@
 //! Cleanup of what runs leave behind: attempts that ended long ago, and their prompts and results.
 
-use bowline_engine::agents::Agents;
+use bowline_engine::agents::AgentAttempts;
 use std::path::Path;
 
 /// Folder of attempts in a run's folder.
@@ -14,7 +14,7 @@ pub const RESULTS: &str = "results";
 /// stay.
 pub fn tidy(place: &Path, needs: &dyn Fn(&str) -> bool) {
     let attempts = place.join(ATTEMPTS);
-    Agents::in_folder(attempts.clone()).forget_old(needs);
+    AgentAttempts::in_folder(attempts.clone()).forget_old(needs);
     for name in [PROMPTS, RESULTS] {
         let files = std::fs::read_dir(place.join(name)).into_iter().flatten();
         for path in files.flatten().map(|entry| entry.path()) {

@@ -8,9 +8,9 @@ pub mod thinking;
 
 use crate::core::clients::Client;
 use crate::core::crew::{Parts, Rules, Screen, Unit, Work};
+use bowline_engine::agent_run_lock::AgentRunLock;
 use bowline_engine::files::KnownFile;
-use bowline_engine::run_place::RunPlace;
-use bowline_engine::words::system;
+use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
 use bowline_formats::develop::policy::FILE_NAME;
 use bowline_formats::settings::Settings;
@@ -36,7 +36,7 @@ pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
     let text = std::fs::read_to_string(&path).map_err(|error| Error::BadSettings {
         path: path.clone(),
         fault: BadSetting::Unread {
-            cause: system(&error),
+            cause: system_cause(&error),
         },
     })?;
     Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault })
@@ -57,7 +57,7 @@ fn parts<'s>(
 ) -> Result<Parts<'s>, Error> {
     Ok(Parts {
         context: context.clone(),
-        place: RunPlace::take(context, file)?,
+        place: AgentRunLock::acquire(context, file)?,
         identity,
         name,
         settings: settings.clone(),

@@ -10,7 +10,9 @@ use crate::core::why::Why;
 use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
-use bowline_engine::operations::orchestrate::{Announced, News, Owned};
+use bowline_engine::operations::orchestrate::{
+    NotificationKind, OwnedOrchestration, RunNotification,
+};
 use bowline_engine::webhook::{JSON, WebhookClient};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
@@ -31,38 +33,43 @@ const VARIABLE: &str = "SLACK_WEBHOOK_URL";
 
 /// Renders an announcement as text. `why` is the failure's reason, known only if it failed in this
 /// run.
-pub fn announcement(news: &Announced, why: Option<&Why>, project: &str, lang: Lang) -> String {
+pub fn announcement(
+    news: &RunNotification,
+    why: Option<&Why>,
+    project: &str,
+    lang: Lang,
+) -> String {
     let project = project.to_owned();
     let (done, total) = (news.done, news.total);
     let (tasks, phase) = (news.tasks.join(", "), news.phase.unwrap_or(0));
     let why = why.map(|why| why.line(lang));
     let error = why.or_else(|| news.error.clone()).unwrap_or_default();
     let said = match news.news {
-        News::Started => Announcement::Started {
+        NotificationKind::Started => Announcement::Started {
             project,
             done,
             total,
         },
-        News::TaskDone => Announcement::TaskDone {
+        NotificationKind::TaskDone => Announcement::TaskDone {
             project,
             id: tasks,
             done,
             total,
         },
-        News::TaskFailed => Announcement::TaskFailed {
+        NotificationKind::TaskFailed => Announcement::TaskFailed {
             project,
             id: tasks,
             error,
         },
-        News::PhaseDone => Announcement::PhaseDone {
+        NotificationKind::PhaseDone => Announcement::PhaseDone {
             project,
             phase,
             done,
             total,
         },
-        News::PhaseNotLanded => Announcement::PhaseNotLanded { project, phase },
-        News::AllDone => Announcement::AllDone { project, total },
-        News::Stalled => Announcement::Stalled {
+        NotificationKind::PhaseNotLanded => Announcement::PhaseNotLanded { project, phase },
+        NotificationKind::AllDone => Announcement::AllDone { project, total },
+        NotificationKind::Stalled => Announcement::Stalled {
             project,
             ids: tasks,
             done,
@@ -104,7 +111,7 @@ impl Announcer {
     /// Starts the delivery thread; returns none if no address is configured.
     pub(super) fn begin(
         context: &Context,
-        owned: &Owned,
+        owned: &OwnedOrchestration,
         settings: &Settings,
         key: &str,
         heard: &Sender<Heard>,
@@ -113,7 +120,7 @@ impl Announcer {
             project,
             slack_webhook_url,
             ..
-        } = owned.meta();
+        } = owned.read_meta();
         let variable = || {
             let value = context.variables.get(VARIABLE)?.to_str()?;
             Some(value.to_owned()).filter(|it| !it.is_empty())
@@ -151,7 +158,7 @@ impl Announcer {
             to,
             slack,
             webhook,
-            wishes: owned.slack_wishes(),
+            wishes: owned.slack_events(),
             project,
             key: key.to_owned(),
             open: 0,
@@ -163,8 +170,8 @@ impl Announcer {
         &mut self,
         seq: Option<u64>,
         at: bowline_engine::machines::Timestamp,
-        news: &[Announced],
-        say: &dyn Fn(&Announced, &str) -> String,
+        news: &[RunNotification],
+        say: &dyn Fn(&RunNotification, &str) -> String,
     ) {
         let number = seq.map_or_else(|| "begin".to_owned(), |seq| seq.to_string());
         let mut letters = Vec::new();
@@ -210,14 +217,14 @@ impl Real<'_> {
         let Some(announcer) = &mut self.announcer else {
             return Ok(());
         };
-        let left = self.ledger.owned.announce()?;
+        let left = self.ledger.owned.enable_notifications()?;
         let at = self.context.now();
         // The reasons of earlier runs are known only as the state file has them.
-        let say = |news: &Announced, project: &str| self.screen.announce(news, None, project);
+        let say = |news: &RunNotification, project: &str| self.screen.announce(news, None, project);
         for (seq, news) in left {
             announcer.tell(Some(seq), at, &news, &say);
         }
-        let begins = Announced::started(self.ledger.owned.run());
+        let begins = RunNotification::run_started(self.ledger.owned.run());
         announcer.tell(None, at, &[begins], &say);
         Ok(())
     }
@@ -229,7 +236,7 @@ impl Real<'_> {
             return;
         };
         let at = self.context.now();
-        let say = |news: &Announced, project: &str| {
+        let say = |news: &RunNotification, project: &str| {
             // The pending notice to the screen has the reason in every language.
             let why = self.orders.iter().find_map(|order| why_of(order, news));
             self.screen.announce(news, why, project)
@@ -253,7 +260,7 @@ impl Real<'_> {
             self.log(&format!("NOT_ANNOUNCED:{trouble}"));
         }
         match seq {
-            Some(seq) => self.ledger.owned.announced(&self.context, seq),
+            Some(seq) => self.ledger.owned.settle_notifications(&self.context, seq),
             None => Ok(()),
         }
     }
@@ -276,9 +283,11 @@ impl Real<'_> {
 }
 
 /// Returns why the task of an announcement failed, if a pending order reports it.
-fn why_of<'o>(order: &'o Order, news: &Announced) -> Option<&'o Why> {
+fn why_of<'o>(order: &'o Order, news: &RunNotification) -> Option<&'o Why> {
     match order {
-        Order::Tell(Told::Failed { id, why, .. }, _) if news.news == News::TaskFailed => {
+        Order::Tell(Told::Failed { id, why, .. }, _)
+            if news.news == NotificationKind::TaskFailed =>
+        {
             news.tasks.iter().any(|task| **task == **id).then_some(why)
         }
         _ => None,
@@ -286,9 +295,12 @@ fn why_of<'o>(order: &'o Order, news: &Announced) -> Option<&'o Why> {
 }
 
 /// Builds the body for Slack. The end of a phase or of the whole run adds a small table.
-fn slack(one: &Announced, text: &str) -> Value {
+fn slack(one: &RunNotification, text: &str) -> Value {
     let mut body = json!({ "text": text });
-    if matches!(one.news, News::PhaseDone | News::AllDone) {
+    if matches!(
+        one.news,
+        NotificationKind::PhaseDone | NotificationKind::AllDone
+    ) {
         let percent = match one.total {
             0 => 100,
             total => one.done * 100 / total,
@@ -312,7 +324,7 @@ fn deliver(webhooks: &WebhookClient, letter: &Letter) -> Result<(), String> {
             std::thread::sleep(Duration::from_secs(u64::from(attempt).max(wait_s)));
         }
         let body = letter.body.to_string();
-        let posted = webhooks.post(&letter.id, &letter.address, &[JSON], &body);
+        let posted = webhooks.post_event(&letter.id, &letter.address, &[JSON], &body);
         if posted.accepted {
             return Ok(());
         }

@@ -8,9 +8,9 @@ use super::real::{phase_place, worktree_of};
 use super::repo::{PhasePlace, Repo};
 use super::run::{is_held, open_repo, settings_of};
 use crate::core::why::Why;
-use bowline_engine::files::Changed;
+use bowline_engine::files::ChangeOutcome;
 use bowline_engine::machines::orchestrate::{PhaseEnd, Run};
-use bowline_engine::operations::orchestrate::{Orchestration, PhaseFinished, Plan, TaskMoved};
+use bowline_engine::operations::orchestrate::{Orchestration, PhaseFinished, PlanFile, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ pub fn start(
     orchestration: &Orchestration,
     name: &str,
     no_git: bool,
-) -> Result<(Changed<TaskMoved>, Option<PathBuf>), Error> {
+) -> Result<(ChangeOutcome<TaskMoved>, Option<PathBuf>), Error> {
     // Report what the rules refuse before git is touched.
-    let would = orchestration.start(&dry(context), name)?;
+    let would = orchestration.start_task(&dry(context), name)?;
     if context.dry_run {
         return Ok((would, None));
     }
@@ -32,7 +32,7 @@ pub fn start(
         true => None,
         false => place_of(context, orchestration, &would.state.id)?,
     };
-    Ok((orchestration.start(context, name)?, place))
+    Ok((orchestration.start_task(context, name)?, place))
 }
 
 /// Returns the worktree of a task's phase; none if the project itself is used.
@@ -41,7 +41,7 @@ fn place_of(
     orchestration: &Orchestration,
     id: &str,
 ) -> Result<Option<PathBuf>, Error> {
-    let (_, run) = orchestration.run(context)?;
+    let (_, run) = orchestration.read_run(context)?;
     let phase = run.graph().phase_of(id).unwrap_or(0);
     if phase == 0 {
         return Ok(None);
@@ -64,7 +64,7 @@ pub fn finish_phase(
     orchestration: &Orchestration,
     phase: u32,
     no_git: bool,
-) -> Result<Changed<PhaseFinished>, Error> {
+) -> Result<ChangeOutcome<PhaseFinished>, Error> {
     let alone =
         |context: &Context| orchestration.finish_phase(context, phase, &PhaseEnd::NoGit, None);
     let would = alone(&dry(context))?;
@@ -74,7 +74,7 @@ pub fn finish_phase(
     if no_git {
         return alone(context);
     }
-    let (_, run) = orchestration.run(context)?;
+    let (_, run) = orchestration.read_run(context)?;
     let Some(here) = here(context, orchestration, run)? else {
         return alone(context);
     };
@@ -115,12 +115,12 @@ pub fn landings_gone(
     context: &Context,
     orchestration: &Orchestration,
 ) -> Result<Option<Why>, Error> {
-    let side = orchestration.side(context);
+    let side = orchestration.data_folder(context);
     // Without a run nothing landed, and an active run checks this itself.
     if !side.join("run.json").is_file() || is_held(&side.join("git.lock")) {
         return Ok(None);
     }
-    let (_, run) = orchestration.run(context)?;
+    let (_, run) = orchestration.read_run(context)?;
     let Some(here) = here(context, orchestration, run)? else {
         return Ok(None);
     };
@@ -149,7 +149,7 @@ fn dry(context: &Context) -> Context {
 /// An orchestration and its repository, with the git lock held.
 struct Here {
     run: Run,
-    plan: Option<Plan>,
+    plan: Option<PlanFile>,
     repo: Repo,
 }
 
@@ -163,7 +163,7 @@ impl Here {
 /// Opens the repository of an orchestration; returns none outside of git.
 fn here(context: &Context, orchestration: &Orchestration, run: Run) -> Result<Option<Here>, Error> {
     let settings = settings_of(orchestration.root())?;
-    let plan = orchestration.plan(context).ok();
+    let plan = orchestration.read_plan(context).ok();
     let (started_at, landing) = (run.started_at(), settings.orchestrate.land);
     let repo = open_repo(
         context,

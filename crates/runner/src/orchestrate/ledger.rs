@@ -4,7 +4,7 @@
 
 use super::note::{Note, Stage};
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
-use bowline_engine::operations::orchestrate::Owned;
+use bowline_engine::operations::orchestrate::OwnedOrchestration;
 use bowline_engine::statefiles::{RealDisk, write_whole};
 use bowline_engine::{Context, Error};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
 #[derive(Debug)]
 pub struct Ledger {
     /// Exclusive access to the orchestration.
-    pub owned: Owned,
+    pub owned: OwnedOrchestration,
     notes: Notebook,
     written: Instant,
     write_after: Duration,
@@ -120,7 +120,7 @@ pub struct Ledger {
 impl Ledger {
     /// Opens the notes of an orchestration in a folder beside it. `key` keeps those of other runs
     /// of the project apart.
-    pub fn open(owned: Owned, side: &Path, key: &str) -> Result<Ledger, Error> {
+    pub fn open(owned: OwnedOrchestration, side: &Path, key: &str) -> Result<Ledger, Error> {
         Ok(Ledger {
             owned,
             notes: Notebook::open(side, key)?,
@@ -135,7 +135,7 @@ impl Ledger {
 
     /// Stages a move; durable with the next flush.
     pub fn commit(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
-        self.owned.stage(context, command)
+        self.owned.stage_command(context, command)
     }
 
     /// Returns the note of a task, or an empty one.
@@ -162,7 +162,7 @@ impl Ledger {
         // The note says what a move was made for: it comes first.
         let flushed = self.notes.flush();
         flushed.map_err(|error| failed(&self.notes.path, error))?;
-        self.owned.flush(context)
+        self.owned.flush_staged(context)
     }
 
     /// Writes the state file if it is due, so that readers see a recent state of the run.
@@ -171,7 +171,7 @@ impl Ledger {
             return Ok(());
         }
         let begun = Instant::now();
-        self.owned.write(context)?;
+        self.owned.write_file(context)?;
         self.written = Instant::now();
         self.write_after = WRITE.max(begun.elapsed() * WRITE_SHARE);
         Ok(())

@@ -14,12 +14,12 @@ pub fn logs(
     orchestration: &Orchestration,
     task: &str,
 ) -> Result<Option<Vec<PathBuf>>, Error> {
-    let (_, run) = orchestration.run(context)?;
+    let (_, run) = orchestration.read_run(context)?;
     if run.node(task).is_none() {
         return Ok(None);
     }
     let (key, name) = (key_of(orchestration, run.started_at()), Repo::name(task));
-    let folder = orchestration.side(context).join(ATTEMPTS);
+    let folder = orchestration.data_folder(context).join(ATTEMPTS);
     let attempts = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let numbered = attempts.filter_map(|attempt| {
         let id = attempt.file_name();

@@ -89,7 +89,7 @@ impl Real<'_> {
             return;
         }
         let begun = Instant::now();
-        if let Err(error) = self.ledger.owned.tick(&self.context, &ids) {
+        if let Err(error) = self.ledger.owned.tick_tasks(&self.context, &ids) {
             self.log(&format!("NOT_TICKED:{}:{error}", ids.join(",")));
         }
         self.ticked = Instant::now();

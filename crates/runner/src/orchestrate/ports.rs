@@ -6,7 +6,7 @@ use super::repo::Prepared;
 use crate::core::hearing::Word;
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
-use bowline_engine::supervisor::Want;
+use bowline_engine::supervisor::WantedState;
 
 /// An error that ends the whole run, such as a state file that cannot be written.
 pub type Trouble = bowline_engine::Error;
@@ -298,7 +298,7 @@ pub trait Ports {
     /// Attaches to the running attempt of a note.
     fn attach(&mut self, id: &Id, note: &Note);
     /// Sets the wanted state of an agent.
-    fn want(&mut self, id: &Id, number: u32, want: Want);
+    fn want(&mut self, id: &Id, number: u32, want: WantedState);
     /// Sends an agent its prompt again, in the same conversation; `false` if its client takes no
     /// input.
     fn repeat(&mut self, id: &Id, number: u32) -> bool;

@@ -21,9 +21,9 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run, Status};
-use bowline_engine::operations::orchestrate::Plan;
+use bowline_engine::operations::orchestrate::PlanFile;
 use bowline_engine::statefiles::write_whole;
-use bowline_engine::supervisor::{Spec, Want};
+use bowline_engine::supervisor::{AttemptSpec, WantedState};
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
@@ -83,7 +83,7 @@ pub(super) enum Order {
     Ask(Job),
     Begin(Id, Note),
     Attach(Id, Note),
-    Want(Id, u32, Want),
+    Want(Id, u32, WantedState),
     Repeat(Id, u32),
     HangUp(Id, u32),
     Tick(Id),
@@ -275,7 +275,8 @@ impl Real<'_> {
             phase,
             session: note.session.as_deref(),
         });
-        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
+        let mut environment =
+            client.environment(self.context.variables.text_pairs(), &self.settings);
         for (name, value) in [
             ("BOWLINE_TASK_ID", id.to_string()),
             ("BOWLINE_PHASE", phase.to_string()),
@@ -291,11 +292,11 @@ impl Real<'_> {
             let own = repo.variables(&repo.room_of(id)).into_iter();
             environment.extend(own.map(|(name, value)| (name.to_owned(), value)));
         }
-        let mut spec = Spec::new(&attempt, call.command, room);
+        let mut spec = AttemptSpec::new(&attempt, call.command, room);
         spec.name = format!("{} {id}", self.project);
         spec.fence = self.ledger.owned.sequence();
         if let Some(repo) = &self.repo {
-            repo.records().begin(&attempt);
+            repo.records().add_record(&attempt);
         }
         self.listen(id, note, &client);
         self.attempts.begin(Begin {
@@ -325,7 +326,7 @@ impl Real<'_> {
 /// is the target branch itself, and so is every phase if work lands by pull request.
 pub(super) fn phase_place(
     root: &Path,
-    plan: Option<&Plan>,
+    plan: Option<&PlanFile>,
     repo: Option<&Repo>,
     number: u32,
 ) -> PhasePlace {
@@ -362,7 +363,7 @@ pub(super) fn phase_place(
 /// Returns the folder of a phase as the state file names it.
 pub(super) fn worktree_of(
     root: &Path,
-    plan: Option<&Plan>,
+    plan: Option<&PlanFile>,
     repo: Option<&Repo>,
     phase: u32,
 ) -> Option<Arc<str>> {
@@ -451,7 +452,7 @@ impl Ports for Real<'_> {
         self.orders.push(Order::Attach(id.clone(), note.clone()));
     }
 
-    fn want(&mut self, id: &Id, number: u32, want: Want) {
+    fn want(&mut self, id: &Id, number: u32, want: WantedState) {
         self.orders.push(Order::Want(id.clone(), number, want));
     }
 

@@ -16,7 +16,7 @@ use bowline_engine::machines::orchestrate::{
     Command, Config, Effect, Graph, Id, OrchestrateMachine, PhaseEnd, Run, Status,
 };
 use bowline_engine::machines::{Machine as _, Timestamp};
-use bowline_engine::supervisor::Want;
+use bowline_engine::supervisor::WantedState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -360,13 +360,13 @@ impl Ports for World {
         }
     }
 
-    fn want(&mut self, id: &Id, number: u32, want: Want) {
+    fn want(&mut self, id: &Id, number: u32, want: WantedState) {
         let lives = self
             .agents
             .get(id)
             .is_some_and(|agent| agent.number == number);
         let limited = |life: &Life| matches!(life, Life::Exited { code: Some(1), .. });
-        if want != Want::Ended || !lives {
+        if want != WantedState::Ended || !lives {
             return;
         }
         // One that met a limit ends by itself.

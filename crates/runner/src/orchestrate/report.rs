@@ -195,7 +195,7 @@ fn behind(run: &Run, id: &Id, wanted: impl Fn(&Id) -> bool) -> BTreeSet<Id> {
 
 /// Returns the ids of the tasks that a run would start first.
 pub fn would_start(context: &Context, orchestration: &Orchestration) -> Result<Vec<String>, Error> {
-    let (_, run) = orchestration.run(context)?;
+    let (_, run) = orchestration.read_run(context)?;
     Ok(match next(&run) {
         Next::Ready(ids) => names(&ids),
         Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
@@ -234,7 +234,7 @@ pub fn prospect(
     orchestration: &Orchestration,
     wish: &Rehearsal,
 ) -> Result<Prospect, Error> {
-    let run = orchestration.prospect(context)?;
+    let run = orchestration.prospective_run(context)?;
     let settings = settings_of(orchestration.root())?;
     let config = run.config();
     let run = run.with_config(Config {

@@ -16,14 +16,14 @@ use crate::core::breakers::Breakers;
 use crate::core::stopper::Stopper;
 use crate::core::tidy::tidy;
 use crate::core::why::Why;
-use bowline_engine::agents::shim;
+use bowline_engine::agents::shim_program;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
 use bowline_engine::machines::{Actor, Timestamp};
-use bowline_engine::operations::orchestrate::{Announced, Orchestration, Plan};
+use bowline_engine::operations::orchestrate::{Orchestration, PlanFile, RunNotification};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
@@ -100,7 +100,7 @@ pub trait Screen {
     fn used(&mut self, id: &str, used: Used);
     /// Renders an announcement for outside of the run. `why` is the failure's reason, known only if
     /// it failed in this run.
-    fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String;
+    fn announce(&self, news: &RunNotification, why: Option<&Why>, project: &str) -> String;
 }
 
 /// Facts about the start of a run that it needs whenever it continues.
@@ -153,8 +153,8 @@ pub fn run(
             .retry_limit
             .unwrap_or(config.retry_limit),
     };
-    let owned = orchestration.own(context, limits)?;
-    let side = orchestration.side(context);
+    let owned = orchestration.take_ownership(context, limits)?;
+    let side = orchestration.data_folder(context);
     let key = key_of(orchestration, owned.run().started_at());
     let landing = options.landing.unwrap_or(settings.orchestrate.land);
     let started_at = owned.run().started_at();
@@ -169,12 +169,12 @@ pub fn run(
         None => None,
     };
     let sink = heard.clone();
-    let attempts = Attempts::drive(shim(), move |news| {
+    let attempts = Attempts::drive(shim_program(), move |news| {
         let _ = sink.send(Heard::News(news));
     })
     .map_err(thread_failed)?;
     let entrance = Door::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
-    let meta = owned.meta();
+    let meta = owned.read_meta();
     let told = settings
         .orchestrate
         .mode
@@ -230,7 +230,7 @@ pub fn run(
     real.await_announced(&events)?;
     drop(entrance);
     real.tick_all();
-    real.ledger.owned.write(context)?;
+    real.ledger.owned.write_file(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
         // Cleanups that were started end before the run does.
         jobs.finish();
@@ -363,7 +363,7 @@ fn asked(
             })
         }
         Err(error @ (Error::Refused(_) | Error::AmbiguousTask { .. })) => {
-            let (message, hint) = error.told(lang);
+            let (message, hint) = error.render_message(lang);
             let code = error.code().to_owned();
             Ok(Answer {
                 error: Some(Refused {
@@ -379,7 +379,7 @@ fn asked(
 }
 
 fn wished(real: &Real<'_>, request: Request) -> Result<Wish, Error> {
-    let named = |name: &str| real.ledger.owned.resolve(name);
+    let named = |name: &str| real.ledger.owned.resolve_task(name);
     Ok(match request {
         Request::Pause {} => Wish::Pause,
         Request::Continue {} => Wish::Continue,
@@ -404,11 +404,11 @@ pub(super) fn open_repo(
     context: &Context,
     orchestration: &Orchestration,
     started_at: Timestamp,
-    plan: Option<&Plan>,
+    plan: Option<&PlanFile>,
     settings: &Settings,
     landing: Landing,
 ) -> Result<Option<Repo>, Error> {
-    let side = orchestration.side(context);
+    let side = orchestration.data_folder(context);
     let key = key_of(orchestration, started_at);
     let started_at = started_at.0;
     std::fs::create_dir_all(&side).map_err(thread_failed)?;

@@ -2,7 +2,9 @@
 
 use bowline_formats::agents::{Protocol, Resume, What};
 use bowline_runner::core::attempts::{Attempts, Begin, Happened, Known, Message, News, Voice, raw};
-use bowline_supervisor::{Attempt, Condition, Exit, Shim, Spec, State, Want};
+use bowline_supervisor::{
+    Attempt, AttemptCondition, AttemptExit, AttemptSpec, ObservedState, ShimProgram, WantedState,
+};
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,10 +15,10 @@ use std::time::Duration;
 const BOUND: Duration = Duration::from_secs(40);
 
 /// The example of this crate is a shim.
-fn shim() -> Shim {
+fn shim() -> ShimProgram {
     let me = std::env::current_exe().unwrap();
     let built = me.parent().unwrap().parent().unwrap();
-    Shim::new(&built.join("examples/attempts"), &["shim"])
+    ShimProgram::new(&built.join("examples/attempts"), &["shim"])
 }
 
 struct World {
@@ -82,7 +84,7 @@ impl World {
         first: Option<Message>,
         close_input: bool,
     ) -> Begin {
-        let mut spec = Spec::new(&self.id(name), command, self.folder.path().to_owned());
+        let mut spec = AttemptSpec::new(&self.id(name), command, self.folder.path().to_owned());
         spec.bounds.grace_ms = 300;
         let path = std::env::var("PATH").unwrap();
         Begin {
@@ -140,7 +142,7 @@ impl World {
     }
 
     /// All it says, and how it ends.
-    fn to_the_end(&self) -> (String, Vec<What<'static>>, Exit, String) {
+    fn to_the_end(&self) -> (String, Vec<What<'static>>, AttemptExit, String) {
         let (mut said, mut told) = (Vec::new(), Vec::new());
         let (exit, error_tail) = self.until(|what| match what {
             Happened::Output { bytes, events, .. } => {
@@ -159,11 +161,11 @@ impl Drop for World {
     fn drop(&mut self) {
         let folders = std::fs::read_dir(self.folder.path().join("attempts"));
         for folder in folders.into_iter().flatten().flatten() {
-            let Ok(attempt) = Attempt::open(&folder.path()) else {
+            let Ok(attempt) = Attempt::open_existing(&folder.path()) else {
                 continue;
             };
             let over = wait_until(BOUND, || {
-                !matches!(attempt.condition(), Ok(Condition::Alive))
+                !matches!(attempt.condition(), Ok(AttemptCondition::Alive))
             });
             assert!(over || std::thread::panicking(), "{} lives", attempt.id());
         }
@@ -242,13 +244,13 @@ fn orders_are_levels_that_are_looked_at() {
     world.begin("one", "while :; do sleep 0.05; done", None, true);
     let id = world.id("one");
     for (want, goal) in [
-        (Want::Paused, State::Paused),
-        (Want::Running, State::Running),
+        (WantedState::Paused, ObservedState::Paused),
+        (WantedState::Running, ObservedState::Running),
     ] {
         world.attempts.want(&id, want);
         world.until(|what| matches!(what, Happened::Now(now) if *now == goal).then_some(()));
     }
-    world.attempts.want(&id, Want::Ended);
+    world.attempts.want(&id, WantedState::Ended);
     let (_, _, exit, _) = world.to_the_end();
     assert!(exit.asked);
 }
@@ -382,9 +384,9 @@ fn secrets_reach_the_agent_and_never_its_log() {
         .attempts
         .say(&id, None, true, raw("second-key\n".into()));
     world.until(|what| matches!(what, Happened::Exited { .. }).then_some(()));
-    let attempt = bowline_supervisor::Attempt::open(&world.at("a")).unwrap();
-    let read = |stream| attempt.read(stream, 0, 1000).unwrap().1;
-    let out = String::from_utf8(read(bowline_supervisor::Stream::Out)).unwrap();
+    let attempt = bowline_supervisor::Attempt::open_existing(&world.at("a")).unwrap();
+    let read = |stream| attempt.read_output(stream, 0, 1000).unwrap().1;
+    let out = String::from_utf8(read(bowline_supervisor::OutputStream::Out)).unwrap();
     assert_eq!(out, "************\n**********.");
-    assert_eq!(read(bowline_supervisor::Stream::Err), b"**********\n");
+    assert_eq!(read(bowline_supervisor::OutputStream::Err), b"**********\n");
 }

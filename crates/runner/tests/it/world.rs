@@ -9,7 +9,7 @@ use bowline_store::{
     About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
     Store,
 };
-use bowline_supervisor::Shim;
+use bowline_supervisor::ShimProgram;
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ wait_for() { while IFS= read -r line; do case "$line" in *"$1"*) return;; esac; 
 good() { head -c 600 /dev/zero | tr '\0' x > "$1"; }
 "#;
 
-fn shim() -> Shim {
+fn shim() -> ShimProgram {
     let me = std::env::current_exe().unwrap();
     let built = me.parent().unwrap().parent().unwrap();
-    Shim::new(&built.join("examples/attempts"), &["shim"])
+    ShimProgram::new(&built.join("examples/attempts"), &["shim"])
 }
 
 pub(crate) struct World {

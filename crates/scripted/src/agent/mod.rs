@@ -2,20 +2,20 @@
 
 mod input;
 mod processes;
-mod voice;
+mod protocol_writer;
 
 pub(crate) use processes::become_this_again;
 
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::{display_path, system_cause};
 use bowline_words::message::{Advice, Why, Wrong};
-use input::Input;
+use input::MessageReader;
+use protocol_writer::ProtocolWriter;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use voice::Voice;
 
 /// Variable with the phase that an agent is started for.
 const PHASE_VARIABLE: &str = "BOWLINE_PHASE";
@@ -40,14 +40,14 @@ impl ScriptedAgent {
     pub fn load(path: &Path, folder: &Path, turn: usize) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::BadInput {
             message: Wrong::Scenario {
-                path: shown(path),
-                cause: system(&error),
+                path: display_path(path),
+                cause: system_cause(&error),
             },
             hint: Advice::NameScenario,
         })?;
         let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
             message: Wrong::InFile {
-                path: shown(path),
+                path: display_path(path),
                 why: Why::BadScenario {
                     text: error.to_string(),
                 },
@@ -81,33 +81,33 @@ impl ScriptedAgent {
     /// Plays to the end on the standard streams of this process and returns the exit code. An
     /// error means that the output is no longer read.
     pub fn play(&self) -> io::Result<u8> {
-        processes::ignoring(&self.scenario.ignores)?;
-        Player::new(&self.scenario, &self.folder).play(self.phase, self.turn)
+        processes::ignore_signals(&self.scenario.ignores)?;
+        ScenarioPlayer::new(&self.scenario, &self.folder).play(self.phase, self.turn)
     }
 }
 
 /// Adds the attempted action to an error.
-fn failed(what: &'static str, of: &str) -> impl Fn(io::Error) -> io::Error {
+fn with_action(what: &'static str, of: &str) -> impl Fn(io::Error) -> io::Error {
     let of = of.to_owned();
     move |error| io::Error::new(error.kind(), format!("cannot {what} {of}: {error}"))
 }
 
-struct Player<'a> {
+struct ScenarioPlayer<'a> {
     scenario: &'a Scenario,
     folder: &'a Path,
-    voice: Voice,
-    input: Input,
+    output: ProtocolWriter,
+    input: MessageReader,
     /// Text of the last message that was received.
-    told: String,
+    last_text: String,
 }
 
 /// Outcome of a step: the next step, or the end with an exit code.
-enum Next {
+enum StepOutcome {
     Step,
     End(u8),
 }
 
-impl<'a> Player<'a> {
+impl<'a> ScenarioPlayer<'a> {
     fn new(scenario: &'a Scenario, folder: &'a Path) -> Self {
         let nonce = std::env::var(NONCE_VARIABLE)
             .ok()
@@ -115,9 +115,9 @@ impl<'a> Player<'a> {
         Self {
             scenario,
             folder,
-            voice: Voice::new(scenario.protocol, scenario.session.clone(), nonce),
-            input: Input::new(scenario.protocol),
-            told: String::new(),
+            output: ProtocolWriter::new(scenario.protocol, scenario.session.clone(), nonce),
+            input: MessageReader::new(scenario.protocol),
+            last_text: String::new(),
         }
     }
 
@@ -125,35 +125,39 @@ impl<'a> Player<'a> {
     /// read.
     fn play(&mut self, phase: u32, turn: usize) -> io::Result<u8> {
         // This client prints nothing before its first message.
-        if self.scenario.protocol == Speech::ClaudeStreamJson && self.wait(&[""])?.is_none() {
+        if self.scenario.protocol == Speech::ClaudeStreamJson
+            && self.wait_for_message(&[""])?.is_none()
+        {
             return Ok(0);
         }
         let first = self.scenario.first_step(phase, turn);
         let (before, steps) = self.scenario.steps.split_at(first);
         for step in before {
             if let Step::Usage { input, output, .. } = step {
-                self.voice.used_before(*input, *output);
+                self.output.count_earlier_usage(*input, *output);
             }
         }
         for step in steps {
-            if let Next::End(code) = self.step(step)? {
+            if let StepOutcome::End(code) = self.play_step(step)? {
                 return Ok(code);
             }
         }
-        self.voice.end_turn()?;
+        self.output.end_turn()?;
         if self.scenario.protocol == Speech::ClaudeStreamJson {
-            while self.wait(&[""])?.is_some() {}
+            while self.wait_for_message(&[""])?.is_some() {}
         }
         Ok(0)
     }
 
-    fn step(&mut self, step: &Step) -> io::Result<Next> {
+    fn play_step(&mut self, step: &Step) -> io::Result<StepOutcome> {
         match step {
-            Step::Say(text) => self.voice.say(&text.replace("{input}", &self.told))?,
-            Step::Raw(text) => voice::print(text)?,
+            Step::Say(text) => self
+                .output
+                .print_words(&text.replace("{input}", &self.last_text))?,
+            Step::Raw(text) => protocol_writer::print_text(text)?,
             Step::Write { path, text, append } => {
                 let path = self.folder.join(path);
-                let text = text.replace("{input}", &self.told);
+                let text = text.replace("{input}", &self.last_text);
                 let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
                 let mut file = OpenOptions::new();
                 file.create(true).append(*append);
@@ -161,16 +165,16 @@ impl<'a> Player<'a> {
                 parent
                     .and_then(|()| file.open(&path))
                     .and_then(|mut file| file.write_all(text.as_bytes()))
-                    .map_err(failed("write", &path.display().to_string()))?;
+                    .map_err(with_action("write", &path.display().to_string()))?;
             }
-            Step::Tool { name, output } => self.voice.tool(name, output)?,
+            Step::Tool { name, output } => self.output.print_tool_use(name, output)?,
             Step::Ask { .. } => {
-                if self.voice.ask(step)? {
+                if self.output.print_question(step)? {
                     return self.wait_or_end(&["control_response"]);
                 }
             }
             Step::Leave { tool, input } => {
-                if self.voice.leave(tool, input)? {
+                if self.output.request_permission(tool, input)? {
                     return self.wait_or_end(&["control_response"]);
                 }
             }
@@ -178,81 +182,80 @@ impl<'a> Player<'a> {
             | Step::Need { .. }
             | Step::Phase { .. }
             | Step::Done { .. }
-            | Step::Fail { .. } => self.voice.marker(step)?,
+            | Step::Fail { .. } => self.output.print_marker(step)?,
             Step::Limit {
                 retry_after,
                 resets_at,
             } => {
-                self.voice.limit(*retry_after, *resets_at)?;
+                self.output.report_limit(*retry_after, *resets_at)?;
                 if self.scenario.protocol == Speech::CodexJson {
-                    return Ok(Next::End(TURN_FAILED));
+                    return Ok(StepOutcome::End(TURN_FAILED));
                 }
             }
-            Step::Usage { input, output, usd } => self.voice.used(*input, *output, *usd),
+            Step::Usage { input, output, usd } => self.output.count_usage(*input, *output, *usd),
             Step::Wait(name) => {
-                self.voice.end_turn()?;
+                self.output.end_turn()?;
                 return self.wait_or_end(&[name]);
             }
-            Step::Loop { on, steps, until } => return self.repeat(on, steps, until),
-            Step::Hold(_) => return self.hold(),
+            Step::Loop { on, steps, until } => return self.play_loop(on, steps, until),
+            Step::Hold(_) => return self.hold_turn(),
             Step::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
             Step::Fork {
                 count,
                 seconds,
                 daemon,
-            } => {
-                processes::fork(*count, *seconds, *daemon).map_err(failed("start", "a process"))?
-            }
-            Step::Flood { bytes, line_bytes } => voice::flood(*bytes, *line_bytes)?,
-            Step::Close(stream) => processes::close(*stream)?,
+            } => processes::start_sleepers(*count, *seconds, *daemon)
+                .map_err(with_action("start", "a process"))?,
+            Step::Flood { bytes, line_bytes } => protocol_writer::print_flood(*bytes, *line_bytes)?,
+            Step::Close(stream) => processes::close_stream(*stream)?,
             Step::Exec(command) => {
                 let error = processes::become_another(command);
-                return Err(failed("become", &command.join(" "))(error));
+                return Err(with_action("become", &command.join(" "))(error));
             }
             Step::Crash(_) => std::process::abort(),
-            Step::Exit(code) => return Ok(Next::End(*code)),
+            Step::Exit(code) => return Ok(StepOutcome::End(*code)),
         }
-        Ok(Next::Step)
+        Ok(StepOutcome::Step)
     }
 
     /// Plays `steps` for each message named in `on`, until another one comes.
-    fn repeat(&mut self, on: &[String], steps: &[Step], until: &str) -> io::Result<Next> {
+    fn play_loop(&mut self, on: &[String], steps: &[Step], until: &str) -> io::Result<StepOutcome> {
         let names: Vec<&str> = on.iter().map(String::as_str).chain([until]).collect();
         loop {
-            self.voice.end_turn()?;
-            match self.wait(&names)? {
-                None => return Ok(Next::End(0)),
-                Some(name) if !on.contains(&name) => return Ok(Next::Step),
+            self.output.end_turn()?;
+            match self.wait_for_message(&names)? {
+                None => return Ok(StepOutcome::End(0)),
+                Some(name) if !on.contains(&name) => return Ok(StepOutcome::Step),
                 Some(_) => {}
             }
             for step in steps {
-                if let Next::End(code) = self.step(step)? {
-                    return Ok(Next::End(code));
+                if let StepOutcome::End(code) = self.play_step(step)? {
+                    return Ok(StepOutcome::End(code));
                 }
             }
         }
     }
 
-    fn wait_or_end(&mut self, names: &[&str]) -> io::Result<Next> {
-        Ok(if self.wait(names)?.is_some() {
-            Next::Step
+    fn wait_or_end(&mut self, names: &[&str]) -> io::Result<StepOutcome> {
+        Ok(if self.wait_for_message(names)?.is_some() {
+            StepOutcome::Step
         } else {
-            Next::End(0)
+            StepOutcome::End(0)
         })
     }
 
     /// Waits for a message with one of these names, or any for `""`; returns its name, `None` at
     /// the end of the input.
-    fn wait(&mut self, names: &[&str]) -> io::Result<Option<String>> {
+    fn wait_for_message(&mut self, names: &[&str]) -> io::Result<Option<String>> {
         // This client gets its next message as the prompt of its next run.
         if self.scenario.protocol == Speech::CodexJson {
             return Ok(None);
         }
-        while let Some(message) = self.input.next()? {
+        while let Some(message) = self.input.next_message()? {
             if message.name == "interrupt" {
-                self.voice.obey(&message.text)?;
+                self.output.acknowledge_interrupt(&message.text)?;
             } else if names.contains(&"") || names.contains(&message.name.as_str()) {
-                self.told = message.text;
+                self.last_text = message.text;
                 return Ok(Some(message.name));
             }
         }
@@ -261,19 +264,19 @@ impl<'a> Player<'a> {
 
     /// Stays in the turn until it is interrupted, where the protocol has a message for that, or
     /// ended.
-    fn hold(&mut self) -> io::Result<Next> {
+    fn hold_turn(&mut self) -> io::Result<StepOutcome> {
         if self.scenario.protocol != Speech::ClaudeStreamJson {
             loop {
                 std::thread::park();
             }
         }
-        while let Some(message) = self.input.next()? {
+        while let Some(message) = self.input.next_message()? {
             if message.name == "interrupt" {
-                self.voice.obey(&message.text)?;
-                self.voice.interrupted()?;
-                return Ok(Next::Step);
+                self.output.acknowledge_interrupt(&message.text)?;
+                self.output.end_interrupted_turn()?;
+                return Ok(StepOutcome::Step);
             }
         }
-        Ok(Next::End(0))
+        Ok(StepOutcome::End(0))
     }
 }

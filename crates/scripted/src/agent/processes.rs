@@ -13,7 +13,7 @@ const IGNORING_VARIABLE: &str = "BOWLINE_SCRIPTED_IGNORES";
 
 /// Ignores signals from here on. A shell sets them to ignored and executes this program again,
 /// which inherits that.
-pub(super) fn ignoring(signals: &[Ignored]) -> io::Result<()> {
+pub(super) fn ignore_signals(signals: &[Ignored]) -> io::Result<()> {
     if signals.is_empty() || std::env::var_os(IGNORING_VARIABLE).is_some() {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub(super) fn ignoring(signals: &[Ignored]) -> io::Result<()> {
 }
 
 /// Starts processes that only sleep, and does not wait for them.
-pub(super) fn fork(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
+pub(super) fn start_sleepers(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
     for _ in 0..count {
         let mut command = if daemon {
             let mut command = Command::new("setsid");
@@ -50,7 +50,7 @@ pub(super) fn fork(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
 
 /// Closes a stream: its reader finds the end. Later writes go nowhere, as in a program that does
 /// not check them.
-pub(super) fn close(stream: Closed) -> io::Result<()> {
+pub(super) fn close_stream(stream: Closed) -> io::Result<()> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     match stream {
         Closed::Stdout => dup2_stdout(nowhere)?,

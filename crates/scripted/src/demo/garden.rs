@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit of the whole plan.
-const RUN_TIME: Duration = Duration::from_secs(120);
+const RUN_TIMEOUT: Duration = Duration::from_secs(120);
 
 const PLAN: &str = "# TASKS: A garden for tea
 
@@ -33,7 +33,7 @@ backoff = 0
 ";
 
 /// Writes the plan into a folder; does nothing if the folder exists.
-pub(super) fn lay_out(place: &Path) -> std::io::Result<PathBuf> {
+pub(super) fn write_plan(place: &Path) -> std::io::Result<PathBuf> {
     let folder = place.join("garden");
     if folder.exists() {
         return Ok(folder);
@@ -45,7 +45,7 @@ pub(super) fn lay_out(place: &Path) -> std::io::Result<PathBuf> {
 }
 
 /// Runs the plan, or resumes it; the error says what went wrong.
-pub(super) fn work(context: &Context, folder: &Path, place: &Path) -> Result<(), String> {
+pub(super) fn run_plan(context: &Context, folder: &Path, place: &Path) -> Result<(), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let me = quoted(&me.to_string_lossy());
     let script = format!(
@@ -67,7 +67,7 @@ pub(super) fn work(context: &Context, folder: &Path, place: &Path) -> Result<(),
     // Keeps the demo's state out of the user's own state folder.
     let state = place.join("state").to_string_lossy().into_owned();
     variables.insert("XDG_STATE_HOME".into(), state);
-    let ran = process::run_in(&script, folder, &variables, RUN_TIME);
+    let ran = process::run_in(&script, folder, &variables, RUN_TIMEOUT);
     match ran.map_err(|error| error.to_string())? {
         ran if ran.exit_code == 0 => Ok(()),
         ran => Err(ran.output_tail),

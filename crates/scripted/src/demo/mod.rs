@@ -31,14 +31,14 @@ use std::time::{Duration, Instant};
 /// Port of the demo, if it is free.
 const PORT: u16 = 7421;
 /// Time to wait until the address of an earlier run is free.
-const ADDRESS_TIME: Duration = Duration::from_secs(3);
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time that `--check` waits for the next expected event.
-const NEXT_TIME: Duration = Duration::from_secs(60);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two polls.
-const LOOK_TIME: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Returns, by phase, the file into which the shop's agent writes what a review asked for.
-fn reworked() -> [String; 4] {
+fn rework_files() -> [String; 4] {
     let last = |folder: &str, names: &[&str]| {
         let name = names.last().copied().unwrap_or_default();
         format!("docs/{folder}/{name}.md")
@@ -54,7 +54,7 @@ fn reworked() -> [String; 4] {
 /// Builds the scenario of the shop's agent: a question, a rate limit, a phase that fails its check
 /// at first, a needed value, four phases. Changes that a review asks for are made as often as they
 /// are asked for.
-fn shop() -> String {
+fn shop_scenario() -> String {
     let mut text = String::new();
     let mut step = |line: &str| {
         let _ = writeln!(text, "[[step]]\n{line}\n");
@@ -67,7 +67,7 @@ fn shop() -> String {
             "write = {{ path = \"docs/{folder}/{name}.md\", text = \"\"\"# {name}\n\n{body}\n\"\"\" }}"
         )
     };
-    let files = reworked();
+    let files = rework_files();
     let reviewed = |number: usize, name: &str, until: &str| {
         let phase = format!("phase = {{ number = {number}, name = \"{name}\" }}");
         let path = &files[number - 1];
@@ -160,13 +160,13 @@ pub fn run_demo<F: From<ServeTrouble>>(
     demo: &DemoOptions,
     serve: impl FnOnce(&Options, &Setup, StartDemo, EndDemo) -> Result<(), F>,
 ) -> Result<Option<String>, F> {
-    let (options, setup) = prepared(demo)?;
+    let (options, setup) = prepare_demo(demo)?;
     let data = options.data.clone();
     let garden = options.workspaces.first().cloned();
     let gardening = garden.map(|folder| {
         let context = context.clone();
         let place = data.parent().unwrap_or(&data).to_owned();
-        std::thread::spawn(move || garden::work(&context, &folder, &place))
+        std::thread::spawn(move || garden::run_plan(&context, &folder, &place))
     });
     let failed = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&failed);
@@ -181,15 +181,15 @@ pub fn run_demo<F: From<ServeTrouble>>(
             let token = bowline_server::read_secret(&data.join("token"));
             let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
                 let client = client.with_token(token.unwrap_or_default());
-                walk(&output, &client, &url, &link, &data, check)
+                play_demo(&output, &client, &url, &link, &data, check)
             });
             let told = told.and_then(|()| match gardening.filter(|_| check) {
                 None => Ok(()),
-                Some(work) => gardened(&output, work),
+                Some(work) => await_garden(&output, work),
             });
             if !check && told.is_ok() {
                 let place = data.parent().unwrap_or(&data).to_owned();
-                offer_to_die(&output, &place);
+                offer_to_kill(&output, &place);
                 return;
             }
             *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
@@ -198,7 +198,7 @@ pub fn run_demo<F: From<ServeTrouble>>(
     };
     let end = move |jobs: &Jobs| {
         if leaves {
-            end_all(jobs)
+            cancel_all_tasks(jobs)
         }
     };
     serve(&options, &setup, Box::new(start), Box::new(end))?;
@@ -207,7 +207,7 @@ pub fn run_demo<F: From<ServeTrouble>>(
 
 /// Replaces this process at once when a person types `k`, and the same command resumes from what is
 /// on disk. Nothing is cleaned up, as with `kill -9`.
-fn offer_to_die(output: &impl DemoOutput, place: &Path) {
+fn offer_to_kill(output: &impl DemoOutput, place: &Path) {
     if !std::io::stdin().is_terminal() {
         return;
     }
@@ -228,14 +228,17 @@ fn offer_to_die(output: &impl DemoOutput, place: &Path) {
 }
 
 /// Waits for the orchestration and reports that it is done.
-fn gardened(output: &impl DemoOutput, work: JoinHandle<Result<(), String>>) -> Result<(), String> {
+fn await_garden(
+    output: &impl DemoOutput,
+    work: JoinHandle<Result<(), String>>,
+) -> Result<(), String> {
     work.join().unwrap_or_else(|_| Err("the garden".into()))?;
     output.print_message(&format!("✓ {}", Desk::GardenDone.say(output.lang())));
     Ok(())
 }
 
 /// Cancels every task of the demo and waits until its agents have ended.
-fn end_all(jobs: &Jobs) {
+fn cancel_all_tasks(jobs: &Jobs) {
     let ask = |request: JobRequest| {
         // A task that cannot be cancelled has no agent.
         let _ = jobs.ask(SubmittedRequest {
@@ -260,10 +263,10 @@ fn end_all(jobs: &Jobs) {
             ask(JobRequest::Command(row.id.clone(), Command::Cancel));
         }
         // An agent may have asked for another review between the two requests.
-        if !all.iter().any(|row| jobs.alive(row)) || began.elapsed() > NEXT_TIME {
+        if !all.iter().any(|row| jobs.alive(row)) || began.elapsed() > EVENT_TIMEOUT {
             return;
         }
-        std::thread::sleep(LOOK_TIME);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -277,15 +280,15 @@ fn usual_address(data: &Path) -> SocketAddr {
     while TcpListener::bind(usual).is_err() {
         // A process that was just killed, or a lingering connection, may still hold the recorded
         // address.
-        if recorded.is_none() || began.elapsed() > ADDRESS_TIME {
+        if recorded.is_none() || began.elapsed() > ADDRESS_TIMEOUT {
             return SocketAddr::new(usual.ip(), 0);
         }
-        std::thread::sleep(LOOK_TIME);
+        std::thread::sleep(POLL_INTERVAL);
     }
     usual
 }
 
-fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
+fn prepare_demo(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
     let place = match &demo.folder {
         Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("bowline-demo-{}", std::process::id())),
@@ -296,7 +299,7 @@ fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
             .and_then(|()| std::fs::write(&path, text))
             .map_err(|error| ServeTrouble::File {
                 path: path.display().to_string(),
-                cause: bowline_engine::words::system(&error),
+                cause: bowline_engine::words::system_cause(&error),
             })?;
         Ok(path)
     };
@@ -314,8 +317,10 @@ fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
         ..Agent::default()
     };
     let mut more = Settings::default();
-    more.agent
-        .insert("shopkeeper".into(), agent(write("shop.toml", &shop())?));
+    more.agent.insert(
+        "shopkeeper".into(),
+        agent(write("shop.toml", &shop_scenario())?),
+    );
     more.agent
         .insert("clerk".into(), agent(write("note.toml", NOTE)?));
     let data = place.join("data");
@@ -330,10 +335,12 @@ fn prepared(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
         data: data.clone(),
         hosts: Vec::new(),
         public_url: None,
-        workspaces: vec![garden::lay_out(&place).map_err(|error| ServeTrouble::File {
-            path: place.display().to_string(),
-            cause: bowline_engine::words::system(&error),
-        })?],
+        workspaces: vec![
+            garden::write_plan(&place).map_err(|error| ServeTrouble::File {
+                path: place.display().to_string(),
+                cause: bowline_engine::words::system_cause(&error),
+            })?,
+        ],
     };
     let setup = Setup {
         data,
@@ -356,7 +363,7 @@ fn failed(error: RequestError, lang: Lang) -> String {
 }
 
 /// Creates the tasks and prints what there is to see; with `check`, also does what a person would.
-fn walk(
+fn play_demo(
     output: &impl DemoOutput,
     client: &Client,
     url: &str,
@@ -495,7 +502,7 @@ fn walk(
                 ));
             }
             for number in 0..changes {
-                let path = &reworked()[number.saturating_sub(1)];
+                let path = &rework_files()[number.saturating_sub(1)];
                 let file = client.fetch(&get_artifact(&shop.id, path).request);
                 let file = file.map_err(failed)?.body;
                 if !String::from_utf8_lossy(&file).contains(&wanted(number)) {
@@ -534,9 +541,9 @@ fn walk(
             ));
             return Ok(());
         }
-        if last.elapsed() > NEXT_TIME {
+        if last.elapsed() > EVENT_TIMEOUT {
             return Err(format!("nothing happens any more: {shop:?} {note:?}"));
         }
-        std::thread::sleep(LOOK_TIME);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

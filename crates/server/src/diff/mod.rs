@@ -7,7 +7,7 @@
 
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::process;
-use bowline_engine::words::shown;
+use bowline_engine::words::display_path;
 use bowline_formats::rest::{FileChange, FileDiff};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -105,7 +105,7 @@ impl SavedStates<'_> {
 
     fn script(&self, folder: &Path) -> String {
         let at = match &self.repository {
-            Some(path) => format!("--git-dir={}", quoted(&shown(path))),
+            Some(path) => format!("--git-dir={}", quoted(&display_path(path))),
             None => String::new(),
         };
         const GONE: &str = "{ echo 'a saved state of this task is gone'; exit 1; }";
@@ -133,7 +133,7 @@ impl SavedStates<'_> {
              compare --raw -z >> list\n\
              compare --patch > patch\n",
             to = quoted(self.to),
-            folder = quoted(&shown(folder)),
+            folder = quoted(&display_path(folder)),
         )
     }
 }

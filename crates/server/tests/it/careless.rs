@@ -5,7 +5,7 @@ use crate::taken::{done, empty, refused};
 use crate::workspaces::context;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
 use bowline_engine::operations::thinking::ThinkingRun;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn named(name: &str) -> NewTask {
 
 /// A memory with a task of two steps, and another that waits.
 fn memory(root: &Path) -> MemoryFolder {
-    let memory = MemoryFolder::at(&context(), &root.join(".claude/memory"));
+    let memory = MemoryFolder::in_folder(&context(), &root.join(".claude/memory"));
     for name in ["Map", "Guide"] {
         memory.task_new(&context(), &named(name)).unwrap();
     }
@@ -35,8 +35,9 @@ fn memory(root: &Path) -> MemoryFolder {
 }
 
 fn thinking(root: &Path) {
-    let run = ThinkingRun::at(&context(), root);
-    run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+    let run = ThinkingRun::in_folder(&context(), root);
+    run.create_run(&context(), "t-1", "Tea", "Sell tea")
+        .unwrap();
 }
 
 fn look(world: &World, path: &str, kind: &str) -> Value {
@@ -141,8 +142,8 @@ fn what_happened_to_a_file_is_told_to_whoever_looks_and_whoever_goes_on() {
         started["told"],
         json!(["the file was changed outside Bowline"])
     );
-    let run = DevelopRun::at(&context(), &root);
-    run.start(&context(), "A pier", false).unwrap();
+    let run = DevelopRun::in_folder(&context(), &root);
+    run.start_run(&context(), "A pier", false).unwrap();
     let file = root.join(".develop-workflow/state.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("false", "true")).unwrap();
@@ -231,8 +232,9 @@ fn what_asks_for_nothing_is_refused() {
         "# TASKS: pier\n\n## Phase 1: All\n### [ ] T1.1: Planks\n",
     )
     .unwrap();
-    let run = Orchestration::at(&context(), &root);
-    run.init(&context(), &Begin::default()).unwrap();
+    let run = Orchestration::in_folder(&context(), &root);
+    run.create_run(&context(), &OrchestrationOptions::default())
+        .unwrap();
     done(
         &world,
         &format!("{path}/thinking/start"),
@@ -303,8 +305,9 @@ fn a_phase_tells_what_it_runs_before_it_lands() {
         "# TASKS: pier\n\n## Phase 1: All\n### [ ] T1.1: Planks\n",
     )
     .unwrap();
-    let run = Orchestration::at(&context(), &root);
-    run.init(&context(), &Begin::default()).unwrap();
+    let run = Orchestration::in_folder(&context(), &root);
+    run.create_run(&context(), &OrchestrationOptions::default())
+        .unwrap();
     run.force_complete(&context(), "T1.1", None).unwrap();
     let one = look(&world, &format!("{path}/orchestrate"), "orchestrate");
     let finish = offered(&one, "phase-finish").unwrap();

@@ -1,7 +1,7 @@
 //! A desk that decides about jobs with the real machine and keeps them in the real store, and has no agents: a test says what
 //! agents would.
 
-use bowline_engine::actor::Descent;
+use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{
     Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, MessageStatus, PermissionStatus,
@@ -454,7 +454,7 @@ impl Work for Desk {
     }
 
     /// Taken at its word: real shims are in the tests of the command line.
-    fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+    fn task_of_agent(&self, descent: &ProcessAncestry) -> Option<String> {
         let (task, _) = descent.attempts.first()?.rsplit_once('-')?;
         Some(task.to_owned())
     }

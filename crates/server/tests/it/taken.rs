@@ -85,8 +85,9 @@ fn every_kind_is_begun_where_nothing_is_yet() {
 #[test]
 fn an_agent_begins_and_brings_back_nothing() {
     let (world, path, root) = empty();
-    let run = ThinkingRun::at(&context(), &root);
-    run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+    let run = ThinkingRun::in_folder(&context(), &root);
+    run.create_run(&context(), "t-1", "Tea", "Sell tea")
+        .unwrap();
     let agent = world.with_token(AGENT_TOKEN);
     let verbs = [
         "thinking/new",
@@ -118,8 +119,9 @@ fn an_agent_begins_and_brings_back_nothing() {
 #[test]
 fn an_earlier_version_comes_back_unless_the_file_has_moved_on() {
     let (world, path, root) = empty();
-    let run = ThinkingRun::at(&context(), &root);
-    run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+    let run = ThinkingRun::in_folder(&context(), &root);
+    run.create_run(&context(), "t-1", "Tea", "Sell tea")
+        .unwrap();
     let path = format!("{path}/thinking");
     done(&world, &format!("{path}/start"), &json!({"id": "planning"}));
     let failed = json!({"id": "planning", "code": "E1", "text": "no tea"});
@@ -159,8 +161,9 @@ fn an_earlier_version_comes_back_unless_the_file_has_moved_on() {
 #[test]
 fn a_damaged_file_is_repaired_and_tells_what_was_done() {
     let (world, path, root) = empty();
-    let run = ThinkingRun::at(&context(), &root);
-    run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+    let run = ThinkingRun::in_folder(&context(), &root);
+    run.create_run(&context(), "t-1", "Tea", "Sell tea")
+        .unwrap();
     std::fs::write(root.join("thinking_state.json"), "{ \"task_id\": ").unwrap();
     let path = format!("{path}/thinking");
     let one = world.get(&path).json()["items"][0].clone();
@@ -177,8 +180,8 @@ fn a_damaged_file_is_repaired_and_tells_what_was_done() {
 fn lessons_of_another_run_of_the_workspace_are_taken_over() {
     let (world, path, root) = empty();
     for name in ["one", "two"] {
-        let run = ThinkingRun::at(&context(), &root.join(name));
-        run.create(&context(), name, name, "Sell tea").unwrap();
+        let run = ThinkingRun::in_folder(&context(), &root.join(name));
+        run.create_run(&context(), name, name, "Sell tea").unwrap();
     }
     let (one, two) = (root.join("one"), root.join("two"));
     let file = |folder: &std::path::Path| folder.join("thinking_state.json");
@@ -203,7 +206,7 @@ fn lessons_of_another_run_of_the_workspace_are_taken_over() {
 #[test]
 fn a_memory_is_written_backed_up_pruned_and_brought_back() {
     let (world, path, root) = empty();
-    let memory = MemoryFolder::at(&context(), &root.join(".claude/memory"));
+    let memory = MemoryFolder::in_folder(&context(), &root.join(".claude/memory"));
     let new = NewTask {
         name: "Map".into(),
         ..NewTask::default()

@@ -6,7 +6,7 @@ use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_server::client::Client;
 use bowline_words::Lang;
@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 fn with_run() -> (World, String) {
     let world = World::with_project(|root| {
-        let run = ThinkingRun::at(&context(), root);
-        run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+        let run = ThinkingRun::in_folder(&context(), root);
+        run.create_run(&context(), "t-1", "Tea", "Sell tea")
+            .unwrap();
     });
     let list = world.get("/api/workspaces").json();
     assert_eq!(list["items"][0]["kinds"], json!(["thinking"]));
@@ -70,8 +71,8 @@ fn a_hand_edit_is_told() {
         })
     });
     assert_eq!(hears.recv().unwrap().0, "hello");
-    ThinkingRun::at(&context(), &root)
-        .start(&context(), Stage::Planning, None)
+    ThinkingRun::in_folder(&context(), &root)
+        .start_stage(&context(), Stage::Planning, None)
         .unwrap();
     let bound = std::time::Duration::from_secs(20);
     let (name, data) = hears
@@ -87,8 +88,9 @@ fn a_hand_edit_is_told() {
 fn planned(plan: &str) -> (World, String) {
     let world = World::with_project(|root| {
         std::fs::write(root.join("TASKS.md"), plan).unwrap();
-        let run = Orchestration::at(&context(), root);
-        run.init(&context(), &Begin::default()).unwrap();
+        let run = Orchestration::in_folder(&context(), root);
+        run.create_run(&context(), &OrchestrationOptions::default())
+            .unwrap();
     });
     let path = format!("{}/orchestrate", world.workspace());
     (world, path)
@@ -134,7 +136,7 @@ fn steps_of_a_memory_are_begun_failed_completed_and_its_task_finished() {
             steps: steps.into(),
             ..NewTask::default()
         };
-        let memory = MemoryFolder::at(&context(), &root.join(".claude/memory"));
+        let memory = MemoryFolder::in_folder(&context(), &root.join(".claude/memory"));
         memory.task_new(&context(), &new).unwrap();
     });
     let path = format!("{}/memory", world.workspace());
@@ -215,10 +217,10 @@ fn a_gate_opens_by_its_sealed_command_and_says_when_that_is_red() {
     let world = World::with_project(|root| {
         let settings = "[develop]\nprotected = [\"check.sh\"]\n[develop.gates.review_clean_pass]\nrun = \"test -e clean\"\n";
         std::fs::write(root.join("bowline.toml"), settings).unwrap();
-        let run = DevelopRun::at(&context(), root);
-        run.start(&context(), "A pier", false).unwrap();
+        let run = DevelopRun::in_folder(&context(), root);
+        run.start_run(&context(), "A pier", false).unwrap();
         let checkpoints = ["planks".to_owned()];
-        run.review(&context(), &checkpoints, None).unwrap();
+        run.enter_review(&context(), &checkpoints, None).unwrap();
     });
     let path = format!("{}/develop", world.workspace());
     let file = || world.get(&path).json()["items"][0].clone();

@@ -1,6 +1,6 @@
 //! Agents that are hard to write in shell: this test program, run again with a word.
 
-use bowline_supervisor::{Attempt, Handle};
+use bowline_supervisor::{Attempt, ShimHandle};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -38,8 +38,8 @@ fn entry() {
 
 /// Tries to attach to the shim it runs under.
 fn ask_the_shim() {
-    let attempt = Attempt::open(Path::new(&std::env::var("AT").unwrap())).unwrap();
-    let told = match Handle::attach(&attempt, 99) {
+    let attempt = Attempt::open_existing(Path::new(&std::env::var("AT").unwrap())).unwrap();
+    let told = match ShimHandle::attach(&attempt, 99) {
         Ok(_) => "attached".to_owned(),
         Err(error) => error.code().to_owned(),
     };

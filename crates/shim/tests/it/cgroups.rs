@@ -2,7 +2,8 @@
 
 use crate::support::{BOUND, World, bring_to, letter, signal, still, until};
 use bowline_supervisor::{
-    CgroupSpec, CgroupSupport, NoGroup, Sandbox, SandboxSupport, State, Stream, Want, sweep,
+    CgroupSpec, CgroupSupport, CgroupUnavailable, ObservedState, OutputStream, Sandbox,
+    SandboxSupport, WantedState, sweep_attempt,
 };
 use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
@@ -10,9 +11,9 @@ use std::path::PathBuf;
 
 /// A group to make others in, or a word why there is none.
 fn parent() -> Option<PathBuf> {
-    let support = CgroupSupport::here();
+    let support = CgroupSupport::detect_features();
     if support.parent.is_none() || !support.freeze {
-        let why = support.reason.unwrap_or(NoGroup::NotFrozen);
+        let why = support.reason.unwrap_or(CgroupUnavailable::NotFrozen);
         skip(Lack::ControlGroups, &why.to_string());
         return None;
     }
@@ -21,7 +22,7 @@ fn parent() -> Option<PathBuf> {
 
 fn grouped(script: &str, parent: PathBuf) -> World {
     World::with(script, |spec| {
-        spec.cgroup = Some(CgroupSpec::below(parent));
+        spec.cgroup = Some(CgroupSpec::in_parent(parent));
     })
 }
 
@@ -39,12 +40,12 @@ fn a_group_is_frozen_thawed_and_removed() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 10);
-    let status = bring_to(&mut handle, Want::Paused, 1);
+    let status = bring_to(&mut handle, WantedState::Paused, 1);
     let events = std::fs::read_to_string(group.join("cgroup.events")).unwrap();
     assert!(events.contains("frozen 1"), "{events}");
-    handle.want(Want::Running, 2).unwrap();
+    handle.set_wanted_state(WantedState::Running, 2).unwrap();
     until(&mut handle, |now| now.out.end > status.out.end + 10);
-    bring_to(&mut handle, Want::Ended, 3);
+    bring_to(&mut handle, WantedState::Ended, 3);
     assert!(wait_until(BOUND, || !group.exists()));
 }
 
@@ -58,10 +59,10 @@ fn a_lost_group_is_swept_whole_even_when_frozen() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 10);
-    bring_to(&mut handle, Want::Paused, 1);
-    signal(handle.hello().shim, Signal::KILL);
+    bring_to(&mut handle, WantedState::Paused, 1);
+    signal(handle.greeting().shim, Signal::KILL);
     world.until_lost();
-    let swept = sweep(&world.attempt).unwrap();
+    let swept = sweep_attempt(&world.attempt).unwrap();
     // The one that hides is among them: it has neither mark nor parent to be found by.
     assert!(
         !swept.killed.is_empty() && swept.left.is_empty(),
@@ -84,12 +85,12 @@ fn a_process_that_has_left_its_group_is_paused_and_ended_too() {
     let world = grouped(&script, parent);
     let mut handle = world.go();
     world.until_said("left");
-    let said = world.output(Stream::Out);
+    let said = world.output(OutputStream::Out);
     let pid: i32 = said.lines().find_map(|line| line.parse().ok()).unwrap();
-    bring_to(&mut handle, Want::Paused, 1);
+    bring_to(&mut handle, WantedState::Paused, 1);
     assert!(letter(pid).is_some_and(still), "{:?}", letter(pid));
-    bring_to(&mut handle, Want::Running, 2);
-    bring_to(&mut handle, Want::Ended, 3);
+    bring_to(&mut handle, WantedState::Running, 2);
+    bring_to(&mut handle, WantedState::Ended, 3);
     world.nobody();
 }
 
@@ -98,20 +99,20 @@ fn a_sandboxed_agent_cannot_leave_its_group() {
     let Some(parent) = parent() else {
         return;
     };
-    if !SandboxSupport::here().files {
+    if !SandboxSupport::detect_features().files {
         skip(Lack::Landlock, "this kernel has no Landlock");
         return;
     }
     let leave = parent.join("cgroup.procs");
     let script = format!("echo 0 > {} && echo left; echo tried", leave.display());
     let world = World::with(&script, |spec| {
-        spec.cgroup = Some(CgroupSpec::below(parent));
-        let mut sandbox = Sandbox::around(vec![spec.folder.clone()]);
+        spec.cgroup = Some(CgroupSpec::in_parent(parent));
+        let mut sandbox = Sandbox::with_writable(vec![spec.folder.clone()]);
         sandbox.best_effort = true;
         spec.sandbox = Some(sandbox);
     });
     world.run();
-    assert_eq!(world.output(Stream::Out), "tried\n");
+    assert_eq!(world.output(OutputStream::Out), "tried\n");
 }
 
 /// Processes that start others faster than anybody can look: the group ends them as a whole.
@@ -127,12 +128,12 @@ fn a_storm_of_processes_is_frozen_and_ended_as_a_whole() {
     let group = parent.join(format!("bowline-{}", world.attempt.id()));
     let mut handle = world.go();
     world.until_said("ready");
-    bring_to(&mut handle, Want::Paused, 1);
+    bring_to(&mut handle, WantedState::Paused, 1);
     let members = || std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
     let before = members();
     assert!(!before.is_empty());
     assert_eq!(members(), before);
-    let exit = bring_to(&mut handle, Want::Ended, 2).exit.unwrap();
+    let exit = bring_to(&mut handle, WantedState::Ended, 2).exit.unwrap();
     assert!(exit.left.is_empty(), "{exit:?}");
     world.nobody();
     assert!(wait_until(BOUND, || !group.exists()));
@@ -141,12 +142,12 @@ fn a_storm_of_processes_is_frozen_and_ended_as_a_whole() {
 /// The kernel refuses more processes and more memory than were allowed; the shim is not in the group and lives.
 #[test]
 fn limits_hold() {
-    let support = CgroupSupport::here();
+    let support = CgroupSupport::detect_features();
     let limiting = support
         .limiting
         .filter(|_| support.memory && support.processes);
     let Some(parent) = limiting else {
-        let why = support.reason.unwrap_or(NoGroup::NotFrozen);
+        let why = support.reason.unwrap_or(CgroupUnavailable::NotFrozen);
         skip(Lack::ControlGroups, &why.to_string());
         return;
     };
@@ -154,7 +155,7 @@ fn limits_hold() {
     let world = World::with(script, |spec| {
         spec.cgroup = Some(CgroupSpec {
             processes: Some(20),
-            ..CgroupSpec::below(parent.clone())
+            ..CgroupSpec::in_parent(parent.clone())
         });
     });
     let mut handle = world.go();
@@ -162,13 +163,13 @@ fn limits_hold() {
         status.err.end > 0 || status.exit.is_some()
     });
     assert!(world.processes().len() <= 20);
-    bring_to(&mut handle, Want::Ended, 1);
+    bring_to(&mut handle, WantedState::Ended, 1);
     world.nobody();
 
     let world = World::with("head -c 200000000 /dev/zero | tail", |spec| {
         spec.cgroup = Some(CgroupSpec {
             memory_bytes: Some(32 << 20),
-            ..CgroupSpec::below(parent)
+            ..CgroupSpec::in_parent(parent)
         });
     });
     let exit = world.run().exit.unwrap();
@@ -189,7 +190,7 @@ fn a_forged_group_is_not_swept() {
         let world = grouped("echo ready; exec sleep 1000", parent.clone());
         let handle = world.go();
         world.until_said("ready");
-        signal(handle.hello().shim, Signal::KILL);
+        signal(handle.greeting().shim, Signal::KILL);
         world.until_lost();
         let lock = world.attempt.folder().join("lock");
         let mut owner: serde_json::Value =
@@ -197,13 +198,13 @@ fn a_forged_group_is_not_swept() {
         let noted = owner["cgroup"].clone();
         owner["cgroup"] = forged.to_str().unwrap().into();
         std::fs::write(&lock, owner.to_string()).unwrap();
-        sweep(&world.attempt).unwrap();
+        sweep_attempt(&world.attempt).unwrap();
         world.nobody();
-        assert_eq!(spared.status().unwrap().state, State::Running);
+        assert_eq!(spared.fetch_status().unwrap().state, ObservedState::Running);
         // The group that was lost sight of is swept by its true name.
         owner["cgroup"] = noted;
         std::fs::write(&lock, owner.to_string()).unwrap();
-        sweep(&world.attempt).unwrap();
+        sweep_attempt(&world.attempt).unwrap();
     }
 }
 
@@ -212,17 +213,17 @@ fn without_limits_an_agent_can_do_without_a_group() {
     let world = World::with("echo fine", |spec| {
         spec.cgroup = Some(CgroupSpec {
             best_effort: true,
-            ..CgroupSpec::below(PathBuf::from("/proc"))
+            ..CgroupSpec::in_parent(PathBuf::from("/proc"))
         });
     });
     world.run();
-    assert_eq!(world.output(Stream::Out), "fine\n");
+    assert_eq!(world.output(OutputStream::Out), "fine\n");
 
     let world = World::with("echo never", |spec| {
         spec.cgroup = Some(CgroupSpec {
             best_effort: true,
             processes: Some(10),
-            ..CgroupSpec::below(PathBuf::from("/proc"))
+            ..CgroupSpec::in_parent(PathBuf::from("/proc"))
         });
     });
     let exit = world.run().exit.unwrap();

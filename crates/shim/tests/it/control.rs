@@ -1,7 +1,9 @@
 //! The wanted level reaches every descendant, whatever it does about signals.
 
 use crate::support::{World, bring_to, letter, signal, still, until, until_state};
-use bowline_supervisor::{Error, Refused, Sent, State, Stream, Want};
+use bowline_supervisor::{
+    ObservedState, OutputStream, SendOutcome, ShimRefusal, SupervisorError, WantedState,
+};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
 
@@ -26,16 +28,20 @@ fn a_pause_stops_every_descendant_and_a_resume_continues_them() {
         world.processes().len() >= FAMILY_COUNT
     }));
     for generation in [1, 3, 5] {
-        handle.want(Want::Paused, generation).unwrap();
-        let status = until_state(&mut handle, State::Paused);
-        assert_eq!(status.want, Want::Paused);
+        handle
+            .set_wanted_state(WantedState::Paused, generation)
+            .unwrap();
+        let status = until_state(&mut handle, ObservedState::Paused);
+        assert_eq!(status.want, WantedState::Paused);
         let letters = world.letters();
         assert!(letters.len() >= FAMILY_COUNT, "{letters:?}");
         assert!(letters.iter().copied().all(still), "{letters:?}");
-        let before = world.output(Stream::Out);
+        let before = world.output(OutputStream::Out);
 
-        handle.want(Want::Running, generation + 1).unwrap();
-        until_state(&mut handle, State::Running);
+        handle
+            .set_wanted_state(WantedState::Running, generation + 1)
+            .unwrap();
+        until_state(&mut handle, ObservedState::Running);
         assert!(!world.letters().contains(&'T'));
         // It goes on where it was.
         until(&mut handle, |status| {
@@ -48,10 +54,11 @@ fn a_pause_stops_every_descendant_and_a_resume_continues_them() {
 fn a_paused_agent_that_somebody_continues_is_paused_again() {
     let world = World::script("while :; do sleep 0.05; done");
     let mut handle = world.go();
-    let agent = bring_to(&mut handle, Want::Paused, 1).agent.unwrap();
+    let agent = bring_to(&mut handle, WantedState::Paused, 1).agent.unwrap();
     signal(agent, Signal::CONT);
     let paused = wait_until(crate::support::BOUND, || {
-        letter(agent).is_some_and(still) && handle.status().unwrap().state == State::Paused
+        letter(agent).is_some_and(still)
+            && handle.fetch_status().unwrap().state == ObservedState::Paused
     });
     assert!(paused, "{:?} {:?}", letter(agent), handle.last_status());
 }
@@ -60,21 +67,25 @@ fn a_paused_agent_that_somebody_continues_is_paused_again() {
 fn an_older_wish_is_refused_and_the_same_one_is_no_news() {
     let world = World::script("read line");
     let mut handle = world.go();
-    handle.want(Want::Paused, 5).unwrap();
-    handle.want(Want::Paused, 5).unwrap();
-    for (want, generation) in [(Want::Running, 5), (Want::Running, 4), (Want::Paused, 3)] {
-        let error = handle.want(want, generation).unwrap_err();
+    handle.set_wanted_state(WantedState::Paused, 5).unwrap();
+    handle.set_wanted_state(WantedState::Paused, 5).unwrap();
+    for (want, generation) in [
+        (WantedState::Running, 5),
+        (WantedState::Running, 4),
+        (WantedState::Paused, 3),
+    ] {
+        let error = handle.set_wanted_state(want, generation).unwrap_err();
         let stale = matches!(
             error,
-            Error::Refused {
-                why: Refused::StaleGeneration,
+            SupervisorError::Refused {
+                why: ShimRefusal::StaleGeneration,
                 ..
             }
         );
         assert!(stale, "{error}");
     }
-    until_state(&mut handle, State::Paused);
-    bring_to(&mut handle, Want::Running, 6);
+    until_state(&mut handle, ObservedState::Paused);
+    bring_to(&mut handle, WantedState::Running, 6);
 }
 
 #[test]
@@ -86,11 +97,11 @@ fn an_end_asks_first_and_a_paused_agent_hears_it() {
         let mut handle = world.go();
         world.until_said("ready");
         if paused {
-            bring_to(&mut handle, Want::Paused, 1);
+            bring_to(&mut handle, WantedState::Paused, 1);
         }
-        let exit = bring_to(&mut handle, Want::Ended, 2).exit.unwrap();
+        let exit = bring_to(&mut handle, WantedState::Ended, 2).exit.unwrap();
         assert_eq!((exit.code, exit.asked), (Some(7), true), "{exit:?}");
-        assert_eq!(world.output(Stream::Out), "ready\nbye\n");
+        assert_eq!(world.output(OutputStream::Out), "ready\nbye\n");
     }
 }
 
@@ -99,7 +110,7 @@ fn an_end_leaves_nobody() {
     let world = World::script(FAMILY);
     let mut handle = world.go();
     world.until_said("ready");
-    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
+    let exit = bring_to(&mut handle, WantedState::Ended, 1).exit.unwrap();
     assert!(exit.left.is_empty(), "{exit:?}");
     world.nobody();
 }
@@ -120,19 +131,19 @@ fn what_the_agent_leaves_behind_ends_with_it() {
 #[test]
 fn a_wish_before_go_counts() {
     let world = World::script("echo ready; while :; do sleep 0.05; done");
-    crate::support::shim().start(&world.attempt).unwrap();
+    crate::support::shim().start_shim(&world.attempt).unwrap();
     let mut handle = world.attach();
-    handle.want(Want::Paused, 1).unwrap();
-    handle.go(&crate::support::environment()).unwrap();
-    until_state(&mut handle, State::Paused);
+    handle.set_wanted_state(WantedState::Paused, 1).unwrap();
+    handle.start_agent(&crate::support::environment()).unwrap();
+    until_state(&mut handle, ObservedState::Paused);
 
     let world = World::script("echo never");
-    crate::support::shim().start(&world.attempt).unwrap();
+    crate::support::shim().start_shim(&world.attempt).unwrap();
     let mut handle = world.attach();
-    handle.want(Want::Ended, 1).unwrap();
+    handle.set_wanted_state(WantedState::Ended, 1).unwrap();
     let exit = world.ended();
     assert!(!exit.started && exit.asked, "{exit:?}");
-    assert_eq!(world.output(Stream::Out), "");
+    assert_eq!(world.output(OutputStream::Out), "");
 }
 
 #[test]
@@ -140,7 +151,7 @@ fn a_shim_that_is_told_to_end_ends_its_agent() {
     let world = World::script(FAMILY);
     let handle = world.go();
     world.until_said("ready");
-    signal(handle.hello().shim, Signal::TERM);
+    signal(handle.greeting().shim, Signal::TERM);
     assert!(world.ended().asked);
     world.nobody();
 }
@@ -154,11 +165,11 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     );
     let mut handle = world.go();
     world.until_said("ready");
-    bring_to(&mut handle, Want::Paused, 1);
+    bring_to(&mut handle, WantedState::Paused, 1);
     let before = world.processes();
     assert!(world.letters().into_iter().all(still));
     assert_eq!(world.processes(), before);
-    bring_to(&mut handle, Want::Ended, 2);
+    bring_to(&mut handle, WantedState::Ended, 2);
     world.nobody();
 }
 
@@ -176,12 +187,12 @@ fn an_end_is_told_when_nobody_is_left_of_a_storm() {
         let mut handle = world.go();
         world.until_said("ready");
         if paused {
-            bring_to(&mut handle, Want::Paused, 1);
+            bring_to(&mut handle, WantedState::Paused, 1);
             assert!(world.letters().into_iter().all(still));
         }
-        handle.want(Want::Ended, 2).unwrap();
+        handle.set_wanted_state(WantedState::Ended, 2).unwrap();
         let asked = std::time::Instant::now();
-        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let exit = until_state(&mut handle, ObservedState::Ended).exit.unwrap();
         assert!(exit.left.is_empty(), "{exit:?}");
         // Ended, and not waited for.
         assert!(asked.elapsed().as_secs() < 10, "{:?}", asked.elapsed());
@@ -199,15 +210,19 @@ fn a_resume_continues_only_what_the_pause_had_stopped() {
     let world = World::script(script);
     let mut handle = world.go();
     world.until_said("tick");
-    let said = world.output(Stream::Out);
+    let said = world.output(OutputStream::Out);
     let child: i32 = said.lines().next().unwrap().parse().unwrap();
     let stopped = || letter(child) == Some('T');
     assert!(wait_until(crate::support::BOUND, stopped));
     for generation in [1, 3] {
-        handle.want(Want::Paused, generation).unwrap();
-        until_state(&mut handle, State::Paused);
-        handle.want(Want::Running, generation + 1).unwrap();
-        let end = until_state(&mut handle, State::Running).out.end;
+        handle
+            .set_wanted_state(WantedState::Paused, generation)
+            .unwrap();
+        until_state(&mut handle, ObservedState::Paused);
+        handle
+            .set_wanted_state(WantedState::Running, generation + 1)
+            .unwrap();
+        let end = until_state(&mut handle, ObservedState::Running).out.end;
         until(&mut handle, |status| status.out.end > end + 10);
         assert!(stopped(), "{:?}", letter(child));
     }
@@ -218,26 +233,29 @@ fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     let world =
         World::script("trap 'echo interrupted' INT; echo ready; while :; do sleep 0.02; done");
     let mut handle = world.go();
-    assert!(handle.hello().features.contains(&"interrupt".to_owned()));
+    assert!(handle.greeting().features.contains(&"interrupt".to_owned()));
     world.until_said("ready");
-    assert_eq!(handle.interrupt(1).unwrap(), Sent::Accepted);
+    assert_eq!(handle.interrupt_agent(1).unwrap(), SendOutcome::Accepted);
     until(&mut handle, |status| status.out.end == 18);
-    assert_eq!(handle.interrupt(1).unwrap(), Sent::Already);
+    assert_eq!(handle.interrupt_agent(1).unwrap(), SendOutcome::Already);
     // A paused agent hears it when it goes on.
-    bring_to(&mut handle, Want::Paused, 1);
-    assert_eq!(handle.interrupt(2).unwrap(), Sent::Accepted);
-    assert_eq!(handle.status().unwrap().interrupts, 2);
-    handle.want(Want::Running, 2).unwrap();
+    bring_to(&mut handle, WantedState::Paused, 1);
+    assert_eq!(handle.interrupt_agent(2).unwrap(), SendOutcome::Accepted);
+    assert_eq!(handle.fetch_status().unwrap().interrupts, 2);
+    handle.set_wanted_state(WantedState::Running, 2).unwrap();
     until(&mut handle, |status| status.out.end == 30);
     assert_eq!(
-        world.output(Stream::Out),
+        world.output(OutputStream::Out),
         "ready\ninterrupted\ninterrupted\n"
     );
     handle.set_fence(0);
-    assert!(handle.interrupt(3).is_err());
+    assert!(handle.interrupt_agent(3).is_err());
     handle.set_fence(1);
-    bring_to(&mut handle, Want::Ended, 3);
-    assert_eq!(handle.interrupt(3).unwrap_err().code(), "agent_not_running");
+    bring_to(&mut handle, WantedState::Ended, 3);
+    assert_eq!(
+        handle.interrupt_agent(3).unwrap_err().code(),
+        "agent_not_running"
+    );
 }
 
 #[test]
@@ -245,9 +263,11 @@ fn idle_connections_do_not_keep_anybody_from_ending_the_agent() {
     let world = World::script("echo ready; exec sleep 1000");
     world.go();
     world.until_said("ready");
-    let idle: Vec<_> = (0..80).map(|_| world.attempt.connect().unwrap()).collect();
+    let idle: Vec<_> = (0..80)
+        .map(|_| world.attempt.connect_to_shim().unwrap())
+        .collect();
     let mut handle = world.attach();
-    bring_to(&mut handle, Want::Ended, 1);
+    bring_to(&mut handle, WantedState::Ended, 1);
     drop(idle);
 }
 
@@ -259,8 +279,8 @@ fn an_end_sends_sigcont_once_and_not_twenty_times_a_second() {
     let world = World::with(script, |spec| spec.bounds.grace_ms = 1_500);
     let mut handle = world.go();
     world.until_said("ready");
-    bring_to(&mut handle, Want::Ended, 1);
-    let said = world.output(Stream::Out);
+    bring_to(&mut handle, WantedState::Ended, 1);
+    let said = world.output(OutputStream::Out);
     assert_eq!(said.matches("cont").count(), 1, "{said}");
 }
 
@@ -279,11 +299,11 @@ fn an_idle_shim_does_not_wake_up() {
     let world = World::script("echo ready; sleep 7; echo over; sleep 1000");
     let mut handle = world.go();
     world.until_said("ready");
-    let shim = handle.hello().shim;
+    let shim = handle.greeting().shim;
     let before = wakeups(shim);
     world.until_said("over");
     let woken = wakeups(shim) - before;
     // Once for the line that was read, and as much again for chance.
     assert!(woken <= 2, "{woken}");
-    bring_to(&mut handle, Want::Ended, 1);
+    bring_to(&mut handle, WantedState::Ended, 1);
 }

@@ -5,7 +5,9 @@ use crate::actors::acting;
 use crate::support::{
     BOUND, World, bring_to, environment, letter, shim, signal, until, until_state,
 };
-use bowline_supervisor::{Attempt, Condition, Handle, Spec, State, Stream, Want};
+use bowline_supervisor::{
+    Attempt, AttemptCondition, AttemptSpec, ObservedState, OutputStream, ShimHandle, WantedState,
+};
 use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -31,12 +33,12 @@ fn a_connection_that_was_left_to_another_process_is_refused() {
     let world = World::script(&script);
     let mut handle = world.go_knowing();
     world.until_said("\"id\":0");
-    let said = world.output(Stream::Out);
+    let said = world.output(OutputStream::Out);
     assert!(
         said.contains("agent_peer") && !said.contains("hello"),
         "{said}"
     );
-    assert_eq!(handle.status().unwrap().state, State::Running);
+    assert_eq!(handle.fetch_status().unwrap().state, ObservedState::Running);
 }
 
 #[test]
@@ -47,8 +49,8 @@ fn a_descendant_of_very_many_generations_is_refused() {
     );
     let world = World::script(&script);
     let mut handle = world.go_knowing();
-    until_state(&mut handle, State::Ended);
-    let said = world.output(Stream::Out);
+    until_state(&mut handle, ObservedState::Ended);
+    let said = world.output(OutputStream::Out);
     assert!(
         said.contains("agent_peer") && !said.contains("attached"),
         "{said}"
@@ -78,9 +80,9 @@ fn an_agent_that_connects_all_the_time_is_paused_and_ended() {
     let mut handle = world.go_knowing();
     until(&mut handle, |status| status.out.end > 0);
     world.attach();
-    bring_to(&mut handle, Want::Paused, 1);
-    bring_to(&mut handle, Want::Running, 2);
-    bring_to(&mut handle, Want::Ended, 3);
+    bring_to(&mut handle, WantedState::Paused, 1);
+    bring_to(&mut handle, WantedState::Running, 2);
+    bring_to(&mut handle, WantedState::Ended, 3);
     world.nobody();
 }
 
@@ -106,11 +108,11 @@ fn an_end_that_the_agent_wrote_is_not_believed() {
         world.until_said("forged");
         assert_eq!(
             world.attempt.condition().unwrap(),
-            Condition::Alive,
+            AttemptCondition::Alive,
             "{forgery}"
         );
-        handle.send(1, b"\n", false).unwrap();
-        until_state(&mut handle, State::Ended);
+        handle.send_input(1, b"\n", false).unwrap();
+        until_state(&mut handle, ObservedState::Ended);
         let exit = world.ended();
         assert_eq!((exit.started, exit.code), (true, Some(3)), "{forgery}");
         assert_eq!(exit.start_error, None, "{forgery}");
@@ -125,8 +127,8 @@ fn a_signal_from_the_agent_does_not_end_it_as_asked() {
     );
     let mut handle = world.go();
     world.until_said("sent");
-    handle.send(1, b"\n", false).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    handle.send_input(1, b"\n", false).unwrap();
+    let exit = until_state(&mut handle, ObservedState::Ended).exit.unwrap();
     assert_eq!((exit.code, exit.asked), (Some(4), false), "{exit:?}");
 }
 
@@ -141,12 +143,12 @@ fn an_agent_that_kills_its_shim_is_lost_and_not_started_again() {
         let _handle = world.go_knowing();
         tell(&world);
         let lost = wait_until(BOUND, || {
-            world.attempt.condition().unwrap() == Condition::Lost
+            world.attempt.condition().unwrap() == AttemptCondition::Lost
         });
         assert!(lost, "{spoiled}: {:?}", world.attempt.condition());
-        bowline_supervisor::sweep(&world.attempt).unwrap();
+        bowline_supervisor::sweep_attempt(&world.attempt).unwrap();
         world.nobody();
-        let again = shim().start(&world.attempt).unwrap_err();
+        let again = shim().start_shim(&world.attempt).unwrap_err();
         assert_eq!(again.code(), "shim_not_started", "{again}");
         let begun = world.attempt.spec().folder.join("begun");
         assert_eq!(std::fs::read_to_string(begun).unwrap(), "begun\n");
@@ -162,9 +164,9 @@ fn a_process_that_hides_is_ended_with_the_agent() {
     );
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 0);
-    let hidden: i32 = world.output(Stream::Out).trim().parse().unwrap();
+    let hidden: i32 = world.output(OutputStream::Out).trim().parse().unwrap();
     assert!(!world.processes().contains(&hidden));
-    bring_to(&mut handle, Want::Ended, 1);
+    bring_to(&mut handle, WantedState::Ended, 1);
     assert!(matches!(letter(hidden), None | Some('Z' | 'X')));
 }
 
@@ -179,7 +181,7 @@ fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
     tell(&world);
     // Only when it has said so is it through with all of them: the shim gives back the first before the last are taken.
     assert!(wait_until(BOUND, || {
-        let said = world.attempt.read(Stream::Out, 0, 16);
+        let said = world.attempt.read_output(OutputStream::Out, 0, 16);
         said.is_ok_and(|(_, said)| said == b"0\n")
     }));
     let names = ["spec.json", "lock", "sock", "log", "err", "exit.json"];
@@ -191,11 +193,14 @@ fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
     };
     assert!(wait_until(BOUND, back));
     assert_eq!(
-        Attempt::open(folder).unwrap().condition().unwrap(),
-        Condition::Alive
+        Attempt::open_existing(folder).unwrap().condition().unwrap(),
+        AttemptCondition::Alive
     );
-    assert_eq!(world.attach().status().unwrap().state, State::Running);
-    assert_eq!(world.output(Stream::Out), "0\n");
+    assert_eq!(
+        world.attach().fetch_status().unwrap().state,
+        ObservedState::Running
+    );
+    assert_eq!(world.output(OutputStream::Out), "0\n");
 }
 
 /// With no shim to put it right, the folder that cannot be read is named.
@@ -209,7 +214,7 @@ fn a_folder_that_cannot_be_read_is_told() {
     let folder = world.attempt.folder();
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o0)).unwrap();
     let errors = [
-        Attempt::open(folder).unwrap_err(),
+        Attempt::open_existing(folder).unwrap_err(),
         world.attempt.condition().unwrap_err(),
     ];
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -229,7 +234,7 @@ fn an_agent_whose_folder_or_lock_is_removed_is_ended() {
         let world = World::script("trap '' TERM; echo ready; while :; do sleep 0.02; done");
         let handle = world.go();
         world.until_said("ready");
-        let shim = handle.hello().shim;
+        let shim = handle.greeting().shim;
         let path = world.attempt.folder().join(removed);
         if removed.is_empty() {
             std::fs::remove_dir_all(path).unwrap();
@@ -255,7 +260,7 @@ fn an_output_that_somebody_else_holds_open_does_not_hold_the_end() {
         .write(true)
         .open(format!("/proc/{agent}/fd/1"))
         .unwrap();
-    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
+    let exit = bring_to(&mut handle, WantedState::Ended, 1).exit.unwrap();
     drop(held);
     assert!(!exit.complete && exit.out == 6, "{exit:?}");
 }
@@ -267,7 +272,7 @@ fn an_id_that_is_a_path_is_refused() {
     for id in [
         "", "..", "../../x", "a/b", ".hidden", "a b", "a=b", "a\nb", &long,
     ] {
-        let spec = Spec::new(id, vec!["true".into()], PathBuf::from("/"));
+        let spec = AttemptSpec::new(id, vec!["true".into()], PathBuf::from("/"));
         let refused = Attempt::create(&place.path().join("a"), spec).unwrap_err();
         assert_eq!(refused.code(), "bad_attempt_id", "{id:?}");
     }
@@ -277,7 +282,7 @@ fn an_id_that_is_a_path_is_refused() {
     let path = world.attempt.folder().join("spec.json");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(world.attempt.id(), "../../x")).unwrap();
-    let refused = Attempt::open(world.attempt.folder()).unwrap_err();
+    let refused = Attempt::open_existing(world.attempt.folder()).unwrap_err();
     assert_eq!(refused.code(), "bad_attempt_id");
     std::fs::write(&path, text).unwrap();
 }
@@ -286,24 +291,29 @@ fn an_id_that_is_a_path_is_refused() {
 #[test]
 fn many_starts_at_once_are_one() {
     let world = World::script("echo once; read line");
-    shim().start(&world.attempt).unwrap();
+    shim().start_shim(&world.attempt).unwrap();
     std::thread::scope(|scope| {
         for fence in 1..=8 {
             let attempt = &world.attempt;
             scope.spawn(move || {
-                let mut handle = Handle::attach(attempt, fence).unwrap();
-                let heard = handle.go(&environment()).map(|status| status.fence);
+                let mut handle = ShimHandle::attach(attempt, fence).unwrap();
+                let heard = handle
+                    .start_agent(&environment())
+                    .map(|status| status.fence);
                 // Whoever comes after a higher number is refused.
-                let code = heard.as_ref().err().map(bowline_supervisor::Error::code);
+                let code = heard
+                    .as_ref()
+                    .err()
+                    .map(bowline_supervisor::SupervisorError::code);
                 assert!(code.is_none_or(|code| code == "fenced_out"), "{heard:?}");
             });
         }
     });
-    let mut last = Handle::attach(&world.attempt, 8).unwrap();
+    let mut last = ShimHandle::attach(&world.attempt, 8).unwrap();
     assert_eq!(last.last_status().fence, 8);
-    last.send(1, b"\n", false).unwrap();
-    until_state(&mut last, State::Ended);
-    assert_eq!(world.output(Stream::Out), "once\n");
+    last.send_input(1, b"\n", false).unwrap();
+    until_state(&mut last, ObservedState::Ended);
+    assert_eq!(world.output(OutputStream::Out), "once\n");
 }
 
 /// A stopped shim answers nobody, and is told from one that is gone.
@@ -313,12 +323,12 @@ fn a_shim_that_was_stopped_goes_on_where_it_was() {
     let world = World::script(&script);
     let handle = world.go();
     tell(&world);
-    let pid = handle.hello().shim;
+    let pid = handle.greeting().shim;
     assert!(wait_until(BOUND, || letter(pid) == Some('T')));
-    assert_eq!(world.attempt.condition().unwrap(), Condition::Alive);
+    assert_eq!(world.attempt.condition().unwrap(), AttemptCondition::Alive);
     signal(pid, Signal::CONT);
     let mut again = world.attach();
-    again.send(1, b"on\n", false).unwrap();
-    until_state(&mut again, State::Ended);
-    assert_eq!(world.output(Stream::Out), "stopped\non\n");
+    again.send_input(1, b"on\n", false).unwrap();
+    until_state(&mut again, ObservedState::Ended);
+    assert_eq!(world.output(OutputStream::Out), "stopped\non\n");
 }

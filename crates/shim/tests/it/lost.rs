@@ -2,7 +2,8 @@
 
 use crate::support::{BOUND, World, bring_to, shim, signal, until_state};
 use bowline_supervisor::{
-    Attempt, Condition, Error, Handle, Spec, State, Stream, Swept, Want, sweep,
+    Attempt, AttemptCondition, AttemptSpec, ObservedState, OutputStream, ShimHandle,
+    SupervisorError, SweepReport, WantedState, sweep_attempt,
 };
 use bowline_test_support::wait_until;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -26,28 +27,37 @@ fn a_killed_shim_leaves_a_lost_attempt_that_can_be_swept() {
         let mut handle = world.go();
         family(&world);
         if paused {
-            bring_to(&mut handle, Want::Paused, 1);
+            bring_to(&mut handle, WantedState::Paused, 1);
         }
         let agent = handle.last_status().agent.unwrap();
-        signal(handle.hello().shim, Signal::KILL);
+        signal(handle.greeting().shim, Signal::KILL);
         world.until_lost();
         // The agent never outlives its shim, paused or not.
         assert!(wait_until(BOUND, || !world.processes().contains(&agent)));
-        let swept = sweep(&world.attempt).unwrap();
+        let swept = sweep_attempt(&world.attempt).unwrap();
         assert!(
             !swept.killed.is_empty() && swept.left.is_empty(),
             "{swept:?}"
         );
         world.nobody();
         // Sweeping again finds nothing, and nothing starts here again.
-        assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
-        let again = shim().start(&world.attempt).unwrap_err();
-        assert!(matches!(again, Error::NotStarted { .. }), "{again}");
-        assert_eq!(world.attempt.condition().unwrap(), Condition::Lost);
-        let said = world.output(Stream::Out);
+        assert_eq!(
+            sweep_attempt(&world.attempt).unwrap(),
+            SweepReport::default()
+        );
+        let again = shim().start_shim(&world.attempt).unwrap_err();
+        assert!(
+            matches!(again, SupervisorError::NotStarted { .. }),
+            "{again}"
+        );
+        assert_eq!(world.attempt.condition().unwrap(), AttemptCondition::Lost);
+        let said = world.output(OutputStream::Out);
         assert_eq!(said.matches("ready").count(), 1, "{said}");
-        let gone = Handle::attach(&world.attempt, 9).unwrap_err();
-        assert!(matches!(gone, Error::Unreachable { .. }), "{gone}");
+        let gone = ShimHandle::attach(&world.attempt, 9).unwrap_err();
+        assert!(
+            matches!(gone, SupervisorError::Unreachable { .. }),
+            "{gone}"
+        );
     }
 }
 
@@ -64,9 +74,9 @@ fn a_storm_that_a_shim_left_is_swept() {
     let world = World::script(STORM);
     let handle = world.go();
     world.until_said("ready");
-    signal(handle.hello().shim, Signal::KILL);
+    signal(handle.greeting().shim, Signal::KILL);
     world.until_lost();
-    let swept = sweep(&world.attempt).unwrap();
+    let swept = sweep_attempt(&world.attempt).unwrap();
     assert!(!swept.killed.is_empty(), "{swept:?}");
     if swept.left.is_empty() && !swept.restless {
         // Several looks: one may miss them.
@@ -81,25 +91,31 @@ fn a_storm_that_a_shim_left_is_swept() {
 #[test]
 fn a_shim_killed_before_go_has_lost_nothing() {
     let world = World::script("echo once");
-    shim().start(&world.attempt).unwrap();
+    shim().start_shim(&world.attempt).unwrap();
     let first = world.attach();
-    signal(first.hello().shim, Signal::KILL);
+    signal(first.greeting().shim, Signal::KILL);
     assert!(wait_until(BOUND, || {
-        world.attempt.condition().unwrap() == Condition::Intended
+        world.attempt.condition().unwrap() == AttemptCondition::Intended
     }));
     world.run();
-    assert_eq!(world.output(Stream::Out), "once\n");
+    assert_eq!(world.output(OutputStream::Out), "once\n");
 }
 
 #[test]
 fn only_lost_attempts_are_swept() {
     let world = World::script("read line");
     let mut handle = world.go();
-    assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
-    until_state(&mut handle, State::Running);
-    handle.send(1, b"\n", false).unwrap();
-    until_state(&mut handle, State::Ended);
-    assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
+    assert_eq!(
+        sweep_attempt(&world.attempt).unwrap(),
+        SweepReport::default()
+    );
+    until_state(&mut handle, ObservedState::Running);
+    handle.send_input(1, b"\n", false).unwrap();
+    until_state(&mut handle, ObservedState::Ended);
+    assert_eq!(
+        sweep_attempt(&world.attempt).unwrap(),
+        SweepReport::default()
+    );
 }
 
 #[test]
@@ -110,15 +126,18 @@ fn an_attempt_of_another_boot_is_lost_and_never_started() {
         serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     intent["boot"] = "another".into();
     std::fs::write(&path, intent.to_string()).unwrap();
-    assert_eq!(world.attempt.condition().unwrap(), Condition::Lost);
-    let refused = shim().start(&world.attempt).unwrap_err();
-    assert!(matches!(refused, Error::NotStarted { .. }), "{refused}");
+    assert_eq!(world.attempt.condition().unwrap(), AttemptCondition::Lost);
+    let refused = shim().start_shim(&world.attempt).unwrap_err();
+    assert!(
+        matches!(refused, SupervisorError::NotStarted { .. }),
+        "{refused}"
+    );
 }
 
 #[test]
 fn what_is_no_attempt_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let none = Attempt::open(folder.path()).unwrap_err();
+    let none = Attempt::open_existing(folder.path()).unwrap_err();
     assert_eq!(none.code(), "no_attempt");
     let world = World::script("true");
     let again = Attempt::create(world.attempt.folder(), world.attempt.spec().clone());
@@ -130,7 +149,7 @@ fn what_is_no_attempt_is_told() {
 fn an_attempt_that_cannot_be_made_for_want_of_descriptors_can_be_made_later() {
     let place = tempfile::tempdir().unwrap();
     let at = place.path().join("a");
-    let spec = Spec::new("a", vec!["true".into()], "/".into());
+    let spec = AttemptSpec::new("a", vec!["true".into()], "/".into());
     let before = getrlimit(Resource::Nofile);
     let none = Rlimit {
         current: Some(0),
@@ -154,13 +173,13 @@ fn asking_whether_an_attempt_is_alive_does_not_keep_a_shim_away() {
                 let _ = world.attempt.condition();
             }
         });
-        let started = shim().start(&world.attempt);
+        let started = shim().start_shim(&world.attempt);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         started.unwrap();
     });
-    assert_eq!(world.attempt.condition().unwrap(), Condition::Alive);
+    assert_eq!(world.attempt.condition().unwrap(), AttemptCondition::Alive);
     let mut handle = world.attach();
-    handle.want(Want::Ended, 1).unwrap();
+    handle.set_wanted_state(WantedState::Ended, 1).unwrap();
 }
 
 #[test]
@@ -171,9 +190,9 @@ fn a_child_with_an_emptied_environment_is_found_by_its_session() {
     );
     let handle = world.go();
     assert!(wait_until(BOUND, || world
-        .output(Stream::Out)
+        .output(OutputStream::Out)
         .contains('\n')));
-    let child: i32 = world.output(Stream::Out).trim().parse().unwrap();
+    let child: i32 = world.output(OutputStream::Out).trim().parse().unwrap();
     let alive = || {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
         stat.rsplit(") ")
@@ -181,10 +200,10 @@ fn a_child_with_an_emptied_environment_is_found_by_its_session() {
             .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
     };
     assert!(alive());
-    signal(handle.hello().shim, Signal::KILL);
+    signal(handle.greeting().shim, Signal::KILL);
     assert!(wait_until(BOUND, || world.attempt.condition().unwrap()
-        == Condition::Lost));
-    let swept = sweep(&world.attempt).unwrap();
+        == AttemptCondition::Lost));
+    let swept = sweep_attempt(&world.attempt).unwrap();
     assert!(
         swept.killed.contains(&child) && swept.left.is_empty(),
         "{swept:?}"

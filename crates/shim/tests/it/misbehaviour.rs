@@ -1,7 +1,9 @@
 //! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left behind.
 
 use crate::support::{BOUND, World, bring_to, until, until_state};
-use bowline_supervisor::{Blocked, Exit, Handle, State, Stream, Want};
+use bowline_supervisor::{
+    AttemptExit, ObservedState, OutputBlockReason, OutputStream, ShimHandle, WantedState,
+};
 use bowline_test_support::{Lack, skip};
 use std::process::Command;
 use std::time::Duration;
@@ -12,33 +14,39 @@ const DIRTY_KIB_MAX: u64 = 2048;
 const PEAK_KIB_MAX: u64 = 10_240;
 
 /// Runs an agent to its end, processing its output as a server would, and returns its end and how much it wrote.
-fn processed(world: &World) -> (Exit, u64) {
+fn processed(world: &World) -> (AttemptExit, u64) {
     let mut handle = world.go();
     let mut at = 0;
     loop {
         let status = handle.last_status().clone();
-        let (from, bytes) = world.attempt.read(Stream::Out, at, 1 << 20).unwrap();
+        let (from, bytes) = world
+            .attempt
+            .read_output(OutputStream::Out, at, 1 << 20)
+            .unwrap();
         assert_eq!(from, at, "output was lost");
         at += bytes.len() as u64;
         if let Some(exit) = status.exit.filter(|exit| exit.out == at) {
             return (exit, at);
         }
         if bytes.is_empty() {
-            handle.wait(at, status.err.end, BOUND).unwrap().unwrap();
+            handle
+                .wait_for_change(at, status.err.end, BOUND)
+                .unwrap()
+                .unwrap();
         } else {
-            handle.acknowledge(at, 0).unwrap();
+            handle.acknowledge_output(at, 0).unwrap();
         }
         check_memory(&handle);
     }
 }
 
-fn check_memory(handle: &Handle) {
+fn check_memory(handle: &ShimHandle) {
     for (file, name, max) in [
         ("smaps_rollup", "Private_Dirty:", DIRTY_KIB_MAX),
         ("status", "VmHWM:", PEAK_KIB_MAX),
     ] {
         // Nothing to see when the shim has left.
-        let path = format!("/proc/{}/{file}", handle.hello().shim);
+        let path = format!("/proc/{}/{file}", handle.greeting().shim);
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let kib: Option<u64> = text
             .lines()
@@ -53,9 +61,9 @@ fn ignores_term_and_tstp() {
     let world = World::script("trap '' TERM TSTP HUP INT; echo deaf; while :; do sleep 0.02; done");
     let mut handle = world.go();
     world.until_said("deaf");
-    bring_to(&mut handle, Want::Paused, 1);
-    bring_to(&mut handle, Want::Running, 2);
-    let exit = bring_to(&mut handle, Want::Ended, 3).exit.unwrap();
+    bring_to(&mut handle, WantedState::Paused, 1);
+    bring_to(&mut handle, WantedState::Running, 2);
+    let exit = bring_to(&mut handle, WantedState::Ended, 3).exit.unwrap();
     assert_eq!((exit.code, exit.signal), (None, Some(9)));
     check_memory(&handle);
     world.nobody();
@@ -78,12 +86,12 @@ fn closes_its_output_and_goes_on() {
     world.until_said("before");
     // That there will be no more output is known; the agent is supervised as before.
     until(&mut handle, |status| status.out.closed && status.err.closed);
-    assert_eq!(handle.status().unwrap().state, State::Running);
-    bring_to(&mut handle, Want::Paused, 1);
-    handle.want(Want::Running, 2).unwrap();
+    assert_eq!(handle.fetch_status().unwrap().state, ObservedState::Running);
+    bring_to(&mut handle, WantedState::Paused, 1);
+    handle.set_wanted_state(WantedState::Running, 2).unwrap();
     check_memory(&handle);
-    handle.send(1, b"go on\n", false).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    handle.send_input(1, b"go on\n", false).unwrap();
+    let exit = until_state(&mut handle, ObservedState::Ended).exit.unwrap();
     assert_eq!((exit.code, exit.complete), (Some(5), true));
     world.nobody();
 }
@@ -113,7 +121,7 @@ fn a_last_line_without_its_end_is_kept() {
     let world = World::script("printf 'no newline'");
     let (exit, _) = processed(&world);
     assert!(exit.complete);
-    assert_eq!(world.output(Stream::Out), "no newline");
+    assert_eq!(world.output(OutputStream::Out), "no newline");
 }
 
 #[test]
@@ -131,8 +139,8 @@ fn becomes_something_else() {
     let mut handle = world.go();
     until(&mut handle, |status| status.out.end > 0);
     let agent = handle.last_status().agent.unwrap();
-    assert_eq!(world.output(Stream::Out), format!("{agent}\n"));
-    let exit = bring_to(&mut handle, Want::Ended, 1).exit.unwrap();
+    assert_eq!(world.output(OutputStream::Out), format!("{agent}\n"));
+    let exit = bring_to(&mut handle, WantedState::Ended, 1).exit.unwrap();
     assert_eq!(exit.signal, Some(15));
     world.nobody();
 }
@@ -142,10 +150,10 @@ fn dies_while_paused() {
     let world = World::script("setsid sleep 1000 & echo ready; while :; do sleep 0.05; done");
     let mut handle = world.go();
     world.until_said("ready");
-    let agent = bring_to(&mut handle, Want::Paused, 1).agent.unwrap();
+    let agent = bring_to(&mut handle, WantedState::Paused, 1).agent.unwrap();
     crate::support::signal(agent, rustix::process::Signal::KILL);
     check_memory(&handle);
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = until_state(&mut handle, ObservedState::Ended).exit.unwrap();
     assert_eq!((exit.signal, exit.asked), (Some(9), false));
     world.nobody();
 }
@@ -161,9 +169,13 @@ fn writes_everything_to_standard_error() {
         if status.exit.is_some() {
             break;
         }
-        handle.acknowledge(status.out.end, status.err.end).unwrap();
+        handle
+            .acknowledge_output(status.out.end, status.err.end)
+            .unwrap();
         let (out, err) = (status.out.end, status.err.end);
-        handle.wait(out, err, Duration::from_secs(10)).unwrap();
+        handle
+            .wait_for_change(out, err, Duration::from_secs(10))
+            .unwrap();
     }
     let exit = world.ended();
     assert_eq!((exit.out, exit.err), (5, 3_000_000));
@@ -208,18 +220,18 @@ fn fills_the_disk() {
     let world = World::at(folder, &at, script, |_| {});
     let mut handle = world.go();
     let status = until(&mut handle, |status| {
-        status.blocked == Some(Blocked::DiskFull)
+        status.blocked == Some(OutputBlockReason::DiskFull)
     });
-    assert_eq!(status.state, State::Running);
+    assert_eq!(status.state, ObservedState::Running);
     // It is controlled as ever while it stands still.
-    bring_to(&mut handle, Want::Paused, 1);
-    handle.want(Want::Running, 2).unwrap();
+    bring_to(&mut handle, WantedState::Paused, 1);
+    handle.set_wanted_state(WantedState::Running, 2).unwrap();
     check_memory(&handle);
     std::fs::remove_file(fill).unwrap();
-    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    let exit = until_state(&mut handle, ObservedState::Ended).exit.unwrap();
     assert!(exit.complete && exit.code == Some(0), "{exit:?}");
     let wanted: String = (1..=30_000).map(|number| format!("{number}\n")).collect();
-    assert!(world.output(Stream::Out) == wanted);
+    assert!(world.output(OutputStream::Out) == wanted);
     world.nobody();
 }
 
@@ -251,9 +263,9 @@ fn fills_the_disk_and_is_ended() {
     let world = World::at(folder, &at, script, |spec| spec.bounds.drain_ms = 200);
     let mut handle = world.go();
     until(&mut handle, |status| {
-        status.blocked == Some(Blocked::DiskFull)
+        status.blocked == Some(OutputBlockReason::DiskFull)
     });
-    bring_to(&mut handle, Want::Ended, 1);
+    bring_to(&mut handle, WantedState::Ended, 1);
     let exit = world.ended();
     assert!(exit.asked && !exit.complete, "{exit:?}");
     world.nobody();

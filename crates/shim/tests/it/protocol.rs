@@ -3,7 +3,10 @@
 //! `<` is what the shim said, `>` what the client said, `>>` the raw bytes behind it, `~` what is waited for.
 
 use crate::support::{BOUND, World, environment, shim};
-use bowline_supervisor::{Attempt, Error, Handle, Refused, Sent, Spec, State, Stream, Want};
+use bowline_supervisor::{
+    Attempt, AttemptSpec, ObservedState, OutputStream, SendOutcome, ShimHandle, ShimRefusal,
+    SupervisorError, WantedState,
+};
 use bowline_test_support::wait_until;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -106,7 +109,7 @@ fn an_old_client_is_understood_by_the_shim_of_today() {
         spec.bounds.input_bytes = 100_000;
         spec.bounds.grace_ms = 5_000;
     });
-    shim().start(&world.attempt).unwrap();
+    shim().start_shim(&world.attempt).unwrap();
     let mut wire = Wire::over(UnixStream::connect(world.attempt.folder().join("sock")).unwrap());
     let mut version = json!(0);
     let mut asked = Value::Null;
@@ -170,7 +173,7 @@ fn an_old_client_is_understood_by_the_shim_of_today() {
 fn an_old_shim_is_understood_by_the_client_of_today() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("attempt");
-    let attempt = Attempt::create(&at, Spec::new("recorded", vec![], "/".into())).unwrap();
+    let attempt = Attempt::create(&at, AttemptSpec::new("recorded", vec![], "/".into())).unwrap();
     let listener = UnixListener::bind(at.join("sock")).unwrap();
     let old = std::thread::spawn(move || {
         let mut wire = Wire::over(listener.accept().unwrap().0);
@@ -190,59 +193,99 @@ fn an_old_shim_is_understood_by_the_client_of_today() {
         }
     });
     let path = std::collections::BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
-    let why = |error: Error| match error {
-        Error::Refused { why, .. } => why,
+    let why = |error: SupervisorError| match error {
+        SupervisorError::Refused { why, .. } => why,
         other => panic!("{other}"),
     };
     // One connection, as recorded; the number a client has is its own.
-    let mut handle = Handle::attach(&attempt, 3).unwrap();
-    assert_eq!(handle.last_status().state, State::Waiting);
-    assert_eq!(handle.status().unwrap().state, State::Waiting);
+    let mut handle = ShimHandle::attach(&attempt, 3).unwrap();
+    assert_eq!(handle.last_status().state, ObservedState::Waiting);
+    assert_eq!(handle.fetch_status().unwrap().state, ObservedState::Waiting);
     assert_eq!(
-        why(handle.send(1, b"early\n", false).unwrap_err()),
-        Refused::NotRunning
+        why(handle.send_input(1, b"early\n", false).unwrap_err()),
+        ShimRefusal::NotRunning
     );
     handle.set_fence(2);
     assert_eq!(
-        why(handle.want(Want::Ended, 1).unwrap_err()),
-        Refused::FencedOut
+        why(handle.set_wanted_state(WantedState::Ended, 1).unwrap_err()),
+        ShimRefusal::FencedOut
     );
     handle.set_fence(3);
-    assert_eq!(handle.go(&path).unwrap().state, State::Running);
-    handle.go(&Default::default()).unwrap();
-    assert_eq!(handle.send(1, b"hello\n", false).unwrap(), Sent::Accepted);
-    assert_eq!(handle.send(1, b"hello\n", false).unwrap(), Sent::Already);
     assert_eq!(
-        why(handle.send(3, b"gap", false).unwrap_err()),
-        Refused::InputGap
+        handle.start_agent(&path).unwrap().state,
+        ObservedState::Running
     );
-    assert_eq!(handle.wait(0, 0, BOUND).unwrap().unwrap().out.end, 10);
-    assert_eq!(handle.acknowledge(10, 0).unwrap().out.acked, 10);
+    handle.start_agent(&Default::default()).unwrap();
+    assert_eq!(
+        handle.send_input(1, b"hello\n", false).unwrap(),
+        SendOutcome::Accepted
+    );
+    assert_eq!(
+        handle.send_input(1, b"hello\n", false).unwrap(),
+        SendOutcome::Already
+    );
+    assert_eq!(
+        why(handle.send_input(3, b"gap", false).unwrap_err()),
+        ShimRefusal::InputGap
+    );
+    assert_eq!(
+        handle
+            .wait_for_change(0, 0, BOUND)
+            .unwrap()
+            .unwrap()
+            .out
+            .end,
+        10
+    );
+    assert_eq!(handle.acknowledge_output(10, 0).unwrap().out.acked, 10);
     // It knows no interrupts, and is not asked.
-    assert_eq!(why(handle.interrupt(1).unwrap_err()), Refused::Unsupported);
+    assert_eq!(
+        why(handle.interrupt_agent(1).unwrap_err()),
+        ShimRefusal::Unsupported
+    );
     handle.set_fence(4);
-    assert_eq!(handle.want(Want::Paused, 7).unwrap().state, State::Pausing);
-    assert_eq!(handle.status().unwrap().state, State::Paused);
-    handle.want(Want::Paused, 7).unwrap();
     assert_eq!(
-        why(handle.want(Want::Running, 6).unwrap_err()),
-        Refused::StaleGeneration
+        handle
+            .set_wanted_state(WantedState::Paused, 7)
+            .unwrap()
+            .state,
+        ObservedState::Pausing
+    );
+    assert_eq!(handle.fetch_status().unwrap().state, ObservedState::Paused);
+    handle.set_wanted_state(WantedState::Paused, 7).unwrap();
+    assert_eq!(
+        why(handle
+            .set_wanted_state(WantedState::Running, 6)
+            .unwrap_err()),
+        ShimRefusal::StaleGeneration
     );
     assert_eq!(
-        handle.send(2, &[b'x'; 70_000], false).unwrap(),
-        Sent::Accepted
+        handle.send_input(2, &[b'x'; 70_000], false).unwrap(),
+        SendOutcome::Accepted
     );
     assert_eq!(
-        why(handle.send(3, &[b'y'; 99_999], false).unwrap_err()),
-        Refused::InputFull
+        why(handle.send_input(3, &[b'y'; 99_999], false).unwrap_err()),
+        ShimRefusal::InputFull
     );
-    assert_eq!(handle.send(3, b"", true).unwrap(), Sent::Accepted);
     assert_eq!(
-        why(handle.send(4, b"late", false).unwrap_err()),
-        Refused::InputClosed
+        handle.send_input(3, b"", true).unwrap(),
+        SendOutcome::Accepted
     );
-    assert_eq!(handle.want(Want::Ended, 8).unwrap().state, State::Ending);
-    let status = handle.wait(1_000_000, 0, BOUND).unwrap().unwrap();
+    assert_eq!(
+        why(handle.send_input(4, b"late", false).unwrap_err()),
+        ShimRefusal::InputClosed
+    );
+    assert_eq!(
+        handle
+            .set_wanted_state(WantedState::Ended, 8)
+            .unwrap()
+            .state,
+        ObservedState::Ending
+    );
+    let status = handle
+        .wait_for_change(1_000_000, 0, BOUND)
+        .unwrap()
+        .unwrap();
     let exit = status.exit.as_ref().unwrap();
     assert_eq!((exit.signal, exit.out), (Some(15), 10));
     assert_eq!(exit.unread.as_ref().unwrap().bytes, 70_000);
@@ -274,9 +317,9 @@ fn nonsense_is_answered_and_the_shim_goes_on() {
     wire.hear();
     let _ = wire.stream.write_all(&[b'x'; 100_000]);
     assert_eq!(wire.hear()["no"]["code"], "bad_request");
-    handle.send(1, b"\n", false).unwrap();
-    crate::support::until_state(&mut handle, State::Ended);
-    assert_eq!(world.output(Stream::Out), "fine\n");
+    handle.send_input(1, b"\n", false).unwrap();
+    crate::support::until_state(&mut handle, ObservedState::Ended);
+    assert_eq!(world.output(OutputStream::Out), "fine\n");
 }
 
 /// The binary is replaced while one shim waits for `go` and another has a running agent.
@@ -292,13 +335,13 @@ fn an_upgrade_leaves_living_shims_alone() {
         Command::new("mv").arg(&new).arg(&program).status().unwrap();
     };
     install(Path::new(env!("CARGO_BIN_EXE_bowline-shim")));
-    let old = bowline_supervisor::Shim::new(&program, &[]);
+    let old = bowline_supervisor::ShimProgram::new(&program, &[]);
     let running = World::script("read line; echo $line");
-    old.start(&running.attempt).unwrap();
+    old.start_shim(&running.attempt).unwrap();
     let mut first = running.attach();
-    first.go(&environment()).unwrap();
+    first.start_agent(&environment()).unwrap();
     let waiting = World::script("echo late");
-    old.start(&waiting.attempt).unwrap();
+    old.start_shim(&waiting.attempt).unwrap();
 
     // What runs cannot be written over; what is put in its place does not concern it.
     let over = std::fs::File::options().write(true).open(&program);
@@ -307,11 +350,11 @@ fn an_upgrade_leaves_living_shims_alone() {
     install(Path::new("/bin/false"));
     drop(first);
     let mut again = running.attach();
-    again.send(1, b"still here\n", false).unwrap();
-    crate::support::until_state(&mut again, State::Ended);
-    assert_eq!(running.output(Stream::Out), "still here\n");
+    again.send_input(1, b"still here\n", false).unwrap();
+    crate::support::until_state(&mut again, ObservedState::Ended);
+    assert_eq!(running.output(OutputStream::Out), "still here\n");
     let mut late = waiting.attach();
-    late.go(&environment()).unwrap();
-    crate::support::until_state(&mut late, State::Ended);
-    assert_eq!(waiting.output(Stream::Out), "late\n");
+    late.start_agent(&environment()).unwrap();
+    crate::support::until_state(&mut late, ObservedState::Ended);
+    assert_eq!(waiting.output(OutputStream::Out), "late\n");
 }

@@ -2,7 +2,7 @@
 
 use crate::actors::acting;
 use crate::support::{World, environment, shim, until_state};
-use bowline_supervisor::{Sandbox, SandboxSupport, State, Stream};
+use bowline_supervisor::{ObservedState, OutputStream, Sandbox, SandboxSupport};
 use bowline_test_support::{Lack, skip};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SendFlags, SocketType, connect, ipproto, listen, sendto, socket};
@@ -293,7 +293,7 @@ fn tried(sandboxed: bool) -> Vec<String> {
         spec.command = acting("try_the_sandbox");
         spec.folder = workspace.clone();
         if sandboxed {
-            let mut sandbox = Sandbox::around(vec![workspace.clone()]);
+            let mut sandbox = Sandbox::with_writable(vec![workspace.clone()]);
             sandbox.read.push(std::env::current_exe().unwrap());
             sandbox.read.push(readable.clone());
             sandbox.connect = Some(vec![number(&open)]);
@@ -301,7 +301,7 @@ fn tried(sandboxed: bool) -> Vec<String> {
             spec.sandbox = Some(sandbox);
         }
     });
-    shim().start(&world.attempt).unwrap();
+    shim().start_shim(&world.attempt).unwrap();
     let mut handle = world.attach();
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let values = [
@@ -312,7 +312,7 @@ fn tried(sandboxed: bool) -> Vec<String> {
         number(&open).to_string(),
         number(&shut).to_string(),
         abstract_name,
-        handle.hello().shim.to_string(),
+        handle.greeting().shim.to_string(),
         stranger.id().to_string(),
     ];
     let mut given = environment();
@@ -322,17 +322,17 @@ fn tried(sandboxed: bool) -> Vec<String> {
             .into_iter()
             .zip(values),
     );
-    handle.go(&given).unwrap();
-    until_state(&mut handle, State::Ended);
+    handle.start_agent(&given).unwrap();
+    until_state(&mut handle, ObservedState::Ended);
     stranger.kill().unwrap();
     stranger.wait().unwrap();
-    let said = world.output(Stream::Out);
+    let said = world.output(OutputStream::Out);
     let rows: Vec<String> = said
         .lines()
         .filter(|line| line.starts_with("| "))
         .map(str::to_owned)
         .collect();
-    let told = world.output(Stream::Err);
+    let told = world.output(OutputStream::Err);
     assert_eq!(
         rows.len(),
         TRIES.len(),
@@ -345,8 +345,12 @@ fn tried(sandboxed: bool) -> Vec<String> {
 /// What the table says is what this kernel does.
 #[test]
 fn the_table_of_the_sandbox_is_true() {
-    let support = SandboxSupport::here();
-    if support.rows().iter().any(|(_, _, enforced)| !enforced) {
+    let support = SandboxSupport::detect_features();
+    if support
+        .feature_rows()
+        .iter()
+        .any(|(_, _, enforced)| !enforced)
+    {
         skip(
             Lack::WholeSandbox,
             "this kernel enforces a part of the sandbox only",
@@ -373,7 +377,7 @@ fn without_the_sandbox_everything_can_be_done() {
 /// A kernel that cannot enforce what was asked for starts nothing, unless told to do what it can.
 #[test]
 fn a_sandbox_is_entered_or_nothing_is_started() {
-    let support = SandboxSupport::here();
+    let support = SandboxSupport::detect_features();
     let world = World::with("cat /etc/passwd; echo reached", |spec| {
         // No roots at all: not even the shell can be run.
         spec.sandbox = Some(Sandbox::default());
@@ -392,7 +396,7 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
 /// What was looked at when the roots were decided is what is granted: a link put in its place since then grants nothing.
 #[test]
 fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
-    if !SandboxSupport::here().files {
+    if !SandboxSupport::detect_features().files {
         skip(Lack::Landlock, "this kernel has no Landlock");
         return;
     }
@@ -403,7 +407,7 @@ fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
     std::os::unix::fs::symlink(&outside, &link).unwrap();
     for root in [link.clone(), link.join("deep"), PathBuf::from("root")] {
         let world = World::with("echo reached", |spec| {
-            spec.sandbox = Some(Sandbox::around(vec![root.clone()]));
+            spec.sandbox = Some(Sandbox::with_writable(vec![root.clone()]));
         });
         let exit = world.run().exit.unwrap();
         let told = exit.start_error.unwrap_or_default();
@@ -424,6 +428,6 @@ fn without_a_whole_folder_nothing_is_started() {
         let exit = world.run().exit.unwrap();
         let told = exit.start_error.unwrap_or_default();
         assert!(!exit.started && told.contains("not a whole path"), "{told}");
-        assert_eq!(world.output(Stream::Out), "");
+        assert_eq!(world.output(OutputStream::Out), "");
     }
 }

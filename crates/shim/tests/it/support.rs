@@ -1,7 +1,8 @@
 //! One attempt in a folder of its own, and the certainty that nothing of it is left afterwards.
 
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Shim, Spec, State, Status, Stream, Want,
+    ATTEMPT_VARIABLE, Attempt, AttemptCondition, AttemptExit, AttemptSpec, ObservedState,
+    ObservedStatus, OutputStream, ShimHandle, ShimProgram, WantedState,
 };
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ impl World {
     }
 
     /// The same with another spec.
-    pub(crate) fn with(script: &str, change: impl FnOnce(&mut Spec)) -> World {
+    pub(crate) fn with(script: &str, change: impl FnOnce(&mut AttemptSpec)) -> World {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("attempt");
         World::at(folder, &at, script, change)
@@ -38,14 +39,14 @@ impl World {
         folder: tempfile::TempDir,
         at: &Path,
         script: &str,
-        change: impl FnOnce(&mut Spec),
+        change: impl FnOnce(&mut AttemptSpec),
     ) -> World {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = folder.path().file_name().unwrap().to_str().unwrap();
         let id = format!("test-{}-{number}{place}", std::process::id());
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let mut spec = Spec::new(&id, command, folder.path().to_owned());
+        let mut spec = AttemptSpec::new(&id, command, folder.path().to_owned());
         spec.bounds.grace_ms = GRACE_MS;
         change(&mut spec);
         let attempt = Attempt::create(at, spec).unwrap();
@@ -56,22 +57,22 @@ impl World {
     }
 
     /// Starts shim and agent.
-    pub(crate) fn go(&self) -> Handle {
+    pub(crate) fn go(&self) -> ShimHandle {
         self.go_with([])
     }
 
     /// The same with more in the agent's environment.
-    pub(crate) fn go_with<const COUNT: usize>(&self, more: [(&str, String); COUNT]) -> Handle {
-        shim().start(&self.attempt).unwrap();
+    pub(crate) fn go_with<const COUNT: usize>(&self, more: [(&str, String); COUNT]) -> ShimHandle {
+        shim().start_shim(&self.attempt).unwrap();
         let mut handle = self.attach();
         let mut given = environment();
         given.extend(more.map(|(name, value)| (name.to_owned(), value)));
-        handle.go(&given).unwrap();
+        handle.start_agent(&given).unwrap();
         handle
     }
 
     /// The same with an agent that knows where its attempt is.
-    pub(crate) fn go_knowing(&self) -> Handle {
+    pub(crate) fn go_knowing(&self) -> ShimHandle {
         self.go_with([("AT", self.place())])
     }
 
@@ -81,24 +82,26 @@ impl World {
     }
 
     /// Starts shim and agent and waits for its end.
-    pub(crate) fn run(&self) -> Status {
-        until_state(&mut self.go(), State::Ended)
+    pub(crate) fn run(&self) -> ObservedStatus {
+        until_state(&mut self.go(), ObservedState::Ended)
     }
 
-    pub(crate) fn attach(&self) -> Handle {
-        Handle::attach(&self.attempt, 1).unwrap()
+    pub(crate) fn attach(&self) -> ShimHandle {
+        ShimHandle::attach(&self.attempt, 1).unwrap()
     }
 
     /// Waits for the end.
-    pub(crate) fn ended(&self) -> Exit {
+    pub(crate) fn ended(&self) -> AttemptExit {
         let mut exit = None;
         let ended = wait_until(BOUND, || match self.attempt.condition().unwrap() {
-            Condition::Ended(end) => {
+            AttemptCondition::Ended(end) => {
                 exit = Some(*end);
                 true
             }
-            Condition::Alive => false,
-            Condition::Intended | Condition::Lost => panic!("{:?}", self.attempt.condition()),
+            AttemptCondition::Alive => false,
+            AttemptCondition::Intended | AttemptCondition::Lost => {
+                panic!("{:?}", self.attempt.condition())
+            }
         });
         assert!(ended, "the attempt did not end");
         exit.unwrap()
@@ -107,22 +110,26 @@ impl World {
     /// Waits until the shim is gone without an end.
     pub(crate) fn until_lost(&self) {
         let lost = wait_until(BOUND, || {
-            self.attempt.condition().unwrap() == Condition::Lost
+            self.attempt.condition().unwrap() == AttemptCondition::Lost
         });
         assert!(lost, "{:?}", self.attempt.condition());
     }
 
     /// All that is in a log.
-    pub(crate) fn output(&self, stream: Stream) -> String {
-        let (from, bytes) = self.attempt.read(stream, 0, 1 << 24).unwrap();
+    pub(crate) fn output(&self, stream: OutputStream) -> String {
+        let (from, bytes) = self.attempt.read_output(stream, 0, 1 << 24).unwrap();
         assert_eq!(from, 0);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Waits until standard output has these words.
     pub(crate) fn until_said(&self, words: &str) {
-        let said = wait_until(BOUND, || self.output(Stream::Out).contains(words));
-        assert!(said, "'{words}' not in '{}'", self.output(Stream::Out));
+        let said = wait_until(BOUND, || self.output(OutputStream::Out).contains(words));
+        assert!(
+            said,
+            "'{words}' not in '{}'",
+            self.output(OutputStream::Out)
+        );
     }
 
     /// Processes of the attempt, by their mark, shim not included.
@@ -163,16 +170,16 @@ impl World {
 /// Whatever a test did: no process of its attempt is left.
 impl Drop for World {
     fn drop(&mut self) {
-        if self.attempt.condition().ok() == Some(Condition::Alive)
-            && let Ok(mut handle) = Handle::attach(&self.attempt, u64::MAX)
+        if self.attempt.condition().ok() == Some(AttemptCondition::Alive)
+            && let Ok(mut handle) = ShimHandle::attach(&self.attempt, u64::MAX)
         {
             let generation = handle.last_status().generation + 1;
-            let _ = handle.want(Want::Ended, generation);
+            let _ = handle.set_wanted_state(WantedState::Ended, generation);
         }
         let over = wait_until(BOUND, || {
-            self.attempt.condition().ok() != Some(Condition::Alive)
+            self.attempt.condition().ok() != Some(AttemptCondition::Alive)
         });
-        let _ = bowline_supervisor::sweep(&self.attempt);
+        let _ = bowline_supervisor::sweep_attempt(&self.attempt);
         let left = self.processes();
         if !std::thread::panicking() {
             assert!(over, "the shim is still there");
@@ -182,7 +189,10 @@ impl Drop for World {
 }
 
 /// Waits until the status is as wanted.
-pub(crate) fn until(handle: &mut Handle, wanted: impl Fn(&Status) -> bool) -> Status {
+pub(crate) fn until(
+    handle: &mut ShimHandle,
+    wanted: impl Fn(&ObservedStatus) -> bool,
+) -> ObservedStatus {
     let end = Instant::now() + BOUND;
     loop {
         let status = handle.last_status().clone();
@@ -191,27 +201,33 @@ pub(crate) fn until(handle: &mut Handle, wanted: impl Fn(&Status) -> bool) -> St
         }
         assert!(Instant::now() < end, "{status:?}");
         let (out, err) = (status.out.end, status.err.end);
-        handle.wait(out, err, Duration::from_millis(500)).unwrap();
+        handle
+            .wait_for_change(out, err, Duration::from_millis(500))
+            .unwrap();
     }
 }
 
-pub(crate) fn until_state(handle: &mut Handle, state: State) -> Status {
+pub(crate) fn until_state(handle: &mut ShimHandle, state: ObservedState) -> ObservedStatus {
     until(handle, |status| status.state == state)
 }
 
 /// Asks for a level and waits until it is reached.
-pub(crate) fn bring_to(handle: &mut Handle, level: Want, generation: u64) -> Status {
-    handle.want(level, generation).unwrap();
+pub(crate) fn bring_to(
+    handle: &mut ShimHandle,
+    level: WantedState,
+    generation: u64,
+) -> ObservedStatus {
+    handle.set_wanted_state(level, generation).unwrap();
     let reached = match level {
-        Want::Running => State::Running,
-        Want::Paused => State::Paused,
-        Want::Ended => State::Ended,
+        WantedState::Running => ObservedState::Running,
+        WantedState::Paused => ObservedState::Paused,
+        WantedState::Ended => ObservedState::Ended,
     };
     until_state(handle, reached)
 }
 
-pub(crate) fn shim() -> Shim {
-    Shim::new(Path::new(env!("CARGO_BIN_EXE_bowline-shim")), &[])
+pub(crate) fn shim() -> ShimProgram {
+    ShimProgram::new(Path::new(env!("CARGO_BIN_EXE_bowline-shim")), &[])
 }
 
 pub(crate) fn environment() -> BTreeMap<String, String> {
@@ -226,10 +242,10 @@ pub(crate) fn letter(pid: i32) -> Option<char> {
 }
 
 /// A shim that can write files of so many blocks of 512 bytes only; what limits it can be lifted.
-pub(crate) fn shim_limited(blocks: u32) -> Shim {
+pub(crate) fn shim_limited(blocks: u32) -> ShimProgram {
     let script = format!("ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
     let program = env!("CARGO_BIN_EXE_bowline-shim");
-    Shim::new(Path::new("/bin/sh"), &["-c", &script, program])
+    ShimProgram::new(Path::new("/bin/sh"), &["-c", &script, program])
 }
 
 pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {

@@ -3,7 +3,7 @@
 
 mod support;
 
-pub use support::{CgroupSupport, NoGroup};
+pub use support::{CgroupSupport, CgroupUnavailable};
 
 use crate::spec::CgroupSpec;
 use std::fs;
@@ -22,13 +22,13 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     /// Creates the group below its parent, with its limits. A limit that cannot be set is an error.
     pub(crate) fn create(spec: &CgroupSpec, attempt: &str) -> io::Result<Cgroup> {
-        let path = spec.parent.join(name(attempt));
+        let path = spec.parent.join(group_name(attempt));
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        for (file, limit) in limits(spec) {
+        for (file, limit) in limit_files(spec) {
             if let Some(limit) = limit
                 && let Err(error) = fs::write(path.join(file), limit)
             {
@@ -50,7 +50,7 @@ impl Cgroup {
     pub(crate) fn open(path: &Path, attempt: &str) -> Option<Cgroup> {
         let ours = path
             .file_name()
-            .is_some_and(|it| it == name(attempt).as_str());
+            .is_some_and(|it| it == group_name(attempt).as_str());
         (ours && path.join("cgroup.procs").exists()).then(|| Cgroup {
             path: path.to_owned(),
         })
@@ -67,7 +67,7 @@ impl Cgroup {
     }
 
     /// Asks the kernel to freeze or thaw all processes. `false` if it refuses.
-    pub(crate) fn freeze(&self, frozen: bool) -> bool {
+    pub(crate) fn set_frozen(&self, frozen: bool) -> bool {
         fs::write(
             self.path.join("cgroup.freeze"),
             if frozen { "1" } else { "0" },
@@ -76,30 +76,30 @@ impl Cgroup {
     }
 
     /// True if the kernel reports all processes as frozen.
-    pub(crate) fn frozen(&self) -> bool {
-        self.tells("frozen 1")
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.has_event("frozen 1")
     }
 
     /// True if the kernel reports a process in the group or below it.
-    pub(crate) fn populated(&self) -> bool {
-        self.tells("populated 1")
+    pub(crate) fn is_populated(&self) -> bool {
+        self.has_event("populated 1")
     }
 
-    fn tells(&self, event: &str) -> bool {
+    fn has_event(&self, event: &str) -> bool {
         let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
         events.lines().any(|line| line == event)
     }
 
     /// Kills all processes at once, frozen ones and those being forked included.
-    pub(crate) fn kill(&self) {
+    pub(crate) fn kill_members(&self) {
         // Kernels before 5.14 have no such file; then the caller's own signals do the work.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
     /// Returns the process ids in the group and in those below it.
-    pub(crate) fn members(&self) -> Vec<i32> {
+    pub(crate) fn member_pids(&self) -> Vec<i32> {
         let mut members = Vec::new();
-        for folder in self.folders() {
+        for folder in self.group_folders() {
             let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             members.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
         }
@@ -108,13 +108,13 @@ impl Cgroup {
 
     /// Removes the empty group, and those the agent created in it.
     pub(crate) fn remove(&self) {
-        for folder in self.folders().iter().rev() {
+        for folder in self.group_folders().iter().rev() {
             let _ = fs::remove_dir(folder);
         }
     }
 
     /// Returns the folders of the group and of all groups below it, parents first.
-    fn folders(&self) -> Vec<PathBuf> {
+    fn group_folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.path.clone()];
         let mut next = 0;
         while next < folders.len() {
@@ -130,12 +130,12 @@ impl Cgroup {
 }
 
 /// Returns the name of the group of an attempt.
-fn name(attempt: &str) -> String {
+fn group_name(attempt: &str) -> String {
     format!("bowline-{attempt}")
 }
 
 /// Returns the kernel's file for each limit, and the value to write.
-fn limits(spec: &CgroupSpec) -> [(&'static str, Option<String>); 3] {
+fn limit_files(spec: &CgroupSpec) -> [(&'static str, Option<String>); 3] {
     let cpu = spec.cpu_percent.map(|percent| {
         let quota = u64::from(percent) * CPU_PERIOD_US / 100;
         format!("{quota} {CPU_PERIOD_US}")

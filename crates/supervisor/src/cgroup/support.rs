@@ -9,7 +9,7 @@ const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// Reason for which control groups cannot be used here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoGroup {
+pub enum CgroupUnavailable {
     /// No control groups of version 2 are mounted.
     #[error("no control groups of version 2 are mounted")]
     NotMounted,
@@ -69,21 +69,23 @@ pub struct CgroupSupport {
     /// A share of the processor can be set.
     pub cpu: bool,
     /// The reason, where something is missing.
-    pub reason: Option<NoGroup>,
+    pub reason: Option<CgroupUnavailable>,
 }
 
 impl CgroupSupport {
     /// Finds out by creating a group and removing it again.
-    pub fn here() -> CgroupSupport {
+    pub fn detect_features() -> CgroupSupport {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        match around(&groups, &mounts) {
-            Some((own, mount)) => CgroupSupport::look(&own, &mount, &version_1(&groups)),
-            None => CgroupSupport::without(NoGroup::NotMounted),
+        match find_own_group(&groups, &mounts) {
+            Some((own, mount)) => {
+                CgroupSupport::inspect_groups(&own, &mount, &version_1_controllers(&groups))
+            }
+            None => CgroupSupport::unsupported_because(CgroupUnavailable::NotMounted),
         }
     }
 
-    fn without(reason: NoGroup) -> CgroupSupport {
+    fn unsupported_because(reason: CgroupUnavailable) -> CgroupSupport {
         CgroupSupport {
             reason: Some(reason),
             ..CgroupSupport::default()
@@ -92,17 +94,17 @@ impl CgroupSupport {
 
     /// Checks a group and its ancestors, up to the mount point. `taken` are controllers of version
     /// 1.
-    pub(super) fn look(own: &Path, mount: &Path, taken: &[String]) -> CgroupSupport {
+    pub(super) fn inspect_groups(own: &Path, mount: &Path, taken: &[String]) -> CgroupSupport {
         let around = own.ancestors().take_while(|one| one.starts_with(mount));
-        let usable: Vec<&Path> = around.filter(|one| permitted(one)).collect();
+        let usable: Vec<&Path> = around.filter(|one| can_create_groups(one)).collect();
         let Some(&parent) = usable.first() else {
-            return CgroupSupport::without(NoGroup::NotAllowed {
+            return CgroupSupport::unsupported_because(CgroupUnavailable::NotAllowed {
                 place: own.to_owned(),
             });
         };
         let probe = parent.join(format!("bowline-probe-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&probe) {
-            return CgroupSupport::without(NoGroup::NotMade {
+            return CgroupSupport::unsupported_because(CgroupUnavailable::NotMade {
                 place: parent.to_owned(),
                 kind: error.kind(),
                 number: error.raw_os_error(),
@@ -114,11 +116,15 @@ impl CgroupSupport {
         let _ = fs::remove_dir(&probe);
         let limiting = usable
             .iter()
-            .find(|one| CONTROLLERS.iter().all(|name| hands_on(one, name)))
+            .find(|one| {
+                CONTROLLERS
+                    .iter()
+                    .all(|name| delegates_controller(one, name))
+            })
             .or(usable.first())
             .copied()
             .unwrap_or(parent);
-        let there = CONTROLLERS.map(|name| hands_on(limiting, name));
+        let there = CONTROLLERS.map(|name| delegates_controller(limiting, name));
         let [memory, processes, cpu] = there;
         CgroupSupport {
             parent: Some(parent.to_owned()),
@@ -128,12 +134,12 @@ impl CgroupSupport {
             memory,
             processes,
             cpu,
-            reason: missing(there, limiting, taken),
+            reason: missing_reason(there, limiting, taken),
         }
     }
 
     /// Returns each feature with its name.
-    pub fn rows(&self) -> [(&'static str, bool); 5] {
+    pub fn feature_rows(&self) -> [(&'static str, bool); 5] {
         [
             ("freeze", self.freeze),
             ("kill", self.kill),
@@ -145,19 +151,19 @@ impl CgroupSupport {
 }
 
 /// True if this user may create groups here and move processes into them.
-fn permitted(group: &Path) -> bool {
+fn can_create_groups(group: &Path) -> bool {
     let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
     writable(group) && writable(&group.join("cgroup.procs"))
 }
 
 /// True if groups created here have the controller.
-fn hands_on(group: &Path, controller: &str) -> bool {
+fn delegates_controller(group: &Path, controller: &str) -> bool {
     let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
     text.split_whitespace().any(|one| one == controller)
 }
 
 /// Returns the reason for which some limits cannot be set.
-fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<NoGroup> {
+fn missing_reason(there: [bool; 3], group: &Path, taken: &[String]) -> Option<CgroupUnavailable> {
     let absent = CONTROLLERS.into_iter().zip(there);
     let absent: Vec<&str> = absent.filter(|(_, it)| !it).map(|(name, _)| name).collect();
     if absent.is_empty() {
@@ -166,15 +172,15 @@ fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<NoGroup> 
     let names = absent.join(", ");
     let all_taken = absent.iter().all(|name| taken.iter().any(|it| it == name));
     Some(if all_taken {
-        NoGroup::Version1 { names }
+        CgroupUnavailable::Version1 { names }
     } else {
         let file = group.join("cgroup.subtree_control");
-        NoGroup::NotHandedOn { names, file }
+        CgroupUnavailable::NotHandedOn { names, file }
     })
 }
 
 /// Returns the version 2 group of this process, and the mount point of such groups.
-fn around(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
+fn find_own_group(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
@@ -186,7 +192,7 @@ fn around(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// Returns the controllers that groups of version 1 use.
-fn version_1(groups: &str) -> Vec<String> {
+fn version_1_controllers(groups: &str) -> Vec<String> {
     let lines = groups.lines().filter_map(|line| line.split(':').nth(1));
     let names = lines.flat_map(|names| names.split(','));
     names.map(str::to_owned).collect()
@@ -205,12 +211,12 @@ mod tests {
 
     #[test]
     fn the_group_and_its_mount_are_found_beside_version_1() {
-        let (own, mount) = around(GROUPS, MOUNTS).unwrap_or_default();
+        let (own, mount) = find_own_group(GROUPS, MOUNTS).unwrap_or_default();
         assert_eq!(own, Path::new("/sys/fs/cgroup/unified/user/x.scope"));
         assert_eq!(mount, Path::new("/sys/fs/cgroup/unified"));
-        assert_eq!(around(GROUPS, "tmpfs / tmpfs rw 0 0\n"), None);
-        assert_eq!(around("4:memory:/a\n", MOUNTS), None);
-        let taken = version_1(GROUPS);
+        assert_eq!(find_own_group(GROUPS, "tmpfs / tmpfs rw 0 0\n"), None);
+        assert_eq!(find_own_group("4:memory:/a\n", MOUNTS), None);
+        let taken = version_1_controllers(GROUPS);
         for name in CONTROLLERS {
             assert!(taken.iter().any(|it| it == name), "{name} in {taken:?}");
         }
@@ -219,16 +225,16 @@ mod tests {
     #[test]
     fn what_is_missing_is_told_with_its_cause() {
         let group = Path::new("/g");
-        let taken = version_1(GROUPS);
-        assert_eq!(missing([true, true, true], group, &taken), None);
-        let told = missing([false, true, false], group, &taken)
+        let taken = version_1_controllers(GROUPS);
+        assert_eq!(missing_reason([true, true, true], group, &taken), None);
+        let told = missing_reason([false, true, false], group, &taken)
             .unwrap()
             .to_string();
         assert!(
             told.starts_with("memory, cpu: in use by control groups of version 1"),
             "{told}"
         );
-        let told = missing([false, true, true], group, &[])
+        let told = missing_reason([false, true, true], group, &[])
             .unwrap()
             .to_string();
         assert_eq!(told, "memory: not handed on by /g/cgroup.subtree_control");

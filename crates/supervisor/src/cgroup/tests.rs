@@ -18,7 +18,7 @@ fn limits_are_written_as_the_kernel_wants_them() {
         memory_bytes: Some(512 << 20),
         processes: Some(100),
         cpu_percent: Some(150),
-        ..CgroupSpec::below(folder.path().to_owned())
+        ..CgroupSpec::in_parent(folder.path().to_owned())
     };
     let group = Cgroup::create(&spec, "a1").unwrap();
     assert_eq!(group.path(), folder.path().join("bowline-a1"));
@@ -28,7 +28,7 @@ fn limits_are_written_as_the_kernel_wants_them() {
     assert_eq!(read("pids.max"), "100");
     assert_eq!(read("cpu.max"), "150000 100000");
     // Limits that were not set are left as they are.
-    let none = Cgroup::create(&CgroupSpec::below(folder.path().to_owned()), "a2").unwrap();
+    let none = Cgroup::create(&CgroupSpec::in_parent(folder.path().to_owned()), "a2").unwrap();
     assert_eq!(fs::read_dir(none.path()).unwrap().count(), 0);
     none.remove();
     assert!(!none.path().exists());
@@ -55,7 +55,7 @@ fn limits_are_taken_from_the_nearest_group_that_has_them() {
     group(root, "cpu memory pids");
     group(&slice, "memory pids cpu io");
     group(&own, "");
-    let support = CgroupSupport::look(&own, root, &[]);
+    let support = CgroupSupport::inspect_groups(&own, root, &[]);
     assert_eq!(support.parent.as_deref(), Some(own.as_path()));
     assert_eq!(support.limiting.as_deref(), Some(slice.as_path()));
     assert!(support.memory && support.processes && support.cpu);
@@ -66,12 +66,12 @@ fn limits_are_taken_from_the_nearest_group_that_has_them() {
 
     fs::write(slice.join("cgroup.subtree_control"), "pids").unwrap();
     fs::write(root.join("cgroup.subtree_control"), "").unwrap();
-    let support = CgroupSupport::look(&slice, root, &[]);
+    let support = CgroupSupport::inspect_groups(&slice, root, &[]);
     assert!(support.processes && !support.memory && !support.cpu);
     let told = support.reason.unwrap().to_string();
     assert!(told.starts_with("memory, cpu: not handed on by "), "{told}");
 
-    let nowhere = CgroupSupport::look(&root.join("gone"), &root.join("gone"), &[]);
+    let nowhere = CgroupSupport::inspect_groups(&root.join("gone"), &root.join("gone"), &[]);
     assert_eq!(nowhere.parent, None);
     assert!(
         nowhere

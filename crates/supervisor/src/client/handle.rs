@@ -1,9 +1,11 @@
 //! A blocking connection to one shim: a [`Dialogue`] with a socket and timeouts.
 
-use super::dialogue::{Dialogue, Event, Sent};
+use super::session::{SendOutcome, ShimEvent, ShimSession};
 use crate::attempt::Attempt;
-use crate::error::{Error, Refused};
-use crate::protocol::{Environment, Hello, RawEnvironment, State, Status, Want};
+use crate::error::{ShimRefusal, SupervisorError};
+use crate::protocol::{
+    Environment, ObservedState, ObservedStatus, RawEnvironment, ShimGreeting, WantedState,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -22,35 +24,42 @@ const CHUNK_BYTES: usize = 4 << 10;
 /// A connection to the shim of one attempt. Attaching again works like attaching for the first
 /// time.
 #[derive(Debug)]
-pub struct Handle {
+pub struct ShimHandle {
     attempt: Attempt,
-    wire: Wire,
-    hello: Hello,
-    status: Status,
+    wire: ShimSocket,
+    hello: ShimGreeting,
+    status: ObservedStatus,
 }
 
-impl Handle {
+impl ShimHandle {
     /// Connects to the shim of an attempt, with the fencing number under which orders are given.
-    pub fn attach(attempt: &Attempt, fence: u64) -> Result<Handle, Error> {
-        let unreachable = |source| Error::unreachable(attempt.id(), source);
-        let stream = attempt.connect()?;
+    pub fn attach(attempt: &Attempt, fence: u64) -> Result<ShimHandle, SupervisorError> {
+        let unreachable = |source| SupervisorError::unreachable_shim(attempt.id(), source);
+        let stream = attempt.connect_to_shim()?;
         let timeout = Some(Duration::from_millis(ANSWER_MS_MAX));
         stream.set_write_timeout(timeout).map_err(unreachable)?;
-        let mut wire = Wire {
+        let mut wire = ShimSocket {
             stream,
-            dialogue: Dialogue::new(attempt.id(), fence),
+            dialogue: ShimSession::new(attempt.id(), fence),
             events: VecDeque::new(),
         };
-        match wire.next(soon()).map_err(unreachable)? {
-            Event::Greeted { hello, status } => Ok(Handle {
+        match wire.next_event(response_deadline()).map_err(unreachable)? {
+            ShimEvent::Greeted { hello, status } => Ok(ShimHandle {
                 attempt: attempt.clone(),
                 wire,
                 hello,
                 status,
             }),
-            Event::Refused { why, message, .. } => Err(Error::Refused { why, message }),
-            Event::Broken { message } => Err(Error::protocol(attempt.id(), message)),
-            Event::Done { .. } => Err(Error::protocol(attempt.id(), "an answer".into())),
+            ShimEvent::Refused { why, message, .. } => {
+                Err(SupervisorError::Refused { why, message })
+            }
+            ShimEvent::Broken { message } => {
+                Err(SupervisorError::protocol_mismatch(attempt.id(), message))
+            }
+            ShimEvent::Done { .. } => Err(SupervisorError::protocol_mismatch(
+                attempt.id(),
+                "an answer".into(),
+            )),
         }
     }
 
@@ -60,133 +69,169 @@ impl Handle {
     }
 
     /// Returns identity and features of the shim.
-    pub fn hello(&self) -> &Hello {
+    pub fn greeting(&self) -> &ShimGreeting {
         &self.hello
     }
 
     /// Returns the last status received, without a request.
-    pub fn last_status(&self) -> &Status {
+    pub fn last_status(&self) -> &ObservedStatus {
         &self.status
     }
 
     /// Starts the agent with this environment and nothing else, unless it has been started.
-    pub fn go(&mut self, environment: &Environment) -> Result<&Status, Error> {
-        let asked = self.wire.dialogue.go(environment);
-        self.answer(asked, soon())?;
+    pub fn start_agent(
+        &mut self,
+        environment: &Environment,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        let asked = self.wire.dialogue.request_start(environment);
+        self.await_response(asked, response_deadline())?;
         Ok(&self.status)
     }
 
     /// Like [`Handle::go`], with an environment that may hold values that are not UTF-8. An error
     /// without a request if the shim is too old.
-    pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<&Status, Error> {
-        let asked = self.wire.dialogue.go_raw(environment);
-        self.answer(asked, soon())?;
+    pub fn start_agent_raw(
+        &mut self,
+        environment: &RawEnvironment,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        let asked = self.wire.dialogue.request_start_raw(environment);
+        self.await_response(asked, response_deadline())?;
         Ok(&self.status)
     }
 
     /// Sets the wanted state of the agent. Returns before the state is reached: see
     /// [`Handle::wait`]. An agent that has ended meanwhile can only be wanted as ended.
-    pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
-        let asked = self.wire.dialogue.want(state, generation);
+    pub fn set_wanted_state(
+        &mut self,
+        state: WantedState,
+        generation: u64,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        let asked = self.wire.dialogue.request_state(state, generation);
         match state {
-            Want::Ended => self.told(asked),
-            Want::Running | Want::Paused => {
-                self.sent(asked)?;
+            WantedState::Ended => self.await_status(asked),
+            WantedState::Running | WantedState::Paused => {
+                self.await_running_response(asked)?;
                 Ok(&self.status)
             }
         }
     }
 
     /// Sends message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
-    pub fn send(&mut self, seq: u64, bytes: &[u8], last: bool) -> Result<Sent, Error> {
-        let asked = self.wire.dialogue.input(seq, bytes, last);
-        self.sent(asked)
+    pub fn send_input(
+        &mut self,
+        seq: u64,
+        bytes: &[u8],
+        last: bool,
+    ) -> Result<SendOutcome, SupervisorError> {
+        let asked = self.wire.dialogue.send_input(seq, bytes, last);
+        self.await_running_response(asked)
     }
 
     /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this
     /// number, from 1 and growing. A paused agent receives it when it is resumed. An error without
     /// a request if the shim is too old.
-    pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
-        let asked = self.wire.dialogue.interrupt(seq);
-        self.sent(asked)
+    pub fn interrupt_agent(&mut self, seq: u64) -> Result<SendOutcome, SupervisorError> {
+        let asked = self.wire.dialogue.request_interrupt(seq);
+        self.await_running_response(asked)
     }
 
     /// Waits for the response to a request that only a running agent can take.
-    fn sent(&mut self, asked: Result<u64, Error>) -> Result<Sent, Error> {
-        self.answer(asked, soon())
+    fn await_running_response(
+        &mut self,
+        asked: Result<u64, SupervisorError>,
+    ) -> Result<SendOutcome, SupervisorError> {
+        self.await_response(asked, response_deadline())
             .map_err(|error| self.not_running_or(error))
     }
 
     /// Acknowledges output up to these offsets as processed.
-    pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<&Status, Error> {
-        let asked = self.wire.dialogue.acknowledge(out, err);
-        self.told(asked)
+    pub fn acknowledge_output(
+        &mut self,
+        out: u64,
+        err: u64,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        let asked = self.wire.dialogue.acknowledge_output(out, err);
+        self.await_status(asked)
     }
 
     /// Returns the current status. After the end of the attempt, when its shim is gone, the status
     /// is made from `exit.json`.
-    pub fn status(&mut self) -> Result<&Status, Error> {
-        let asked = self.wire.dialogue.status();
-        self.told(asked)
+    pub fn fetch_status(&mut self) -> Result<&ObservedStatus, SupervisorError> {
+        let asked = self.wire.dialogue.request_status();
+        self.await_status(asked)
     }
 
     /// Waits for the response to a request that is also valid after the agent has ended.
-    fn told(&mut self, asked: Result<u64, Error>) -> Result<&Status, Error> {
-        match self.answer(asked, soon()) {
+    fn await_status(
+        &mut self,
+        asked: Result<u64, SupervisorError>,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        match self.await_response(asked, response_deadline()) {
             Ok(_) => Ok(&self.status),
-            Err(error) => self.ended_or(error),
+            Err(error) => self.final_status_or(error),
         }
     }
 
     /// Waits until there is a newer status than the last one received, or more output than `out`
     /// and `err`. `None` on a timeout.
-    pub fn wait(
+    pub fn wait_for_change(
         &mut self,
         out: u64,
         err: u64,
         timeout: Duration,
-    ) -> Result<Option<&Status>, Error> {
-        let asked = self.wire.dialogue.wait(self.status.version, out, err);
-        match self.answer(asked, Instant::now() + timeout) {
+    ) -> Result<Option<&ObservedStatus>, SupervisorError> {
+        let asked = self
+            .wire
+            .dialogue
+            .request_status_change(self.status.version, out, err);
+        match self.await_response(asked, Instant::now() + timeout) {
             Ok(_) => Ok(Some(&self.status)),
-            Err(Error::Unreachable { source, .. }) if source.kind() == io::ErrorKind::TimedOut => {
+            Err(SupervisorError::Unreachable { source, .. })
+                if source.kind() == io::ErrorKind::TimedOut =>
+            {
                 Ok(None)
             }
-            Err(error) => self.ended_or(error).map(Some),
+            Err(error) => self.final_status_or(error).map(Some),
         }
     }
 
     /// Subscribes to news as [`Handle::wait`] does, without waiting for them: one thread can poll a
     /// few handles, and call [`Handle::heard`] for those that are readable. A loop over many has a
     /// [`Dialogue`] for each.
-    pub fn listen(&mut self, out: u64, err: u64) -> Result<(), Error> {
-        let asked = self.wire.dialogue.wait(self.status.version, out, err);
-        self.say(asked).map(drop)
+    pub fn subscribe_to_changes(&mut self, out: u64, err: u64) -> Result<(), SupervisorError> {
+        let asked = self
+            .wire
+            .dialogue
+            .request_status_change(self.status.version, out, err);
+        self.flush_request(asked).map(drop)
     }
 
     /// Returns the newest status that has arrived, without waiting; `None` when none has.
-    pub fn heard(&mut self) -> Result<Option<&Status>, Error> {
+    pub fn poll_status(&mut self) -> Result<Option<&ObservedStatus>, SupervisorError> {
         let mut news = false;
         loop {
-            match self.wire.next(Instant::now()) {
-                Ok(Event::Done { status, .. }) => news |= self.learn(status),
-                Ok(Event::Greeted { .. } | Event::Refused { .. }) => {}
-                Ok(Event::Broken { message }) => {
-                    return Err(Error::protocol(self.attempt.id(), message));
+            match self.wire.next_event(Instant::now()) {
+                Ok(ShimEvent::Done { status, .. }) => news |= self.update_status(status),
+                Ok(ShimEvent::Greeted { .. } | ShimEvent::Refused { .. }) => {}
+                Ok(ShimEvent::Broken { message }) => {
+                    return Err(SupervisorError::protocol_mismatch(
+                        self.attempt.id(),
+                        message,
+                    ));
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
                 // A last status comes before the end of the connection.
                 Err(_) if news => break,
                 Err(source) => {
-                    let error = Error::unreachable(self.attempt.id(), source);
-                    return self.ended_or(error).map(Some);
+                    let error = SupervisorError::unreachable_shim(self.attempt.id(), source);
+                    return self.final_status_or(error).map(Some);
                 }
             }
         }
         Ok(news.then_some(&self.status))
     }
 
-    fn learn(&mut self, status: Option<Status>) -> bool {
+    fn update_status(&mut self, status: Option<ObservedStatus>) -> bool {
         let news = status.is_some();
         if let Some(status) = status {
             self.status = status;
@@ -195,13 +240,16 @@ impl Handle {
     }
 
     /// Replaces the error of an unreachable shim by the final status if the attempt has ended.
-    fn ended_or(&mut self, error: Error) -> Result<&Status, Error> {
-        let gone = matches!(error, Error::Unreachable { .. });
-        let Some(exit) = self.attempt.exit().ok().flatten().filter(|_| gone) else {
+    fn final_status_or(
+        &mut self,
+        error: SupervisorError,
+    ) -> Result<&ObservedStatus, SupervisorError> {
+        let gone = matches!(error, SupervisorError::Unreachable { .. });
+        let Some(exit) = self.attempt.read_exit().ok().flatten().filter(|_| gone) else {
             return Err(error);
         };
         self.status.version += 1;
-        self.status.state = State::Ended;
+        self.status.state = ObservedState::Ended;
         self.status.out.end = exit.out;
         self.status.err.end = exit.err;
         self.status.exit = Some(exit);
@@ -209,41 +257,53 @@ impl Handle {
     }
 
     /// Like `ended_or`, for requests that are invalid after the end.
-    fn not_running_or(&mut self, error: Error) -> Error {
-        match self.ended_or(error) {
-            Ok(_) => Error::Refused {
-                why: Refused::NotRunning,
+    fn not_running_or(&mut self, error: SupervisorError) -> SupervisorError {
+        match self.final_status_or(error) {
+            Ok(_) => SupervisorError::Refused {
+                why: ShimRefusal::NotRunning,
                 message: format!("the agent of attempt {} has ended", self.attempt.id()),
             },
             Err(error) => error,
         }
     }
 
-    fn say(&mut self, asked: Result<u64, Error>) -> Result<u64, Error> {
-        let said = self.wire.say();
-        said.map_err(|source| Error::unreachable(self.attempt.id(), source))
+    fn flush_request(
+        &mut self,
+        asked: Result<u64, SupervisorError>,
+    ) -> Result<u64, SupervisorError> {
+        let said = self.wire.flush_outgoing();
+        said.map_err(|source| SupervisorError::unreachable_shim(self.attempt.id(), source))
             .and(asked)
     }
 
     /// Sends the request and waits for its response. Late responses to earlier waits only update
     /// the status.
-    fn answer(&mut self, asked: Result<u64, Error>, end: Instant) -> Result<Sent, Error> {
-        let asked = self.say(asked)?;
+    fn await_response(
+        &mut self,
+        asked: Result<u64, SupervisorError>,
+        end: Instant,
+    ) -> Result<SendOutcome, SupervisorError> {
+        let asked = self.flush_request(asked)?;
         loop {
-            let event = self.wire.next(end);
-            match event.map_err(|source| Error::unreachable(self.attempt.id(), source))? {
-                Event::Done { id, sent, status } => {
-                    self.learn(status);
+            let event = self.wire.next_event(end);
+            match event
+                .map_err(|source| SupervisorError::unreachable_shim(self.attempt.id(), source))?
+            {
+                ShimEvent::Done { id, sent, status } => {
+                    self.update_status(status);
                     if id == asked {
                         return Ok(sent);
                     }
                 }
-                Event::Refused { id, why, message } if [0, asked].contains(&id) => {
-                    return Err(Error::Refused { why, message });
+                ShimEvent::Refused { id, why, message } if [0, asked].contains(&id) => {
+                    return Err(SupervisorError::Refused { why, message });
                 }
-                Event::Refused { .. } | Event::Greeted { .. } => {}
-                Event::Broken { message } => {
-                    return Err(Error::protocol(self.attempt.id(), message));
+                ShimEvent::Refused { .. } | ShimEvent::Greeted { .. } => {}
+                ShimEvent::Broken { message } => {
+                    return Err(SupervisorError::protocol_mismatch(
+                        self.attempt.id(),
+                        message,
+                    ));
                 }
             }
         }
@@ -251,36 +311,37 @@ impl Handle {
 }
 
 /// For polling several handles: readable when a response has arrived.
-impl AsFd for Handle {
+impl AsFd for ShimHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.stream.as_fd()
     }
 }
 
 /// Returns the deadline for a request sent now.
-fn soon() -> Instant {
+fn response_deadline() -> Instant {
     Instant::now() + Duration::from_millis(ANSWER_MS_MAX)
 }
 
 /// A dialogue over a socket.
 #[derive(Debug)]
-struct Wire {
+struct ShimSocket {
     stream: UnixStream,
-    dialogue: Dialogue,
-    events: VecDeque<Event>,
+    dialogue: ShimSession,
+    events: VecDeque<ShimEvent>,
 }
 
-impl Wire {
+impl ShimSocket {
     /// Writes all outgoing bytes.
-    fn say(&mut self) -> io::Result<()> {
-        let said = self.stream.write_all(self.dialogue.outgoing());
+    fn flush_outgoing(&mut self) -> io::Result<()> {
+        let said = self.stream.write_all(self.dialogue.outgoing_bytes());
         // Half a request cannot be repeated: a connection that failed here is unusable.
-        self.dialogue.written(self.dialogue.outgoing().len());
+        self.dialogue
+            .mark_written(self.dialogue.outgoing_bytes().len());
         said
     }
 
     /// Returns the next event, if it comes before `end`.
-    fn next(&mut self, end: Instant) -> io::Result<Event> {
+    fn next_event(&mut self, end: Instant) -> io::Result<ShimEvent> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Ok(event);

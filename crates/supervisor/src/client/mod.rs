@@ -1,11 +1,11 @@
 //! The client side of the socket: starting shims, and talking to them.
 
-mod dialogue;
 mod handle;
+mod session;
 mod start;
 #[cfg(test)]
 mod tests;
 
-pub use dialogue::{Dialogue, Event, Sent};
-pub use handle::Handle;
-pub use start::{Shim, Starter};
+pub use handle::ShimHandle;
+pub use session::{SendOutcome, ShimEvent, ShimSession};
+pub use start::{ShimProgram, ShimStarter};

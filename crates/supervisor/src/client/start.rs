@@ -2,7 +2,7 @@
 
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::Attempt;
-use crate::error::{Error, ShimFailure};
+use crate::error::{ShimFailure, SupervisorError};
 use crate::shim::{END, STARTER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write as _};
@@ -19,18 +19,18 @@ const MESSAGE_BYTES_MAX: usize = 4096;
 
 /// The program that becomes a shim, with the arguments that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shim {
+pub struct ShimProgram {
     program: PathBuf,
     words: Vec<String>,
     /// Time it may take to be ready.
     ready: Duration,
 }
 
-impl Shim {
+impl ShimProgram {
     /// Describes a program that hands its arguments to [`crate::shim::main`] when the given words
     /// come first.
-    pub fn new(program: &Path, words: &[&str]) -> Shim {
-        Shim {
+    pub fn new(program: &Path, words: &[&str]) -> ShimProgram {
+        ShimProgram {
             // The shim is started in another folder than this one.
             program: std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
             words: words.iter().map(|&word| word.to_owned()).collect(),
@@ -39,38 +39,38 @@ impl Shim {
     }
 
     #[cfg(test)]
-    pub(super) fn with_ready_time(self, ready: Duration) -> Shim {
-        Shim { ready, ..self }
+    pub(super) fn with_ready_time(self, ready: Duration) -> ShimProgram {
+        ShimProgram { ready, ..self }
     }
 
     /// Starts a detached shim that owns the attempt and waits for `go`. Returns when the shim is
     /// ready, or the reason for which it is not.
     ///
     /// Doing so twice is harmless: the second shim finds the lock taken and exits.
-    pub fn start(&self, attempt: &Attempt) -> Result<(), Error> {
-        let mut command = self.command();
+    pub fn start_shim(&self, attempt: &Attempt) -> Result<(), SupervisorError> {
+        let mut command = self.base_command();
         command
             .arg("start")
             .arg(attempt.folder())
             .stdin(Stdio::null());
         let mut child = command
             .spawn()
-            .map_err(|error| self.failed(attempt, error))?;
+            .map_err(|error| self.spawn_error(attempt, error))?;
         // The shim inherits this pipe, which closes when the shim has reported or is gone.
         let word = child
             .stdout
             .take()
-            .and_then(|mut it| read_word(&mut it, self.ready));
+            .and_then(|mut it| read_report(&mut it, self.ready));
         if word.is_none() {
             // A shim that reports nothing may not exit either.
             let _ = child.kill();
         }
         let _ = child.wait();
-        judge(attempt, word, self.ready)
+        check_report(attempt, word, self.ready)
     }
 
     /// Builds the command of the program with an empty environment.
-    fn command(&self) -> Command {
+    fn base_command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(&self.words)
@@ -86,7 +86,7 @@ impl Shim {
         command
     }
 
-    fn failed(&self, attempt: &Attempt, error: std::io::Error) -> Error {
+    fn spawn_error(&self, attempt: &Attempt, error: std::io::Error) -> SupervisorError {
         let program = self.program.clone();
         not_started(attempt, ShimFailure::Program { program, error })
     }
@@ -94,20 +94,20 @@ impl Shim {
 
 /// Starts many shims through one helper process that stays, one after the other.
 #[derive(Debug)]
-pub struct Starter {
-    shim: Shim,
-    process: Option<Resident>,
+pub struct ShimStarter {
+    shim: ShimProgram,
+    process: Option<StarterProcess>,
 }
 
 /// The helper process that stays.
 #[derive(Debug)]
-struct Resident {
+struct StarterProcess {
     child: Child,
-    ask: ChildStdin,
-    hear: ChildStdout,
+    requests: ChildStdin,
+    reports: ChildStdout,
 }
 
-impl Drop for Resident {
+impl Drop for StarterProcess {
     fn drop(&mut self) {
         // It may wait for a shim that reports nothing; the shims it started outlive it.
         let _ = self.child.kill();
@@ -115,53 +115,61 @@ impl Drop for Resident {
     }
 }
 
-impl Starter {
+impl ShimStarter {
     /// Creates a starter. The helper process is started with the first shim.
-    pub fn new(shim: Shim) -> Starter {
-        Starter {
+    pub fn new(shim: ShimProgram) -> ShimStarter {
+        ShimStarter {
             shim,
             process: None,
         }
     }
 
     /// Starts a shim like [`Shim::start`].
-    pub fn start(&mut self, attempt: &Attempt) -> Result<(), Error> {
-        if let Some(word) = self.ask(attempt.folder()) {
-            return judge(attempt, Some(word), self.shim.ready);
+    pub fn start_shim(&mut self, attempt: &Attempt) -> Result<(), SupervisorError> {
+        if let Some(word) = self.request_start(attempt.folder()) {
+            return check_report(attempt, Some(word), self.shim.ready);
         }
         // The helper was killed, or the program is of a version without this command. A second shim
         // for an attempt does no harm.
         self.process = None;
-        self.shim.start(attempt)
+        self.shim.start_shim(attempt)
     }
 
-    fn ask(&mut self, folder: &Path) -> Option<String> {
+    fn request_start(&mut self, folder: &Path) -> Option<String> {
         if self.process.is_none() {
-            self.process = Some(self.resident()?);
+            self.process = Some(self.spawn_starter()?);
         }
         let process = self.process.as_mut()?;
         let question = [folder.as_os_str().as_bytes(), &[END]].concat();
-        process.ask.write_all(&question).ok()?;
-        read_word(&mut process.hear, self.shim.ready).filter(|word| !word.is_empty())
+        process.requests.write_all(&question).ok()?;
+        read_report(&mut process.reports, self.shim.ready).filter(|word| !word.is_empty())
     }
 
-    fn resident(&self) -> Option<Resident> {
-        let mut command = self.shim.command();
+    fn spawn_starter(&self) -> Option<StarterProcess> {
+        let mut command = self.shim.base_command();
         // Keys typed at a terminal are not for it.
         command.arg(STARTER).stdin(Stdio::piped()).process_group(0);
         let mut child = command.spawn().ok()?;
         let (ask, hear) = (child.stdin.take()?, child.stdout.take()?);
-        Some(Resident { child, ask, hear })
+        Some(StarterProcess {
+            child,
+            requests: ask,
+            reports: hear,
+        })
     }
 }
 
-fn not_started(attempt: &Attempt, why: ShimFailure) -> Error {
+fn not_started(attempt: &Attempt, why: ShimFailure) -> SupervisorError {
     let attempt = attempt.id().to_owned();
-    Error::NotStarted { attempt, why }
+    SupervisorError::NotStarted { attempt, why }
 }
 
 /// Converts the report of a shim into a result.
-fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(), Error> {
+fn check_report(
+    attempt: &Attempt,
+    word: Option<String>,
+    ready: Duration,
+) -> Result<(), SupervisorError> {
     match word.as_deref() {
         Some("ready") => Ok(()),
         Some("") => Err(not_started(attempt, ShimFailure::Silent)),
@@ -177,7 +185,7 @@ fn judge(attempt: &Attempt, word: Option<String>, ready: Duration) -> Result<(),
 }
 
 /// Reads the next report, without its terminator. `None` when it takes too long.
-fn read_word(from: &mut (impl Read + std::os::fd::AsFd), ready: Duration) -> Option<String> {
+fn read_report(from: &mut (impl Read + std::os::fd::AsFd), ready: Duration) -> Option<String> {
     let end = Instant::now() + ready;
     let mut word = Vec::new();
     loop {

@@ -1,13 +1,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
-use super::{Dialogue, Event, Sent, Shim};
+use super::{SendOutcome, ShimEvent, ShimProgram, ShimSession};
 use crate::attempt::Attempt;
-use crate::error::{Error, Refused, ShimFailure};
+use crate::error::{ShimFailure, ShimRefusal, SupervisorError};
 use crate::protocol::{
-    Answer, BODY_BYTES_MAX, Envelope, FEATURES, Flow, Hello, InputStatus, LINE_BYTES_MAX, Lines,
-    No, PROTOCOL, State, Status, Want,
+    BODY_BYTES_MAX, FEATURES, InputStatus, LINE_BYTES_MAX, LineBuffer, ObservedState,
+    ObservedStatus, PROTOCOL, RefusalBody, RequestEnvelope, ShimGreeting, ShimResponse,
+    StreamProgress, WantedState,
 };
-use crate::spec::Spec;
+use crate::spec::AttemptSpec;
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -16,8 +17,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-fn hello(attempt: &str) -> Hello {
-    Hello {
+fn hello(attempt: &str) -> ShimGreeting {
+    ShimGreeting {
         protocol: PROTOCOL,
         features: FEATURES.map(str::to_owned).to_vec(),
         attempt: attempt.to_owned(),
@@ -25,16 +26,16 @@ fn hello(attempt: &str) -> Hello {
     }
 }
 
-fn status(version: u64) -> Status {
-    Status {
+fn status(version: u64) -> ObservedStatus {
+    ObservedStatus {
         version,
-        state: State::Running,
-        want: Want::Running,
+        state: ObservedState::Running,
+        want: WantedState::Running,
         generation: 0,
         fence: 0,
         agent: None,
-        out: Flow::default(),
-        err: Flow::default(),
+        out: StreamProgress::default(),
+        err: StreamProgress::default(),
         blocked: None,
         input: InputStatus::default(),
         interrupts: 0,
@@ -42,25 +43,25 @@ fn status(version: u64) -> Status {
     }
 }
 
-fn line(answer: &Answer) -> Vec<u8> {
+fn line(answer: &ShimResponse) -> Vec<u8> {
     let mut line = serde_json::to_vec(answer).unwrap();
     line.push(b'\n');
     line
 }
 
 fn greeting(attempt: &str) -> Vec<u8> {
-    line(&Answer {
+    line(&ShimResponse {
         hello: Some(hello(attempt)),
         status: Some(status(0)),
-        ..Answer::default()
+        ..ShimResponse::default()
     })
 }
 
-fn answer() -> impl Strategy<Value = Answer> {
+fn answer() -> impl Strategy<Value = ShimResponse> {
     let no = ("[a-z_]{1,12}|fenced_out", ".{0,20}");
-    let no = prop::option::of(no.prop_map(|(code, message)| No { code, message }));
+    let no = prop::option::of(no.prop_map(|(code, message)| RefusalBody { code, message }));
     let status = prop::option::of(any::<u64>().prop_map(status));
-    (any::<u64>(), any::<bool>(), status, no).prop_map(|(id, already, status, no)| Answer {
+    (any::<u64>(), any::<bool>(), status, no).prop_map(|(id, already, status, no)| ShimResponse {
         id,
         hello: None,
         already,
@@ -77,7 +78,7 @@ fn said() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(greeting("another")),
         1 => "[^\n]{0,30}\n".prop_map(String::into_bytes),
         1 => (LINE_BYTES_MAX - 20..LINE_BYTES_MAX + 20).prop_map(|count| {
-            let mut long = line(&Answer { id: 7, ..Answer::default() });
+            let mut long = line(&ShimResponse { id: 7, ..ShimResponse::default() });
             long.splice(..0, vec![b' '; count - long.len() + 1]);
             long
         }),
@@ -93,15 +94,15 @@ proptest! {
     ) {
         let mut bytes = if greets { greeting("a-1") } else { Vec::new() };
         bytes.extend(lines.concat());
-        let whole = Dialogue::new("a-1", 0).receive(&bytes);
+        let whole = ShimSession::new("a-1", 0).receive(&bytes);
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
-        let mut dialogue = Dialogue::new("a-1", 0);
+        let mut dialogue = ShimSession::new("a-1", 0);
         let pieces = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]);
-        let events: Vec<Event> = pieces.flat_map(|piece| dialogue.receive(piece)).collect();
+        let events: Vec<ShimEvent> = pieces.flat_map(|piece| dialogue.receive(piece)).collect();
         prop_assert_eq!(&events, &whole);
-        let broken = events.iter().position(|event| matches!(event, Event::Broken { .. }));
+        let broken = events.iter().position(|event| matches!(event, ShimEvent::Broken { .. }));
         prop_assert!(broken.is_none_or(|place| place + 1 == events.len()));
         if broken.is_none() {
             prop_assert_eq!(events.len(), lines.len() + usize::from(greets));
@@ -111,12 +112,12 @@ proptest! {
 
 #[test]
 fn what_is_said_and_heard() {
-    let mut dialogue = Dialogue::new("a-1", 5);
-    let early = dialogue.interrupt(1).unwrap_err();
-    assert_eq!(early.code(), Refused::Unsupported.code());
-    assert_eq!(dialogue.want(Want::Paused, 3).unwrap(), 1);
-    assert_eq!(dialogue.input(1, b"hi\n", true).unwrap(), 2);
-    let text = std::str::from_utf8(dialogue.outgoing()).unwrap();
+    let mut dialogue = ShimSession::new("a-1", 5);
+    let early = dialogue.request_interrupt(1).unwrap_err();
+    assert_eq!(early.code(), ShimRefusal::Unsupported.code());
+    assert_eq!(dialogue.request_state(WantedState::Paused, 3).unwrap(), 1);
+    assert_eq!(dialogue.send_input(1, b"hi\n", true).unwrap(), 2);
+    let text = std::str::from_utf8(dialogue.outgoing_bytes()).unwrap();
     let expected = concat!(
         r#"{"id":1,"do":{"want":{"fence":5,"state":"paused","generation":3}}}"#,
         "\n",
@@ -124,9 +125,9 @@ fn what_is_said_and_heard() {
         "\nhi\n"
     );
     assert_eq!(text, expected);
-    dialogue.written(expected.len() - 2);
-    assert_eq!(dialogue.outgoing(), b"i\n");
-    let greeted = Event::Greeted {
+    dialogue.mark_written(expected.len() - 2);
+    assert_eq!(dialogue.outgoing_bytes(), b"i\n");
+    let greeted = ShimEvent::Greeted {
         hello: hello("a-1"),
         status: status(0),
     };
@@ -139,15 +140,15 @@ fn what_is_said_and_heard() {
     );
     let mut events = dialogue.receive(told.as_bytes());
     let broken = events.pop().unwrap();
-    assert!(matches!(broken, Event::Broken { .. }), "{broken:?}");
-    let done = Event::Done {
+    assert!(matches!(broken, ShimEvent::Broken { .. }), "{broken:?}");
+    let done = ShimEvent::Done {
         id: 2,
-        sent: Sent::Already,
+        sent: SendOutcome::Already,
         status: None,
     };
-    let refused = Event::Refused {
+    let refused = ShimEvent::Refused {
         id: 1,
-        why: Refused::StaleGeneration,
+        why: ShimRefusal::StaleGeneration,
         message: "older".into(),
     };
     assert_eq!(events, [done, refused]);
@@ -156,29 +157,31 @@ fn what_is_said_and_heard() {
 
 #[test]
 fn what_waits_to_be_written_is_bounded_and_an_order_still_goes() {
-    let mut dialogue = Dialogue::new("a-1", 0);
-    let full = |asked: Result<u64, Error>| asked.unwrap_err().code() == Refused::InputFull.code();
+    let mut dialogue = ShimSession::new("a-1", 0);
+    let full = |asked: Result<u64, SupervisorError>| {
+        asked.unwrap_err().code() == ShimRefusal::InputFull.code()
+    };
     let most = vec![b'x'; usize::try_from(BODY_BYTES_MAX).unwrap()];
-    assert!(full(dialogue.input(
+    assert!(full(dialogue.send_input(
         1,
         &[most.as_slice(), b"x"].concat(),
         false
     )));
-    assert_eq!(dialogue.input(1, &most, false).unwrap(), 1);
-    assert!(full(dialogue.input(2, &most, false)));
-    assert_eq!(dialogue.want(Want::Ended, 1).unwrap(), 2);
-    let taken = (0..10_000).take_while(|_| dialogue.status().is_ok());
+    assert_eq!(dialogue.send_input(1, &most, false).unwrap(), 1);
+    assert!(full(dialogue.send_input(2, &most, false)));
+    assert_eq!(dialogue.request_state(WantedState::Ended, 1).unwrap(), 2);
+    let taken = (0..10_000).take_while(|_| dialogue.request_status().is_ok());
     assert!((100..5_000).contains(&taken.count()));
-    dialogue.written(dialogue.outgoing().len());
-    assert!(dialogue.input(2, &most, false).is_ok());
+    dialogue.mark_written(dialogue.outgoing_bytes().len());
+    assert!(dialogue.send_input(2, &most, false).is_ok());
 }
 
 /// Minimal shim: greets, reads requests, and answers each with the number of bytes it has as the
 /// version.
 struct Peer {
     stream: UnixStream,
-    lines: Lines,
-    open: Option<Envelope>,
+    lines: LineBuffer,
+    open: Option<RequestEnvelope>,
     answers: Vec<u8>,
     input: u64,
 }
@@ -186,7 +189,7 @@ struct Peer {
 impl Peer {
     fn serve(&mut self) {
         let there = loop {
-            match self.lines.fill(&mut self.stream) {
+            match self.lines.read_more(&mut self.stream) {
                 Ok(true) => {}
                 Ok(false) => break false,
                 Err(error) => {
@@ -198,21 +201,21 @@ impl Peer {
         assert!(there, "nobody hangs up");
         loop {
             let Some(open) = self.open.take() else {
-                let Some(line) = self.lines.line().unwrap() else {
+                let Some(line) = self.lines.next_line().unwrap() else {
                     break;
                 };
                 self.open = Some(serde_json::from_slice(&line).unwrap());
                 continue;
             };
-            let Some(body) = self.lines.body(open.request.body_bytes()) else {
+            let Some(body) = self.lines.take_body(open.request.body_bytes()) else {
                 self.open = Some(open);
                 break;
             };
             self.input += body.len() as u64;
-            self.answers.extend(line(&Answer {
+            self.answers.extend(line(&ShimResponse {
                 id: open.id,
                 status: Some(status(self.input)),
-                ..Answer::default()
+                ..ShimResponse::default()
             }));
         }
     }
@@ -232,18 +235,18 @@ fn write_some(stream: &mut UnixStream, bytes: &[u8]) -> usize {
 #[test]
 fn a_program_that_is_silent_in_the_place_of_the_shim_is_ended() {
     let folder = tempfile::TempDir::new().unwrap();
-    let spec = Spec::new("quiet", vec!["true".into()], folder.path().to_owned());
+    let spec = AttemptSpec::new("quiet", vec!["true".into()], folder.path().to_owned());
     let attempt = Attempt::create(&folder.path().join("quiet"), spec).unwrap();
     let note = folder.path().join("pid");
     let script = format!("echo $$ > {}; exec sleep 600", note.display());
-    let quiet = Shim::new(Path::new("/bin/sh"), &["-c", &script]);
+    let quiet = ShimProgram::new(Path::new("/bin/sh"), &["-c", &script]);
     let started = quiet
         .with_ready_time(Duration::from_millis(500))
-        .start(&attempt);
+        .start_shim(&attempt);
     assert!(
         matches!(
             &started,
-            Err(Error::NotStarted {
+            Err(SupervisorError::NotStarted {
                 why: ShimFailure::Slow { ms: 500 },
                 ..
             })
@@ -270,10 +273,10 @@ fn one_thread_has_a_thousand_dialogues_over_sockets() {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         let attempt = format!("a-{number}");
-        sides.push((ours, Dialogue::new(&attempt, 1), Vec::new()));
+        sides.push((ours, ShimSession::new(&attempt, 1), Vec::new()));
         peers.push(Peer {
             stream: theirs,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             open: None,
             answers: greeting(&attempt),
             input: 0,
@@ -291,7 +294,7 @@ fn one_thread_has_a_thousand_dialogues_over_sockets() {
         };
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2 * COUNT);
         fds.extend(sides.iter().map(|(stream, dialogue, _)| {
-            PollFd::new(stream, wishes(!dialogue.outgoing().is_empty()))
+            PollFd::new(stream, wishes(!dialogue.outgoing_bytes().is_empty()))
         }));
         fds.extend(
             peers
@@ -308,19 +311,19 @@ fn one_thread_has_a_thousand_dialogues_over_sockets() {
             match stream.read(&mut chunk) {
                 Ok(count) => {
                     for event in dialogue.receive(&chunk[..count]) {
-                        if let Event::Greeted { .. } = event {
+                        if let ShimEvent::Greeted { .. } = event {
                             for seq in 1..=MESSAGES {
-                                dialogue.input(seq, &MESSAGE, false).unwrap();
+                                dialogue.send_input(seq, &MESSAGE, false).unwrap();
                             }
-                            dialogue.want(Want::Ended, 1).unwrap();
+                            dialogue.request_state(WantedState::Ended, 1).unwrap();
                         }
                         events.push(event);
                     }
                 }
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             }
-            let count = write_some(stream, dialogue.outgoing());
-            dialogue.written(count);
+            let count = write_some(stream, dialogue.outgoing_bytes());
+            dialogue.mark_written(count);
         }
         for (peer, _) in peers.iter_mut().zip(theirs).filter(|(_, moved)| **moved) {
             peer.serve();
@@ -329,13 +332,13 @@ fn one_thread_has_a_thousand_dialogues_over_sockets() {
         }
     }
     for (number, (_, _, events)) in sides.into_iter().enumerate() {
-        let mut all = vec![Event::Greeted {
+        let mut all = vec![ShimEvent::Greeted {
             hello: hello(&format!("a-{number}")),
             status: status(0),
         }];
-        all.extend((1..=MESSAGES + 1).map(|id| Event::Done {
+        all.extend((1..=MESSAGES + 1).map(|id| ShimEvent::Done {
             id,
-            sent: Sent::Accepted,
+            sent: SendOutcome::Accepted,
             status: Some(status(id.min(MESSAGES) * MESSAGE.len() as u64)),
         }));
         assert_eq!(events, all);

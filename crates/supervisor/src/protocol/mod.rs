@@ -4,15 +4,15 @@
 //! One JSON object per line; `go` and `input` announce raw bytes that follow their line. The page
 //! `docs/formats/shim-protocol.md` describes it.
 
-use crate::exit::Exit;
+use crate::exit::AttemptExit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-mod lines;
+mod line_buffer;
 
-pub(crate) use lines::Lines;
+pub(crate) use line_buffer::LineBuffer;
 
 /// The version this crate speaks.
 pub const PROTOCOL: u32 = 1;
@@ -45,7 +45,7 @@ pub(crate) type Environment = BTreeMap<String, String>;
 pub(crate) type RawEnvironment = BTreeMap<OsString, OsString>;
 
 /// Encodes an environment as the raw body of `go`.
-pub(crate) fn raw_body(environment: &RawEnvironment) -> Vec<u8> {
+pub(crate) fn encode_environment(environment: &RawEnvironment) -> Vec<u8> {
     let entry = |(name, value): (&OsString, &OsString)| {
         [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()
     };
@@ -53,7 +53,7 @@ pub(crate) fn raw_body(environment: &RawEnvironment) -> Vec<u8> {
 }
 
 /// Decodes the environment in the body of `go`.
-pub(crate) fn environment_of(body: &[u8], raw: bool) -> Result<RawEnvironment, String> {
+pub(crate) fn decode_environment(body: &[u8], raw: bool) -> Result<RawEnvironment, String> {
     if !raw {
         let texts: Environment = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let pairs = texts.into_iter();
@@ -74,18 +74,18 @@ pub(crate) fn environment_of(body: &[u8], raw: bool) -> Result<RawEnvironment, S
 
 /// A request with its number; the response has the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Envelope {
+pub struct RequestEnvelope {
     /// Number chosen by the client.
     pub id: u64,
     /// The request itself.
     #[serde(rename = "do")]
-    pub request: Request,
+    pub request: ShimRequest,
 }
 
 /// Request to a shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub enum ShimRequest {
     /// Start the agent. `bytes` of JSON follow: the environment as an object of strings.
     Go {
         /// The client's fencing number.
@@ -102,7 +102,7 @@ pub enum Request {
         /// The client's fencing number.
         fence: u64,
         /// The wanted state.
-        state: Want,
+        state: WantedState,
         /// Grows with every change; an older one is refused.
         generation: u64,
     },
@@ -155,31 +155,31 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl ShimRequest {
     /// Returns the number of raw bytes that follow the line.
     pub(crate) fn body_bytes(&self) -> u64 {
         match self {
-            Request::Go { bytes, .. }
-            | Request::Input { bytes, .. }
-            | Request::Mask { bytes, .. } => *bytes,
-            Request::Want { .. }
-            | Request::Interrupt { .. }
-            | Request::Ack { .. }
-            | Request::Status {}
-            | Request::Wait { .. } => 0,
+            ShimRequest::Go { bytes, .. }
+            | ShimRequest::Input { bytes, .. }
+            | ShimRequest::Mask { bytes, .. } => *bytes,
+            ShimRequest::Want { .. }
+            | ShimRequest::Interrupt { .. }
+            | ShimRequest::Ack { .. }
+            | ShimRequest::Status {}
+            | ShimRequest::Wait { .. } => 0,
         }
     }
 
     /// Returns the client's fencing number, if the request changes something.
     pub(crate) fn fence(&self) -> Option<u64> {
         match self {
-            Request::Go { fence, .. }
-            | Request::Want { fence, .. }
-            | Request::Input { fence, .. }
-            | Request::Interrupt { fence, .. }
-            | Request::Mask { fence, .. }
-            | Request::Ack { fence, .. } => Some(*fence),
-            Request::Status {} | Request::Wait { .. } => None,
+            ShimRequest::Go { fence, .. }
+            | ShimRequest::Want { fence, .. }
+            | ShimRequest::Input { fence, .. }
+            | ShimRequest::Interrupt { fence, .. }
+            | ShimRequest::Mask { fence, .. }
+            | ShimRequest::Ack { fence, .. } => Some(*fence),
+            ShimRequest::Status {} | ShimRequest::Wait { .. } => None,
         }
     }
 }
@@ -187,7 +187,7 @@ impl Request {
 /// State a client wants the agent to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Want {
+pub enum WantedState {
     /// Every process may run.
     Running,
     /// Every process is stopped.
@@ -196,39 +196,39 @@ pub enum Want {
     Ended,
 }
 
-impl Want {
+impl WantedState {
     /// Returns the word for it in requests.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn wire_word(self) -> &'static str {
         match self {
-            Want::Running => "running",
-            Want::Paused => "paused",
-            Want::Ended => "ended",
+            WantedState::Running => "running",
+            WantedState::Paused => "paused",
+            WantedState::Ended => "ended",
         }
     }
 }
 
 /// Message of a shim: a greeting with id 0, or a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ShimResponse {
     /// The request's number.
     pub id: u64,
     /// Present in the first message of a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hello: Option<Hello>,
+    pub hello: Option<ShimGreeting>,
     /// The request had been carried out before; nothing was done again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
     /// Status after the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    pub status: Option<ObservedStatus>,
     /// Refusal, if the request was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no: Option<No>,
+    pub no: Option<RefusalBody>,
 }
 
 /// Refusal of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct No {
+pub struct RefusalBody {
     /// Stable code for programs.
     pub code: String,
     /// A sentence for people.
@@ -237,7 +237,7 @@ pub struct No {
 
 /// Identity and features of a shim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct ShimGreeting {
     /// Version of the protocol.
     pub protocol: u32,
     /// Features of this shim beyond its version.
@@ -252,7 +252,7 @@ pub struct Hello {
 /// Observed state of the agent, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ObservedState {
     /// No `go` has come yet.
     Waiting,
     /// The agent is running.
@@ -272,7 +272,7 @@ pub enum State {
 /// Reason for which output is not being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Blocked {
+pub enum OutputBlockReason {
     /// Too much output waits for an acknowledgement.
     Unacknowledged,
     /// The log cannot grow.
@@ -283,13 +283,13 @@ pub enum Blocked {
 
 /// Full status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct ObservedStatus {
     /// Grows with every change, except of the `end` of the two streams.
     pub version: u64,
     /// The observed state.
-    pub state: State,
+    pub state: ObservedState,
     /// The wanted state.
-    pub want: Want,
+    pub want: WantedState,
     /// Generation of the wanted state.
     pub generation: u64,
     /// The highest fencing number seen.
@@ -298,12 +298,12 @@ pub struct Status {
     #[serde(default)]
     pub agent: Option<i32>,
     /// Progress of standard output.
-    pub out: Flow,
+    pub out: StreamProgress,
     /// Progress of standard error.
-    pub err: Flow,
+    pub err: StreamProgress,
     /// Reason for which output is not being read.
     #[serde(default)]
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<OutputBlockReason>,
     /// Progress of standard input.
     pub input: InputStatus,
     /// The number of the last interrupt that was sent to the agent.
@@ -311,12 +311,12 @@ pub struct Status {
     pub interrupts: u64,
     /// The end, once it is durable.
     #[serde(default)]
-    pub exit: Option<Exit>,
+    pub exit: Option<AttemptExit>,
 }
 
 /// Progress of one stream of output, in bytes from the agent's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct StreamProgress {
     /// Bytes written to the log.
     pub end: u64,
     /// Bytes acknowledged by the client.

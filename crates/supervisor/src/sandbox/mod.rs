@@ -56,7 +56,7 @@ const SYSTEM_WRITE: [&str; 6] = [
 
 impl Sandbox {
     /// Creates a sandbox with the system readable, `write` writable and nothing else.
-    pub fn around(write: Vec<PathBuf>) -> Sandbox {
+    pub fn with_writable(write: Vec<PathBuf>) -> Sandbox {
         // On many systems some of these are links to others.
         let mut read: Vec<PathBuf> = SYSTEM_READ
             .iter()
@@ -80,17 +80,17 @@ impl Sandbox {
     }
 
     /// Restricts this thread, and everything it will start, to the sandbox. This cannot be undone.
-    pub fn enter(&self) -> Result<(), String> {
+    pub fn restrict_thread(&self) -> Result<(), String> {
         drop_privileges().map_err(|error| format!("cannot drop privileges: {error}"))?;
         let cannot =
             |error: RulesetError| format!("this kernel cannot enforce the sandbox: {error}");
-        let mut rules = self.rules().map_err(cannot)?;
+        let mut rules = self.build_rules().map_err(cannot)?;
         let read = self.read.iter().map(|path| (path, false));
         let write = self.write.iter().map(|path| (path, true));
         // One by one: there may be more roots than files that may be open at once.
         for (path, writable) in read.chain(write) {
-            if let Some(root) = Root::open(path, writable)? {
-                let rule = PathBeneath::new(&root.place, root.access());
+            if let Some(root) = OpenRoot::open(path, writable)? {
+                let rule = PathBeneath::new(&root.place, root.access_rights());
                 rules = rules.add_rule(rule).map_err(cannot)?;
             }
         }
@@ -98,7 +98,7 @@ impl Sandbox {
     }
 
     /// Builds the rules for everything but the roots.
-    fn rules(&self) -> Result<RulesetCreated, RulesetError> {
+    fn build_rules(&self) -> Result<RulesetCreated, RulesetError> {
         let level = if self.best_effort {
             CompatLevel::BestEffort
         } else {
@@ -148,16 +148,16 @@ fn drop_privileges() -> rustix::io::Result<()> {
 
 /// A root that is held open.
 #[derive(Debug)]
-struct Root {
+struct OpenRoot {
     place: OwnedFd,
     folder: bool,
     writable: bool,
 }
 
-impl Root {
+impl OpenRoot {
     /// Opens a root; `None` if the path does not exist. A link anywhere on the way is refused: it
     /// was made after the roots were decided, to have another folder granted.
-    fn open(path: &Path, writable: bool) -> Result<Option<Root>, String> {
+    fn open(path: &Path, writable: bool) -> Result<Option<OpenRoot>, String> {
         let failed = |error: Errno| format!("{} cannot be granted: {error}", path.display());
         if !path.is_absolute() {
             let path = path.display();
@@ -168,7 +168,7 @@ impl Root {
             Ok(place) => {
                 let stat = rustix::fs::fstat(&place).map_err(failed)?;
                 let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-                Ok(Some(Root {
+                Ok(Some(OpenRoot {
                     place,
                     folder: kind == rustix::fs::FileType::Directory,
                     writable,
@@ -183,7 +183,7 @@ impl Root {
         }
     }
 
-    fn access(&self) -> landlock::BitFlags<AccessFs> {
+    fn access_rights(&self) -> landlock::BitFlags<AccessFs> {
         let access = match self.writable {
             true => AccessFs::from_all(NEWEST),
             false => AccessFs::from_read(NEWEST),

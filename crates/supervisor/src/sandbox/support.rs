@@ -23,7 +23,7 @@ pub struct SandboxSupport {
 
 impl SandboxSupport {
     /// Asks the kernel without restricting anything.
-    pub fn here() -> SandboxSupport {
+    pub fn detect_features() -> SandboxSupport {
         let files = |access: landlock::BitFlags<AccessFs>| {
             Ruleset::default()
                 .set_compatibility(CompatLevel::HardRequirement)
@@ -52,7 +52,7 @@ impl SandboxSupport {
     }
 
     /// Returns each part with its name and the first kernel that has it.
-    pub fn rows(&self) -> [(&'static str, &'static str, bool); 6] {
+    pub fn feature_rows(&self) -> [(&'static str, &'static str, bool); 6] {
         [
             ("files", "5.13", self.files),
             ("moves", "5.19", self.moves),

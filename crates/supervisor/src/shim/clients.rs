@@ -1,8 +1,10 @@
 //! Connections to the shim: requests in, responses out, with bounded memory for each.
 
-use crate::error::Refused;
-use crate::process::{Descent, Process, descent, was_given};
-use crate::protocol::{Answer, BODY_BYTES_MAX, Envelope, Lines, No, Status};
+use crate::error::ShimRefusal;
+use crate::process::{ProcessRelation, ProcessSnapshot, process_relation, was_started_with};
+use crate::protocol::{
+    BODY_BYTES_MAX, LineBuffer, ObservedStatus, RefusalBody, RequestEnvelope, ShimResponse,
+};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{getpid, getuid};
 use std::io::{self, Write};
@@ -22,31 +24,31 @@ const FAREWELL_MS: u64 = 200;
 
 /// One connection to the shim.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ClientConnection {
     pub(super) stream: UnixStream,
-    lines: Lines,
+    lines: LineBuffer,
     /// A request whose body is incomplete.
-    open: Option<Envelope>,
+    open: Option<RequestEnvelope>,
     answers: Vec<u8>,
     /// A `wait` without a response yet: its number, and version, output and error already seen.
     waiting: Option<(u64, u64, u64, u64)>,
     gone: bool,
-    heard: Instant,
+    last_request_at: Instant,
 }
 
 /// A request with its complete body.
-pub(super) type Received = (Envelope, Vec<u8>);
+pub(super) type ReceivedRequest = (RequestEnvelope, Vec<u8>);
 
-impl Client {
-    fn new(stream: UnixStream) -> Client {
-        Client {
+impl ClientConnection {
+    fn new(stream: UnixStream) -> ClientConnection {
+        ClientConnection {
             stream,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             open: None,
             answers: Vec::new(),
             waiting: None,
             gone: false,
-            heard: Instant::now(),
+            last_request_at: Instant::now(),
         }
     }
 
@@ -55,19 +57,19 @@ impl Client {
     }
 
     /// Reads what is available and returns the next complete request.
-    pub(super) fn receive(&mut self) -> Option<Received> {
+    pub(super) fn receive_request(&mut self) -> Option<ReceivedRequest> {
         loop {
-            match self.next() {
+            match self.next_request() {
                 Ok(Some(received)) => return Some(received),
                 Ok(None) => {}
                 Err(told) => {
-                    self.refuse(0, Refused::BadRequest, &told);
-                    self.flush();
+                    self.queue_refusal(0, ShimRefusal::BadRequest, &told);
+                    self.flush_responses();
                     self.gone = true;
                     return None;
                 }
             }
-            match self.lines.fill(&mut self.stream) {
+            match self.lines.read_more(&mut self.stream) {
                 Ok(true) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
@@ -79,13 +81,13 @@ impl Client {
         }
     }
 
-    fn next(&mut self) -> Result<Option<Received>, String> {
+    fn next_request(&mut self) -> Result<Option<ReceivedRequest>, String> {
         if self.open.is_none() {
-            let line = self.lines.line().map_err(|error| error.to_string())?;
+            let line = self.lines.next_line().map_err(|error| error.to_string())?;
             let Some(line) = line else {
                 return Ok(None);
             };
-            let envelope: Envelope =
+            let envelope: RequestEnvelope =
                 serde_json::from_slice(&line).map_err(|error| error.to_string())?;
             if envelope.request.body_bytes() > BODY_BYTES_MAX {
                 return Err(format!("more than {BODY_BYTES_MAX} bytes at once"));
@@ -93,24 +95,24 @@ impl Client {
             self.open = Some(envelope);
         }
         let bytes = self.open.as_ref().map_or(0, |one| one.request.body_bytes());
-        let Some(body) = self.lines.body(bytes) else {
+        let Some(body) = self.lines.take_body(bytes) else {
             return Ok(None);
         };
         Ok(self.open.take().map(|envelope| (envelope, body)))
     }
 
-    pub(super) fn refuse(&mut self, id: u64, why: Refused, told: &str) {
-        self.answer(&Answer {
+    pub(super) fn queue_refusal(&mut self, id: u64, why: ShimRefusal, told: &str) {
+        self.queue_response(&ShimResponse {
             id,
-            no: Some(No {
+            no: Some(RefusalBody {
                 code: why.code().into(),
                 message: told.into(),
             }),
-            ..Answer::default()
+            ..ShimResponse::default()
         });
     }
 
-    pub(super) fn answer(&mut self, answer: &Answer) {
+    pub(super) fn queue_response(&mut self, answer: &ShimResponse) {
         // Our own types always become JSON; otherwise the connection is closed.
         match serde_json::to_vec(answer) {
             Ok(text) => self.answers.extend_from_slice(&text),
@@ -122,13 +124,20 @@ impl Client {
     /// Registers a `wait`. It is answered when there is something newer than the client has seen,
     /// at the end of this round at the earliest, so that several changes (an end often follows) are
     /// reported at once. An earlier `wait` is answered now.
-    pub(super) fn wait(&mut self, id: u64, version: u64, out: u64, err: u64, status: &Status) {
+    pub(super) fn register_wait(
+        &mut self,
+        id: u64,
+        version: u64,
+        out: u64,
+        err: u64,
+        status: &ObservedStatus,
+    ) {
         if let Some((earlier, ..)) = self.waiting.replace((id, version, out, err)) {
             self.answer_with(earlier, status);
         }
     }
 
-    fn look(&mut self, status: &Status) {
+    fn answer_wait_if_due(&mut self, status: &ObservedStatus) {
         if let Some((id, version, out, err)) = self.waiting
             && (status.version > version || status.out.end > out || status.err.end > err)
         {
@@ -137,15 +146,15 @@ impl Client {
         }
     }
 
-    fn answer_with(&mut self, id: u64, status: &Status) {
-        self.answer(&Answer {
+    fn answer_with(&mut self, id: u64, status: &ObservedStatus) {
+        self.queue_response(&ShimResponse {
             id,
             status: Some(status.clone()),
-            ..Answer::default()
+            ..ShimResponse::default()
         });
     }
 
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush_responses(&mut self) {
         while !self.answers.is_empty() {
             match self.stream.write(&self.answers) {
                 Ok(count) => drop(self.answers.drain(..count)),
@@ -163,35 +172,36 @@ impl Client {
 
 /// All connections to the shim.
 #[derive(Debug, Default)]
-pub(super) struct Clients {
-    pub(super) all: Vec<Client>,
+pub(super) struct ClientConnections {
+    pub(super) all: Vec<ClientConnection>,
 }
 
-impl Clients {
+impl ClientConnections {
     /// Returns the next complete request of a connection, if it is there.
-    pub(super) fn receive(&mut self, index: usize) -> Option<Received> {
+    pub(super) fn receive_from(&mut self, index: usize) -> Option<ReceivedRequest> {
         let client = self.all.get_mut(index)?;
-        let received = client.receive()?;
-        client.heard = Instant::now();
+        let received = client.receive_request()?;
+        client.last_request_at = Instant::now();
         Some(received)
     }
 
-    pub(super) fn are_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.all.len() >= CLIENTS_MAX
     }
 
     /// True if another connection may be accepted now.
-    pub(super) fn have_room(&self, now: Instant) -> bool {
-        !self.are_full() || self.idle(now).is_some()
+    pub(super) fn has_room(&self, now: Instant) -> bool {
+        !self.is_full() || self.idle_connection(now).is_some()
     }
 
     /// Returns the idle connection that is best dropped, preferably one without a `wait`: clients
     /// that wait reconnect.
-    fn idle(&self, now: Instant) -> Option<usize> {
+    fn idle_connection(&self, now: Instant) -> Option<usize> {
         let idle = Duration::from_millis(IDLE_MS);
         let silent = self.all.iter().enumerate();
-        let silent = silent.filter(|(_, one)| now.duration_since(one.heard) >= idle);
-        let (index, _) = silent.min_by_key(|(_, one)| (one.waiting.is_some(), one.heard))?;
+        let silent = silent.filter(|(_, one)| now.duration_since(one.last_request_at) >= idle);
+        let (index, _) =
+            silent.min_by_key(|(_, one)| (one.waiting.is_some(), one.last_request_at))?;
         Some(index)
     }
 
@@ -202,7 +212,13 @@ impl Clients {
     ///
     /// A peer that is older than the shim, by its start time `born`, is never an agent of this
     /// shim.
-    pub(super) fn welcome(&mut self, stream: UnixStream, born: u64, mark: &str, greeting: &Answer) {
+    pub(super) fn accept_client(
+        &mut self,
+        stream: UnixStream,
+        born: u64,
+        mark: &str,
+        greeting: &ShimResponse,
+    ) {
         let Ok(peer) = socket_peercred(&stream) else {
             return;
         };
@@ -210,29 +226,32 @@ impl Clients {
         if !same_user || stream.set_nonblocking(true).is_err() {
             return;
         }
-        let mut client = Client::new(stream);
+        let mut client = ClientConnection::new(stream);
         let me = getpid().as_raw_nonzero().get();
         let pid = peer.pid.as_raw_nonzero().get();
-        let older = Process::look(pid).is_some_and(|peer| peer.start < born);
-        if !older && (descent(pid, me) != Descent::Elsewhere || was_given(pid, mark.as_bytes())) {
+        let older = ProcessSnapshot::read_process(pid).is_some_and(|peer| peer.start < born);
+        if !older
+            && (process_relation(pid, me) != ProcessRelation::Elsewhere
+                || was_started_with(pid, mark.as_bytes()))
+        {
             // Without a file it could open, the shim cannot tell any peer from an agent.
             match std::fs::File::open("/proc/self/stat") {
                 Err(error) => {
                     let told = format!("the shim cannot tell who asks: {error}");
-                    client.refuse(0, Refused::NoDescriptors, &told);
+                    client.queue_refusal(0, ShimRefusal::NoDescriptors, &told);
                 }
                 Ok(_) => {
                     let told = "an agent cannot control its own shim";
-                    client.refuse(0, Refused::AgentPeer, told);
+                    client.queue_refusal(0, ShimRefusal::AgentPeer, told);
                 }
             }
-            client.flush();
+            client.flush_responses();
             return;
         }
-        client.answer(greeting);
-        client.flush();
-        if self.are_full()
-            && let Some(index) = self.idle(Instant::now())
+        client.queue_response(greeting);
+        client.flush_responses();
+        if self.is_full()
+            && let Some(index) = self.idle_connection(Instant::now())
         {
             self.all.remove(index);
         }
@@ -240,22 +259,22 @@ impl Clients {
     }
 
     /// Answers each `wait` whose condition has become true, and removes clients that have left.
-    pub(super) fn serve(&mut self, status: &Status) {
+    pub(super) fn answer_due_waits(&mut self, status: &ObservedStatus) {
         for client in &mut self.all {
-            client.look(status);
-            client.flush();
+            client.answer_wait_if_due(status);
+            client.flush_responses();
         }
         self.all.retain(|client| !client.gone);
     }
 
     /// Sends the final status to all clients and disconnects them.
-    pub(super) fn farewell(&mut self, status: &Status) {
+    pub(super) fn send_final_status(&mut self, status: &ObservedStatus) {
         for client in &mut self.all {
             // Requests of the last moment are answered too, all with the final status.
-            while let Some((envelope, _)) = client.receive() {
+            while let Some((envelope, _)) = client.receive_request() {
                 client.answer_with(envelope.id, status);
             }
-            client.look(status);
+            client.answer_wait_if_due(status);
             let patient = client.stream.set_nonblocking(false).is_ok()
                 && client
                     .stream

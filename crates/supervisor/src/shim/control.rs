@@ -2,9 +2,9 @@
 //! signals.
 
 use crate::cgroup::Cgroup;
-use crate::process::{Process, children, descendants, look_below};
-use crate::protocol::{State, Want};
-use crate::spec::Bounds;
+use crate::process::{ProcessSnapshot, child_pids, descendants, scan_descendants};
+use crate::protocol::{ObservedState, WantedState};
+use crate::spec::ShimBounds;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -34,7 +34,7 @@ const PAUSED_LOOK_MS: u64 = 2_000;
 
 /// A process that has been signalled on the way to the present goal.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SignalledProcess {
     /// Its pid and start time.
     process: (i32, u64),
     at: Instant,
@@ -44,8 +44,8 @@ struct Seen {
 
 /// The wanted state, and the progress of the processes towards it.
 #[derive(Debug)]
-pub(super) struct Control {
-    pub(super) want: Want,
+pub(super) struct ProcessControl {
+    pub(super) want: WantedState,
     pub(super) generation: u64,
     /// The agent itself has ended: whatever is wanted, the rest ends too.
     pub(super) agent_gone: bool,
@@ -54,7 +54,7 @@ pub(super) struct Control {
     pause_ms: u64,
     /// Time of the next scan, if any.
     pub(super) next: Option<Instant>,
-    seen: Vec<Seen>,
+    seen: Vec<SignalledProcess>,
     /// Processes, by pid and start, that were stopped before the pause by another process: by the
     /// agent, as a rule.
     stopped_before: Vec<(i32, u64)>,
@@ -66,10 +66,10 @@ pub(super) struct Control {
     pub(super) left: Vec<i32>,
 }
 
-impl Control {
-    pub(super) fn new(now: Instant) -> Control {
-        Control {
-            want: Want::Running,
+impl ProcessControl {
+    pub(super) fn new(now: Instant) -> ProcessControl {
+        ProcessControl {
+            want: WantedState::Running,
             generation: 0,
             agent_gone: false,
             since: now,
@@ -85,62 +85,62 @@ impl Control {
     }
 
     /// Returns the state to work towards.
-    pub(super) fn goal(&self) -> Want {
+    pub(super) fn goal(&self) -> WantedState {
         if self.agent_gone {
-            Want::Ended
+            WantedState::Ended
         } else {
             self.want
         }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> ObservedState {
         match (self.goal(), self.settled) {
-            (Want::Running, true) => State::Running,
-            (Want::Running, false) => State::Resuming,
-            (Want::Paused, true) => State::Paused,
-            (Want::Paused, false) => State::Pausing,
-            (Want::Ended, _) => State::Ending,
+            (WantedState::Running, true) => ObservedState::Running,
+            (WantedState::Running, false) => ObservedState::Resuming,
+            (WantedState::Paused, true) => ObservedState::Paused,
+            (WantedState::Paused, false) => ObservedState::Pausing,
+            (WantedState::Ended, _) => ObservedState::Ending,
         }
     }
 
     /// True if no process is left, or none that can be ended.
-    pub(super) fn ended(&self) -> bool {
-        self.goal() == Want::Ended && self.settled
+    pub(super) fn is_finished(&self) -> bool {
+        self.goal() == WantedState::Ended && self.settled
     }
 
     /// True if the grace period for ending is over.
-    pub(super) fn kills(&self, grace_ms: u64, now: Instant) -> bool {
-        self.goal() == Want::Ended && past(self.since, grace_ms, now)
+    pub(super) fn grace_is_over(&self, grace_ms: u64, now: Instant) -> bool {
+        self.goal() == WantedState::Ended && has_elapsed(self.since, grace_ms, now)
     }
 
     /// Sets a new goal to work towards from now on.
-    pub(super) fn turn(&mut self, want: Want, now: Instant) {
+    pub(super) fn set_goal(&mut self, want: WantedState, now: Instant) {
         let before = self.goal();
         self.want = want;
-        self.begin(before, now);
+        self.note_goal_change(before, now);
     }
 
     /// Records that the agent itself has ended.
     pub(super) fn agent_ended(&mut self, now: Instant) {
         let before = self.goal();
         self.agent_gone = true;
-        self.begin(before, now);
+        self.note_goal_change(before, now);
     }
 
-    fn begin(&mut self, before: Want, now: Instant) {
+    fn note_goal_change(&mut self, before: WantedState, now: Instant) {
         if before != self.goal() {
             // While a resume is under way, stopped processes may have been stopped by us.
-            self.first_look = self.goal() == Want::Paused && self.settled;
+            self.first_look = self.goal() == WantedState::Paused && self.settled;
             self.since = now;
             self.settled = false;
             self.seen.clear();
         }
-        self.look_again(now);
+        self.schedule_scan(now);
     }
 
     /// Schedules a scan because something may have changed.
-    pub(super) fn look_again(&mut self, now: Instant) {
-        if !self.settled || self.goal() == Want::Paused {
+    pub(super) fn schedule_scan(&mut self, now: Instant) {
+        if !self.settled || self.goal() == WantedState::Paused {
             self.pause_ms = LOOK_MS_MIN;
             self.next = Some(now);
         }
@@ -148,30 +148,33 @@ impl Control {
 
     /// Scans everything below `root`, which is this process, and acts on it. `childless` says that
     /// the kernel knows of no child of it.
-    pub(super) fn step(
+    pub(super) fn scan_and_act(
         &mut self,
         now: Instant,
         root: i32,
         childless: bool,
         cgroup: Option<&Cgroup>,
-        bounds: &Bounds,
+        bounds: &ShimBounds,
     ) {
-        let (all, whole) = look_below(root);
+        let (all, whole) = scan_descendants(root);
         let mut living = all.clone();
-        living.retain(|process| !process.dead());
+        living.retain(|process| !process.has_ended());
         if self.seen.len() > SEEN_MAX {
-            let there = |seen: &Seen| living.iter().any(|one| one.name() == seen.process);
+            let there =
+                |seen: &SignalledProcess| living.iter().any(|one| one.unique_id() == seen.process);
             self.seen.retain(there);
         }
         let goal = self.goal();
         self.settled = match goal {
-            Want::Running => self.resume(now, &living, cgroup),
-            Want::Paused => self.pause(now, &living, cgroup) && whole && steady(root, &all),
-            Want::Ended => self.end(now, &living, root, childless, cgroup, bounds),
+            WantedState::Running => self.continue_processes(now, &living, cgroup),
+            WantedState::Paused => {
+                self.stop_processes(now, &living, cgroup) && whole && is_steady(root, &all)
+            }
+            WantedState::Ended => self.end_processes(now, &living, root, childless, cgroup, bounds),
         };
         let pause = match (goal, self.settled) {
-            (Want::Paused, true) => Some(PAUSED_LOOK_MS),
-            (Want::Running | Want::Ended, true) => None,
+            (WantedState::Paused, true) => Some(PAUSED_LOOK_MS),
+            (WantedState::Running | WantedState::Ended, true) => None,
             (_, false) => Some(self.pause_ms),
         };
         self.pause_ms = (self.pause_ms * 2).min(LOOK_MS_MAX);
@@ -179,52 +182,64 @@ impl Control {
     }
 
     /// True if a process has been signalled on the way to the present goal.
-    fn knows(&self, process: &Process) -> bool {
-        self.seen.iter().any(|seen| seen.process == process.name())
+    fn was_signalled(&self, process: &ProcessSnapshot) -> bool {
+        self.seen
+            .iter()
+            .any(|seen| seen.process == process.unique_id())
     }
 
-    fn note(&mut self, process: &Process, now: Instant, held: Option<Instant>) {
-        self.seen.push(Seen {
-            process: process.name(),
+    fn record_signal(&mut self, process: &ProcessSnapshot, now: Instant, held: Option<Instant>) {
+        self.seen.push(SignalledProcess {
+            process: process.unique_id(),
             at: now,
             held,
         });
     }
 
-    fn resume(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+    fn continue_processes(
+        &mut self,
+        now: Instant,
+        living: &[ProcessSnapshot],
+        cgroup: Option<&Cgroup>,
+    ) -> bool {
         if let Some(cgroup) = cgroup {
-            cgroup.freeze(false);
+            cgroup.set_frozen(false);
         }
         // Every process once, stopped or not: a process may not have acted on a stop signal yet,
         // and SIGCONT takes that back.
         let mut clean = true;
         for process in living {
-            if self.stopped_before.contains(&process.name()) {
+            if self.stopped_before.contains(&process.unique_id()) {
                 continue;
             }
-            let known = self.knows(process);
-            if known && !process.stopped() {
+            let known = self.was_signalled(process);
+            if known && !process.is_stopped() {
                 continue;
             }
             clean = false;
-            process.signal(Signal::CONT);
+            process.send_signal(Signal::CONT);
             if !known {
-                self.note(process, now, None);
+                self.record_signal(process, now, None);
             }
         }
-        clean || past(self.since, RESUME_MS, now)
+        clean || has_elapsed(self.since, RESUME_MS, now)
     }
 
-    fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+    fn stop_processes(
+        &mut self,
+        now: Instant,
+        living: &[ProcessSnapshot],
+        cgroup: Option<&Cgroup>,
+    ) -> bool {
         if std::mem::take(&mut self.first_look) {
             let stopped = living
                 .iter()
-                .filter(|one| one.stopped() && Some(one.pid) != self.agent);
-            self.stopped_before = stopped.map(Process::name).collect();
+                .filter(|one| one.is_stopped() && Some(one.pid) != self.agent);
+            self.stopped_before = stopped.map(ProcessSnapshot::unique_id).collect();
         }
         // Processes that have left the group, which the same user can do, are stopped one by one.
-        let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
-            Some(cgroup) => (cgroup.frozen(), cgroup.members()),
+        let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.set_frozen(true)) {
+            Some(cgroup) => (cgroup.is_frozen(), cgroup.member_pids()),
             None => (true, Vec::new()),
         };
         // After the first process had to be stopped by force, new ones get SIGSTOP at once: they
@@ -235,22 +250,22 @@ impl Control {
         }
         for process in living
             .iter()
-            .filter(|one| !one.stopped() && !frozen.contains(&one.pid))
+            .filter(|one| !one.is_stopped() && !frozen.contains(&one.pid))
         {
             let known = self
                 .seen
                 .iter_mut()
-                .find(|seen| seen.process == process.name());
+                .find(|seen| seen.process == process.unique_id());
             match known {
                 None => {
                     let signal = if forced { Signal::STOP } else { Signal::TSTP };
-                    process.signal(signal);
-                    self.note(process, now, forced.then_some(now));
+                    process.send_signal(signal);
+                    self.record_signal(process, now, forced.then_some(now));
                     still = false;
                 }
                 Some(seen) => match seen.held {
-                    None if past(seen.at, TSTP_MS, now) => {
-                        process.signal(Signal::STOP);
+                    None if has_elapsed(seen.at, TSTP_MS, now) => {
+                        process.send_signal(Signal::STOP);
                         seen.held = Some(now);
                         still = false;
                     }
@@ -260,8 +275,8 @@ impl Control {
                         // goes on; the first thread of a process may have ended while others live.
                         // Neither can show that it is stopped.
                         let cannot_show = matches!(process.state, b'D' | b'Z');
-                        if !(cannot_show && past(at, HELD_MS, now)) {
-                            process.signal(Signal::STOP);
+                        if !(cannot_show && has_elapsed(at, HELD_MS, now)) {
+                            process.send_signal(Signal::STOP);
                             still = false;
                         }
                     }
@@ -271,48 +286,48 @@ impl Control {
         still
     }
 
-    fn end(
+    fn end_processes(
         &mut self,
         now: Instant,
-        living: &[Process],
+        living: &[ProcessSnapshot],
         root: i32,
         childless: bool,
         cgroup: Option<&Cgroup>,
-        bounds: &Bounds,
+        bounds: &ShimBounds,
     ) -> bool {
         // An empty scan proves nothing while processes fork and exit.
         if childless {
-            match cgroup.filter(|cgroup| cgroup.populated()) {
+            match cgroup.filter(|cgroup| cgroup.is_populated()) {
                 None => return true,
                 // Not our descendants, but in the agent's group.
-                Some(cgroup) => cgroup.kill(),
+                Some(cgroup) => cgroup.kill_members(),
             }
         }
         if let Some(cgroup) = cgroup {
-            cgroup.freeze(false);
+            cgroup.set_frozen(false);
         }
-        if !self.kills(bounds.grace_ms, now) {
-            let early = !past(self.since, NEWCOMERS_MS, now);
+        if !self.grace_is_over(bounds.grace_ms, now) {
+            let early = !has_elapsed(self.since, NEWCOMERS_MS, now);
             for process in living {
-                let known = self.knows(process);
+                let known = self.was_signalled(process);
                 if !known && (early || self.agent_gone) {
-                    process.signal(Signal::TERM);
-                    self.note(process, now, None);
+                    process.send_signal(Signal::TERM);
+                    self.record_signal(process, now, None);
                 }
                 // A stopped process takes its SIGTERM when it is continued. Every process once, for
                 // a stop may be on its way.
-                if !known || process.stopped() {
-                    process.signal(Signal::CONT);
+                if !known || process.is_stopped() {
+                    process.send_signal(Signal::CONT);
                 }
             }
             return false;
         }
         if let Some(cgroup) = cgroup {
-            cgroup.kill();
+            cgroup.kill_members();
         }
         kill_all(root);
-        if past(self.since, bounds.grace_ms + KILLED_MS, now) {
-            self.left = left(root, cgroup);
+        if has_elapsed(self.since, bounds.grace_ms + KILLED_MS, now) {
+            self.left = remaining_pids(root, cgroup);
             return true;
         }
         false
@@ -322,7 +337,7 @@ impl Control {
     /// until we reap it.
     pub(super) fn kill_children(&self, root: i32) {
         self.signal_group(Signal::KILL);
-        for pid in children(root).unwrap_or_default() {
+        for pid in child_pids(root).unwrap_or_default() {
             if let Some(pid) = Pid::from_raw(pid) {
                 let _ = kill_process(pid, Signal::KILL);
             }
@@ -345,21 +360,21 @@ impl Control {
 /// Kills all living descendants. What they have just started becomes ours, and is found in the next
 /// round.
 fn kill_all(root: i32) {
-    for process in living(root) {
-        process.signal(Signal::KILL);
+    for process in living_descendants(root) {
+        process.send_signal(Signal::KILL);
     }
 }
 
 /// Returns the processes that are still alive.
-fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
+fn remaining_pids(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
     let mut left: Vec<i32> = (0..LEFT_LOOKS)
-        .map(|_| living(root))
+        .map(|_| living_descendants(root))
         .find(|found| !found.is_empty())
         .unwrap_or_default()
         .iter()
         .map(|process| process.pid)
         .collect();
-    left.extend(cgroup.map(Cgroup::members).unwrap_or_default());
+    left.extend(cgroup.map(Cgroup::member_pids).unwrap_or_default());
     left.sort_unstable();
     left.dedup();
     left
@@ -367,21 +382,21 @@ fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
 
 /// True if another scan finds the same processes, zombies included: otherwise some process forks
 /// unseen.
-fn steady(root: i32, before: &[Process]) -> bool {
-    let (now, whole) = look_below(root);
+fn is_steady(root: i32, before: &[ProcessSnapshot]) -> bool {
+    let (now, whole) = scan_descendants(root);
     let same = now
         .iter()
-        .map(Process::name)
-        .eq(before.iter().map(Process::name));
+        .map(ProcessSnapshot::unique_id)
+        .eq(before.iter().map(ProcessSnapshot::unique_id));
     whole && same
 }
 
-fn living(root: i32) -> Vec<Process> {
+fn living_descendants(root: i32) -> Vec<ProcessSnapshot> {
     let mut processes = descendants(root);
-    processes.retain(|process| !process.dead());
+    processes.retain(|process| !process.has_ended());
     processes
 }
 
-fn past(since: Instant, ms: u64, now: Instant) -> bool {
+fn has_elapsed(since: Instant, ms: u64, now: Instant) -> bool {
     now.saturating_duration_since(since) >= Duration::from_millis(ms)
 }

@@ -12,17 +12,17 @@ const COVER: u8 = b'*';
 
 /// The values to mask, in the spellings the agent may write.
 #[derive(Debug, Default)]
-pub(super) struct Mask {
+pub(super) struct SecretMask {
     values: Vec<Vec<u8>>,
 }
 
-impl Mask {
+impl SecretMask {
     pub(super) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// Masks these values from now on too. True if none of them is new.
-    pub(super) fn add(&mut self, values: Vec<String>) -> bool {
+    pub(super) fn add_values(&mut self, values: Vec<String>) -> bool {
         let before = self.values.len();
         for value in values {
             // Clients with structured output write a value as a JSON string.
@@ -40,14 +40,14 @@ impl Mask {
     }
 
     /// Masks every value in a complete text.
-    pub(super) fn cover(&self, bytes: &mut [u8]) {
-        let found = self.found(bytes);
+    pub(super) fn mask_text(&self, bytes: &mut [u8]) {
+        let found = self.value_ranges(bytes);
         for (from, to) in found {
             bytes[from..to].fill(COVER);
         }
     }
 
-    fn found(&self, bytes: &[u8]) -> Vec<(usize, usize)> {
+    fn value_ranges(&self, bytes: &[u8]) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for value in &self.values {
             let mut from = 0;
@@ -61,7 +61,7 @@ impl Mask {
     }
 
     /// Returns the number of bytes at the end that may be the beginning of a value.
-    fn open(&self, bytes: &[u8]) -> usize {
+    fn partial_match_length(&self, bytes: &[u8]) -> usize {
         let longest = |value: &Vec<u8>| {
             let most = bytes.len().min(value.len() - 1);
             (1..=most)
@@ -74,24 +74,24 @@ impl Mask {
 
 /// The end of a stream that may be the beginning of a value: held back until more is known.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct PendingTail {
     bytes: Vec<u8>,
     /// Ranges of values in `bytes`, or of the ends of values that began before.
     covered: BTreeSet<(usize, usize)>,
 }
 
-impl Tail {
+impl PendingTail {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Adds the next bytes of the stream and returns the bytes that may go into the log now.
-    pub(super) fn pass(&mut self, mask: &Mask, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn release_safe_bytes(&mut self, mask: &SecretMask, bytes: &[u8]) -> Vec<u8> {
         let mut whole = std::mem::take(&mut self.bytes);
         whole.extend_from_slice(bytes);
-        let sure = whole.len() - mask.open(&whole);
+        let sure = whole.len() - mask.partial_match_length(&whole);
         let mut covered = std::mem::take(&mut self.covered);
-        covered.extend(mask.found(&whole));
+        covered.extend(mask.value_ranges(&whole));
         self.bytes = whole.split_off(sure);
         for (from, to) in covered {
             whole[from.min(sure)..to.min(sure)].fill(COVER);
@@ -103,7 +103,7 @@ impl Tail {
     }
 
     /// Takes the rest at the end of the stream.
-    pub(super) fn end(&mut self) -> Vec<u8> {
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
         let mut left = std::mem::take(&mut self.bytes);
         for (from, to) in std::mem::take(&mut self.covered) {
             left[from..to].fill(COVER);
@@ -118,19 +118,19 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn mask(values: &[&str]) -> Mask {
-        let mut mask = Mask::default();
-        mask.add(values.iter().map(|&value| value.to_owned()).collect());
+    fn mask(values: &[&str]) -> SecretMask {
+        let mut mask = SecretMask::default();
+        mask.add_values(values.iter().map(|&value| value.to_owned()).collect());
         mask
     }
 
-    fn in_pieces(mask: &Mask, pieces: &[&str]) -> String {
-        let mut tail = Tail::default();
+    fn in_pieces(mask: &SecretMask, pieces: &[&str]) -> String {
+        let mut tail = PendingTail::default();
         let mut all = Vec::new();
         for piece in pieces {
-            all.extend(tail.pass(mask, piece.as_bytes()));
+            all.extend(tail.release_safe_bytes(mask, piece.as_bytes()));
         }
-        all.extend(tail.end());
+        all.extend(tail.take_rest());
         String::from_utf8_lossy(&all).into_owned()
     }
 
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn a_line_that_cannot_begin_a_value_is_not_held_back() {
         let mask = mask(&["sk-secret"]);
-        let mut tail = Tail::default();
+        let mut tail = PendingTail::default();
         assert_eq!(
-            tail.pass(&mask, b"=== PHASE 1 COMPLETE ===\n"),
+            tail.release_safe_bytes(&mask, b"=== PHASE 1 COMPLETE ===\n"),
             b"=== PHASE 1 COMPLETE ===\n"
         );
         assert!(tail.is_empty());
@@ -189,7 +189,7 @@ mod tests {
             let names: Vec<&str> = values.iter().map(String::as_str).collect();
             let mask = mask(&names);
             let mut whole = pieces.concat().into_bytes();
-            mask.cover(&mut whole);
+            mask.mask_text(&mut whole);
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mask, &pieces).into_bytes(), whole);
         }

@@ -9,17 +9,17 @@
 //!   becomes the agent;
 //! - `relay FOLDER PID` does the same for a program that serves a sandboxed agent from outside.
 
+mod attempt_folder;
 mod clients;
 mod control;
-mod end;
+mod event_loop;
 mod exec;
+mod exit_record;
 mod input;
 mod mask;
 mod output;
-mod own;
-mod place;
+mod ownership;
 mod relay;
-mod run;
 mod start;
 
 pub(crate) use start::END;
@@ -43,14 +43,14 @@ pub fn main(prefix: &[&str], words: &[OsString]) -> ExitCode {
     let word = words.next().and_then(|word| word.to_str());
     let folder = words.next().map(Path::new);
     match (word, folder) {
-        (Some("start"), Some(folder)) => start::start(prefix, folder),
-        (Some(STARTER), None) => start::one_after_the_other(prefix),
-        (Some("agent"), Some(folder)) => own::own(prefix, folder),
+        (Some("start"), Some(folder)) => start::start_detached(prefix, folder),
+        (Some(STARTER), None) => start::run_starter(prefix),
+        (Some("agent"), Some(folder)) => ownership::run_shim(prefix, folder),
         (Some(word @ ("exec" | relay::SOCKET)), Some(folder)) => {
             let shim = words.next().and_then(|word| word.to_str()?.parse().ok());
             match word {
-                "exec" => exec::exec(folder, shim),
-                _ => exec::relay(folder, shim),
+                "exec" => exec::exec_agent(folder, shim),
+                _ => exec::exec_relay(folder, shim),
             }
         }
         _ => ExitCode::from(2),

@@ -1,7 +1,7 @@
 //! One stream of the agent's output on its way into the log.
 
-use super::mask::{Mask, Tail};
-use crate::protocol::{Blocked, Flow};
+use super::mask::{PendingTail, SecretMask};
+use crate::protocol::{OutputBlockReason, StreamProgress};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,65 +19,65 @@ const PUNCH_BYTES_MIN: u64 = 64 << 10;
 
 /// One stream of output: its pipe, its log and its offsets.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct OutputLog {
     /// `None` after its end.
     pub(super) pipe: Option<File>,
     log: File,
     /// Read and not yet in the log, because the log could not grow.
     held: Vec<u8>,
     /// Read, and possibly the beginning of a value that must not be in the log.
-    tail: Tail,
+    tail: PendingTail,
     end: u64,
     acked: u64,
     punched: u64,
 }
 
-impl Output {
-    pub(super) fn new(pipe: File, log: File) -> Output {
-        Output {
+impl OutputLog {
+    pub(super) fn new(pipe: File, log: File) -> OutputLog {
+        OutputLog {
             pipe: Some(pipe),
             log,
             held: Vec::new(),
-            tail: Tail::default(),
+            tail: PendingTail::default(),
             end: 0,
             acked: 0,
             punched: 0,
         }
     }
 
-    pub(super) fn flow(&self) -> Flow {
-        Flow {
+    pub(super) fn stream_progress(&self) -> StreamProgress {
+        StreamProgress {
             end: self.end,
             acked: self.acked,
             closed: self.pipe.is_none(),
         }
     }
 
-    pub(super) fn unacknowledged(&self) -> u64 {
+    pub(super) fn unacknowledged_bytes(&self) -> u64 {
         self.end - self.acked
     }
 
     /// True if bytes wait for space on the disk.
-    pub(super) fn holds(&self) -> bool {
+    pub(super) fn has_held_bytes(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// True if everything the agent wrote is in the log, and nothing more can come.
-    pub(super) fn complete(&self) -> bool {
-        self.pipe.is_none() && !self.holds() && self.tail.is_empty()
+    pub(super) fn is_complete(&self) -> bool {
+        self.pipe.is_none() && !self.has_held_bytes() && self.tail.is_empty()
     }
 
     /// Moves available output into the log, at most `room` bytes, with secret values masked.
     /// Returns the reason if it had to stop.
-    pub(super) fn pump(
+    pub(super) fn copy_to_log(
         &mut self,
-        mask: &Mask,
+        mask: &SecretMask,
         room: u64,
         buffer: &mut [u8],
-    ) -> Result<(), Blocked> {
-        if self.holds() {
+    ) -> Result<(), OutputBlockReason> {
+        if self.has_held_bytes() {
             let held = std::mem::take(&mut self.held);
-            self.store(&held)?;
+            self.append_to_log(&held)?;
         }
         let mut room = usize::try_from(room).unwrap_or(usize::MAX);
         for _ in 0..ROUNDS_MAX {
@@ -90,10 +90,10 @@ impl Output {
                 Ok(read) => {
                     room -= read;
                     if mask.is_empty() {
-                        self.store(&buffer[..read])?;
+                        self.append_to_log(&buffer[..read])?;
                     } else {
-                        let sure = self.tail.pass(mask, &buffer[..read]);
-                        self.store(&sure)?;
+                        let sure = self.tail.release_safe_bytes(mask, &buffer[..read]);
+                        self.append_to_log(&sure)?;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -104,22 +104,22 @@ impl Output {
         match self.pipe {
             Some(_) => Ok(()),
             None => {
-                let left = self.tail.end();
-                self.store(&left)
+                let left = self.tail.take_rest();
+                self.append_to_log(&left)
             }
         }
     }
 
     /// Closes the pipe and writes what was held back into the log.
-    pub(super) fn give_up(&mut self) -> Result<(), Blocked> {
+    pub(super) fn close_and_flush(&mut self) -> Result<(), OutputBlockReason> {
         self.pipe = None;
         let mut left = std::mem::take(&mut self.held);
-        left.extend(self.tail.end());
-        self.store(&left)
+        left.extend(self.tail.take_rest());
+        self.append_to_log(&left)
     }
 
     /// Appends to the log, and keeps what could not be written.
-    fn store(&mut self, mut bytes: &[u8]) -> Result<(), Blocked> {
+    fn append_to_log(&mut self, mut bytes: &[u8]) -> Result<(), OutputBlockReason> {
         while !bytes.is_empty() {
             match self.log.write_at(bytes, self.end) {
                 Ok(written) if written > 0 => {
@@ -129,7 +129,7 @@ impl Output {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => {
                     self.held = bytes.to_vec();
-                    return Err(reason(other.err()));
+                    return Err(block_reason(other.err()));
                 }
             }
         }
@@ -137,14 +137,14 @@ impl Output {
     }
 
     /// Records output up to `offset` as processed. Disk space older than `keep` bytes is freed.
-    pub(super) fn acknowledge(&mut self, offset: u64, keep: u64) {
+    pub(super) fn acknowledge_until(&mut self, offset: u64, keep: u64) {
         self.acked = self.acked.max(offset.min(self.end));
-        self.give_back(keep);
+        self.free_acknowledged(keep);
     }
 
     /// Frees the disk space of acknowledged output, except for its last `keep` bytes.
-    pub(super) fn give_back(&mut self, keep: u64) {
-        let piece = if self.holds() {
+    pub(super) fn free_acknowledged(&mut self, keep: u64) {
+        let piece = if self.has_held_bytes() {
             PUNCH_BYTES_MIN
         } else {
             PUNCH_BYTES
@@ -159,7 +159,7 @@ impl Output {
     }
 
     /// Makes the log durable.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync_log(&self) -> io::Result<()> {
         if self.end == 0 {
             return Ok(());
         }
@@ -167,12 +167,12 @@ impl Output {
     }
 }
 
-fn reason(error: Option<io::Error>) -> Blocked {
+fn block_reason(error: Option<io::Error>) -> OutputBlockReason {
     match error.map(|error| error.kind()) {
         None
         | Some(
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge,
-        ) => Blocked::DiskFull,
-        Some(_) => Blocked::DiskError,
+        ) => OutputBlockReason::DiskFull,
+        Some(_) => OutputBlockReason::DiskError,
     }
 }

@@ -3,10 +3,10 @@
 
 use super::MYSELF;
 use crate::attempt::Attempt;
-use crate::process::{Descent, descent};
+use crate::process::{ProcessRelation, process_relation};
 use crate::protocol::RawEnvironment;
 use crate::sandbox::Sandbox;
-use crate::spec::Spec;
+use crate::spec::AttemptSpec;
 use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getuid;
@@ -28,16 +28,19 @@ const ACCEPTS_MAX: usize = 8;
 
 /// The relay socket, and the programs started for its connections.
 #[derive(Debug)]
-pub(super) struct Relays {
+pub(super) struct RelayServer {
     listener: UnixListener,
     environment: RawEnvironment,
     running: Vec<i32>,
 }
 
-impl Relays {
+impl RelayServer {
     /// Listens in the attempt's folder. The programs get the agent's environment and the attempt's
     /// mark: their work counts as the agent's.
-    pub(super) fn listen(attempt: &Attempt, environment: &RawEnvironment) -> io::Result<Relays> {
+    pub(super) fn listen_in(
+        attempt: &Attempt,
+        environment: &RawEnvironment,
+    ) -> io::Result<RelayServer> {
         let folder = File::open(attempt.folder())?;
         // Short, however long the folder's own path is.
         let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()));
@@ -47,7 +50,7 @@ impl Relays {
         let mut environment = environment.clone();
         environment.insert(ATTEMPT_VARIABLE.into(), attempt.id().into());
         environment.remove(OsStr::new(RELAY_VARIABLE));
-        Ok(Relays {
+        Ok(RelayServer {
             listener,
             environment,
             running: Vec::new(),
@@ -55,13 +58,13 @@ impl Relays {
     }
 
     /// Returns the socket to poll, while another program may be started.
-    pub(super) fn ready(&self) -> Option<&UnixListener> {
+    pub(super) fn pollable_listener(&self) -> Option<&UnixListener> {
         (self.running.len() < RUNNING_MAX).then_some(&self.listener)
     }
 
     /// Starts a program for each connection of a descendant of this shim. Other peers, another
     /// agent for one, are refused.
-    pub(super) fn serve(&mut self, prefix: &[String], attempt: &Attempt, shim: i32) {
+    pub(super) fn accept_connections(&mut self, prefix: &[String], attempt: &Attempt, shim: i32) {
         for _ in 0..ACCEPTS_MAX {
             if self.running.len() >= RUNNING_MAX {
                 return;
@@ -71,17 +74,17 @@ impl Relays {
             };
             let below = socket_peercred(&stream).is_ok_and(|peer| {
                 let pid = peer.pid.as_raw_nonzero().get();
-                peer.uid == getuid() && descent(pid, shim) == Descent::Below
+                peer.uid == getuid() && process_relation(pid, shim) == ProcessRelation::Below
             });
             if below {
                 // The client finds the connection closed when nothing could be started.
-                let started = self.start(stream, prefix, attempt, shim);
+                let started = self.start_program(stream, prefix, attempt, shim);
                 self.running.extend(started.ok());
             }
         }
     }
 
-    fn start(
+    fn start_program(
         &self,
         stream: UnixStream,
         prefix: &[String],
@@ -107,14 +110,14 @@ impl Relays {
     }
 
     /// Records that a child has ended.
-    pub(super) fn ended(&mut self, pid: i32) {
+    pub(super) fn remove_ended(&mut self, pid: i32) {
         self.running.retain(|one| *one != pid);
     }
 }
 
 /// Returns the sandbox of a relayed program: the agent's paths, and those it needs for its own
 /// work. Paths that the agent names cannot lead it elsewhere.
-pub(super) fn sandbox(spec: &Spec, folder: &Path) -> Option<Sandbox> {
+pub(super) fn relay_sandbox(spec: &AttemptSpec, folder: &Path) -> Option<Sandbox> {
     let mut sandbox = spec.sandbox.clone()?;
     let relay = spec.relay.as_ref()?;
     sandbox.read.extend(relay.read.iter().cloned());

@@ -26,8 +26,8 @@ const CHUNK_BYTES: usize = 4096;
 
 /// Starts the shim and exits, so that the shim is orphaned. The shim reports on standard output,
 /// which it inherits, when it is ready.
-pub(super) fn start(prefix: &[&str], folder: &Path) -> ExitCode {
-    match spawn(prefix, folder, Stdio::inherit()) {
+pub(super) fn start_detached(prefix: &[&str], folder: &Path) -> ExitCode {
+    match spawn_shim(prefix, folder, Stdio::inherit()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -35,14 +35,14 @@ pub(super) fn start(prefix: &[&str], folder: &Path) -> ExitCode {
 
 /// Starts a shim for every folder on standard input and writes each shim's report to standard
 /// output. Exits when the input ends, that is, when the client is gone; its shims go on.
-pub(super) fn one_after_the_other(prefix: &[&str]) -> ExitCode {
-    match serve(prefix) {
+pub(super) fn run_starter(prefix: &[&str]) -> ExitCode {
+    match serve_starts(prefix) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn serve(prefix: &[&str]) -> io::Result<()> {
+fn serve_starts(prefix: &[&str]) -> io::Result<()> {
     let mut children = SigSet::empty();
     children.add(Signal::SIGCHLD);
     children.thread_block()?;
@@ -74,7 +74,7 @@ fn serve(prefix: &[&str]) -> io::Result<()> {
         }
         while let Some(end) = asked.iter().position(|&byte| byte == END) {
             let folder: Vec<u8> = asked.drain(..=end).collect();
-            let mut word = word_of(prefix, Path::new(OsStr::from_bytes(&folder[..end])));
+            let mut word = start_and_report(prefix, Path::new(OsStr::from_bytes(&folder[..end])));
             word.push(END);
             // Short enough for a pipe to take it whole.
             rustix::io::write(stdout(), &word)?;
@@ -83,9 +83,9 @@ fn serve(prefix: &[&str]) -> io::Result<()> {
 }
 
 /// Starts a shim and returns its report: its pipe ends when it has reported, or is gone.
-fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
+fn start_and_report(prefix: &[&str], folder: &Path) -> Vec<u8> {
     let mut word = Vec::new();
-    match spawn(prefix, folder, Stdio::piped()) {
+    match spawn_shim(prefix, folder, Stdio::piped()) {
         Ok(mut shim) => {
             let said = shim.stdout.take().map(|mut it| it.read_to_end(&mut word));
             debug_assert!(said.is_some(), "its output was asked for");
@@ -96,7 +96,7 @@ fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
 }
 
 /// Starts a program, with retries for a while if no process can be created.
-pub(super) fn spawn_patiently(command: &mut Command) -> io::Result<Child> {
+pub(super) fn spawn_with_retries(command: &mut Command) -> io::Result<Child> {
     let end = Instant::now() + Duration::from_millis(SPAWN_MS_MAX);
     loop {
         match command.spawn() {
@@ -108,7 +108,7 @@ pub(super) fn spawn_patiently(command: &mut Command) -> io::Result<Child> {
     }
 }
 
-fn spawn(prefix: &[&str], folder: &Path, output: Stdio) -> io::Result<Child> {
+fn spawn_shim(prefix: &[&str], folder: &Path, output: Stdio) -> io::Result<Child> {
     Command::new(MYSELF)
         .args(prefix)
         .arg("agent")

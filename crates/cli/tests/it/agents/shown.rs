@@ -413,21 +413,23 @@ fn a_shim_that_falls_silent_is_told() {
 /// Patience ends after half a minute, which this takes: the agent may ask for a longer grace.
 #[test]
 fn an_order_that_is_not_carried_out_in_time_says_not_yet() {
-    use bowline_engine::supervisor::{Attempt, Handle, Shim, Spec};
+    use bowline_engine::supervisor::{Attempt, AttemptSpec, ShimHandle, ShimProgram};
     let world = World::new();
     let id = "deaf";
     let folder = world.0.root().join("home/state/bowline/attempts").join(id);
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
     let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let mut spec = Spec::new(id, command, world.0.path(""));
+    let mut spec = AttemptSpec::new(id, command, world.0.path(""));
     spec.bounds.grace_ms = 45_000;
     let attempt = Attempt::create(&folder, spec).unwrap();
     let shim = std::path::Path::new(env!("CARGO_BIN_EXE_bowline")).with_file_name("bowline-shim");
-    Shim::new(&shim, &[]).start(&attempt).unwrap();
-    let mut handle = Handle::attach(&attempt, 1).unwrap();
+    ShimProgram::new(&shim, &[]).start_shim(&attempt).unwrap();
+    let mut handle = ShimHandle::attach(&attempt, 1).unwrap();
     let path = std::env::var("PATH").unwrap();
-    handle.go(&[("PATH".to_owned(), path)].into()).unwrap();
+    handle
+        .start_agent(&[("PATH".to_owned(), path)].into())
+        .unwrap();
     drop(handle);
     assert!(wait_until(BOUND, || folder
         .join("log")

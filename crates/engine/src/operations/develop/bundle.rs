@@ -1,12 +1,12 @@
 //! Exports evidence to one signed file, and verifies such a file in a checkout that has nothing of
 //! the run.
 
-use super::{DevelopRun, Verified};
+use super::{DevelopRun, VerifiedGate};
 use crate::context::Context;
 use crate::develop::{evidence, seal};
 use crate::error::Error;
-use crate::process::git;
-use crate::words::{cannot_be_read, shown};
+use crate::process::run_git;
+use crate::words::{cannot_be_read, display_path};
 use crate::{tree, workspace};
 use bowline_formats::develop::bundle::{Bundle, FORMAT, VERSION};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -22,7 +22,7 @@ use std::path::Path;
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Returns the stable `snake_case` code of a refused file of evidence.
-pub(crate) fn code(trouble: &EvidenceTrouble) -> &'static str {
+pub(crate) fn trouble_code(trouble: &EvidenceTrouble) -> &'static str {
     match trouble {
         EvidenceTrouble::Damaged { .. } => "evidence_damaged",
         EvidenceTrouble::Unsigned { .. } => "evidence_unsigned",
@@ -35,28 +35,28 @@ pub(crate) fn code(trouble: &EvidenceTrouble) -> &'static str {
 
 /// Verified content of an evidence file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct VerifiedBundle {
     pub run: String,
     pub feature: String,
     /// Gates with the evidence that opened them.
-    pub gates: Vec<Verified>,
+    pub gates: Vec<VerifiedGate>,
 }
 
 impl DevelopRun {
     /// Returns the evidence of the run, to be saved as `target`, after verifying it. With a key
     /// every piece must be signed already: signing another author's evidence would make it true.
-    pub fn export(
+    pub fn export_evidence(
         &self,
         context: &Context,
         key: Option<&Path>,
         target: &Path,
     ) -> Result<Bundle, Error> {
         let key_file = key.or(context.evidence_key.as_deref());
-        let (view, known) = self.look(context)?;
-        let run = view.run().ok_or_else(|| self.file.no_file())?;
+        let (view, known) = self.read_with_records(context)?;
+        let run = view.develop_run().ok_or_else(|| self.file.no_file())?;
         let seal = known.seal_state(context)?;
-        let verified = self.verified(context, run, &known, &seal, key_file)?;
-        self.stays_out_of_the_tree(target)?;
+        let verified = self.verify_loaded(context, run, &known, &seal, key_file)?;
+        self.check_outside_tree(target)?;
         let top = workspace::git_top(self.root());
         let root = top.and_then(|top| self.root().strip_prefix(top).ok().map(Path::to_owned));
         let mut bundle = Bundle {
@@ -79,8 +79,8 @@ impl DevelopRun {
     }
 
     /// Refuses a file that git would see: it would change the tree it describes.
-    fn stays_out_of_the_tree(&self, target: &Path) -> Result<(), Error> {
-        let target = locate::absolute(target);
+    fn check_outside_tree(&self, target: &Path) -> Result<(), Error> {
+        let target = locate::absolute_path(target);
         let folder = target.parent().unwrap_or(&target);
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let Some(top) = workspace::git_top(self.root()) else {
@@ -92,12 +92,12 @@ impl DevelopRun {
         }
         let place = folder.join(target.file_name().unwrap_or_default());
         let place = place.to_string_lossy();
-        let looked = git(&top, &["check-ignore", "-q", "--", &place], &[])?;
+        let looked = run_git(&top, &["check-ignore", "-q", "--", &place], &[])?;
         match looked.code {
             Some(0) => Ok(()),
             _ => Err(Error::BadInput {
                 message: Wrong::ChangesItsTree {
-                    path: shown(&target),
+                    path: display_path(&target),
                 },
                 hint: Advice::OutsideTree,
             }),
@@ -112,16 +112,16 @@ pub fn verify_file(
     folder: &Path,
     path: &Path,
     key: &Path,
-) -> Result<Shown, Error> {
+) -> Result<VerifiedBundle, Error> {
     let key = evidence::read_key(key)?;
-    let bundle = read(path)?;
-    signed(&key, &bundle, path)?;
-    let gates = gates(&bundle)?;
-    let top = workspace::git_top(&locate::absolute(folder));
+    let bundle = read_bundle(path)?;
+    verify_signatures(&key, &bundle, path)?;
+    let gates = verify_gates(&bundle)?;
+    let top = workspace::git_top(&locate::absolute_path(folder));
     let root = top.unwrap_or_else(|| folder.to_owned()).join(&bundle.root);
     same_policy(&root, bundle.seal.as_ref(), &gates)?;
     let side = locate::side_folder(&root.join(".develop-workflow/state.json"));
-    let found = tree::hash(context, &root, &side)?;
+    let found = tree::hash_tree(context, &root, &side)?;
     let wanted = gates.last().and_then(|one| one.evidence.tree.clone());
     if wanted.as_deref() != Some(found.as_str()) {
         let trouble = match wanted {
@@ -130,16 +130,16 @@ pub fn verify_file(
         };
         return Err(trouble.into());
     }
-    Ok(Shown {
+    Ok(VerifiedBundle {
         run: bundle.run,
         feature: bundle.feature,
         gates,
     })
 }
 
-fn read(path: &Path) -> Result<Bundle, Error> {
+fn read_bundle(path: &Path) -> Result<Bundle, Error> {
     let damaged = |said: String| EvidenceTrouble::Damaged {
-        path: shown(path),
+        path: display_path(path),
         said,
     };
     let unreadable =
@@ -161,8 +161,10 @@ fn read(path: &Path) -> Result<Bundle, Error> {
 }
 
 /// Verifies the signatures of the file and of each piece.
-fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
-    let what = || Signed::File { path: shown(path) };
+fn verify_signatures(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
+    let what = || Signed::File {
+        path: display_path(path),
+    };
     let Some(signature) = &bundle.signature else {
         return Err(EvidenceTrouble::Unsigned { what: what() }.into());
     };
@@ -183,7 +185,7 @@ fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
 }
 
 /// Returns every gate with its green evidence of this run.
-fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
+fn verify_gates(bundle: &Bundle) -> Result<Vec<VerifiedGate>, Error> {
     let mut reasons = Vec::new();
     let mut verified = Vec::new();
     for gate in Gate::ALL {
@@ -208,7 +210,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
         if record.exit_code != 0 || record.source == Source::ByHand && reason.trim().is_empty() {
             reasons.push(Doubt::NotGreen { gate: name.into() });
         }
-        verified.push(Verified {
+        verified.push(VerifiedGate {
             gate,
             evidence: record.clone(),
         });
@@ -220,7 +222,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
 }
 
 /// Fails unless the sealed policy is that of this checkout, and the last gate was passed under it.
-fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result<(), Error> {
+fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[VerifiedGate]) -> Result<(), Error> {
     let here = seal::policy_of(root)?;
     let other = |changes: Vec<Change>| Err(Error::from(EvidenceTrouble::OtherPolicy { changes }));
     let Some(sealed) = sealed else {

@@ -1,12 +1,14 @@
 //! Verbs that need evidence: those of gates and checkpoints.
 
-use super::{DevelopRun, refused};
+use super::{DevelopRun, refusal_error};
 use crate::context::Context;
-use crate::develop::evidence::{For, Scene, Watch, check_not_cancelled};
+use crate::develop::evidence::{
+    CommandObserver, EvidenceCollector, EvidenceSubject, check_not_cancelled,
+};
 use crate::develop::seal::SealState;
-use crate::develop::{Known, Ledger, contract_of};
+use crate::develop::{JournalFacts, RunRecords, contract_of};
 use crate::error::Error;
-use crate::files::{Changed, Moved};
+use crate::files::{ChangeOutcome, ChangeRecord};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
@@ -18,7 +20,7 @@ const OPEN: &str = "open";
 
 /// Proof offered for opening a gate.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Proof<'p> {
+pub struct GateProof<'p> {
     /// Command that the caller names.
     pub run: Option<&'p str>,
     /// Reason given by a person.
@@ -27,8 +29,8 @@ pub struct Proof<'p> {
 
 /// Result of trying to pass a gate or checkpoint.
 #[derive(Debug, Clone)]
-pub struct Passed {
-    pub changed: Changed<Option<Run>>,
+pub struct PassOutcome {
+    pub changed: ChangeOutcome<Option<Run>>,
     /// Evidence that was gathered.
     pub evidence: Vec<Record>,
     /// Command that would run, in a dry run.
@@ -41,11 +43,11 @@ impl DevelopRun {
         &self,
         context: &Context,
         gate: Gate,
-        proof: Proof<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Passed, Error> {
+        proof: GateProof<'_>,
+        watch: &dyn CommandObserver,
+    ) -> Result<PassOutcome, Error> {
         not_empty(proof.run)?;
-        let (view, known) = self.look(context)?;
+        let (view, known) = self.read_with_records(context)?;
         let seal = known.seal_state(context)?;
         let by = context.actor();
         let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
@@ -64,25 +66,30 @@ impl DevelopRun {
         let by_hand = proof.by_hand.is_some();
         if seal == SealState::Broken && !by_hand {
             // Otherwise it would look as if nothing had been sealed.
-            seal.holds()?;
+            seal.check_unchanged()?;
         }
         // Checked first: an hour of tests for a gate that would not open anyway is wasted.
-        self.check(context, &view, pass(good.clone()))?;
+        self.check_command(context, &view, pass(good.clone()))?;
         if !by_hand {
-            seal.holds()?;
+            seal.check_unchanged()?;
         }
         let would_run = sealed.or(proof.run).filter(|_| context.dry_run && !by_hand);
         let would_run = would_run.map(str::to_owned);
-        let scene = Scene::new(context, &known.folder, &self.file.path, seal.seal(), watch);
-        let what = For::Gate(gate.name());
+        let scene =
+            EvidenceCollector::new(context, &known.folder, &self.file.path, seal.seal(), watch);
+        let what = EvidenceSubject::Gate(gate.name());
         let mut gathered = Vec::new();
         let mut evidence = good;
         if !context.dry_run {
             let decisive = match (proof.by_hand, sealed, proof.run) {
-                (Some(reason), ..) => scene.word(what, reason)?,
-                (None, Some(command), _) => scene.gather(what, Source::Sealed, command)?,
-                (None, None, Some(command)) => scene.gather(what, Source::Given, command)?,
-                (None, None, None) => return Err(refused(Refusal::EvidenceRequired { gate })),
+                (Some(reason), ..) => scene.record_statement(what, reason)?,
+                (None, Some(command), _) => scene.gather_evidence(what, Source::Sealed, command)?,
+                (None, None, Some(command)) => {
+                    scene.gather_evidence(what, Source::Given, command)?
+                }
+                (None, None, None) => {
+                    return Err(refusal_error(Refusal::EvidenceRequired { gate }));
+                }
             };
             match &mut evidence {
                 Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
@@ -93,7 +100,7 @@ impl DevelopRun {
             gathered.push(decisive);
             // With a sealed command, another one decides nothing, but its result is recorded.
             if let (false, Some(_), Some(command)) = (by_hand, sealed, proof.run) {
-                gathered.push(scene.gather(what, Source::Given, command)?);
+                gathered.push(scene.gather_evidence(what, Source::Given, command)?);
             }
         }
         let mut facts = json!({ "gate": gate.name() });
@@ -110,9 +117,9 @@ impl DevelopRun {
             (false, false) => Some(known.seal_state(context)?),
         };
         if let Some(seal) = &looked {
-            seal.holds()?;
+            seal.check_unchanged()?;
         }
-        let command = |ledger: &Ledger| match ledger.seal == known.ledger.seal {
+        let command = |ledger: &JournalFacts| match ledger.seal == known.ledger.seal {
             true => Ok(pass(evidence.clone())),
             // The run was sealed anew while the command ran.
             false => Err(Error::StaleEvidence {
@@ -130,11 +137,11 @@ impl DevelopRun {
             Some(changed) => changed,
             None => {
                 check_not_cancelled(watch, gate.name())?;
-                self.moves(context, &known, ("gate", "GATE_PASS"), facts, command, word)?
+                self.apply_command(context, &known, ("gate", "GATE_PASS"), facts, command, word)?
             }
         };
-        Ok(Passed {
-            changed: self.advised(context, changed, looked.as_ref())?,
+        Ok(PassOutcome {
+            changed: self.with_advice(context, changed, looked.as_ref())?,
             evidence: gathered.into_iter().map(|it| it.evidence).collect(),
             would_run,
         })
@@ -147,34 +154,38 @@ impl DevelopRun {
         context: &Context,
         gate: Gate,
         facts: &Value,
-    ) -> Result<Option<Changed<Option<Run>>>, Error> {
-        let (view, known) = self.look(context)?;
+    ) -> Result<Option<ChangeOutcome<Option<Run>>>, Error> {
+        let (view, known) = self.read_with_records(context)?;
         let passed = known.ledger.passed.iter();
         let by_it = passed
             .filter(|(name, _)| name == gate.name())
             .any(|(_, evidence)| facts["evidence"] == json!(evidence));
-        let state = view.run().cloned();
+        let state = view.develop_run().cloned();
         let word = gate_word(&state, gate);
         if !by_it || word != OPEN {
             return Ok(None);
         }
-        let moved = Moved::new("gate", "GATE_PASS", Some(word.clone()), word);
-        Ok(Some(Changed {
+        let moved = ChangeRecord::new("gate", "GATE_PASS", Some(word.clone()), word);
+        Ok(Some(ChangeOutcome {
             view,
-            moved: moved.with(facts.clone()),
+            moved: moved.with_metadata(facts.clone()),
             state,
         }))
     }
 
     /// Closes a gate and those after it.
-    pub fn gate_reset(&self, context: &Context, gate: Gate) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
-        let command = |_: &Ledger| Ok(Command::GateReset { gate });
+    pub fn gate_reset(
+        &self,
+        context: &Context,
+        gate: Gate,
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let known = self.read_records(context)?;
+        let command = |_: &JournalFacts| Ok(Command::GateReset { gate });
         let word = move |run: &Option<Run>| gate_word(run, gate);
         let facts = json!({ "gate": gate.name() });
         let what = ("gate", "GATE_RESET");
-        let changed = self.moves(context, &known, what, facts, command, word)?;
-        self.advised(context, changed, None)
+        let changed = self.apply_command(context, &known, what, facts, command, word)?;
+        self.with_advice(context, changed, None)
     }
 
     /// Begins a checkpoint, or reopens one that escalated.
@@ -183,8 +194,8 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         reason: Option<&str>,
-    ) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let known = self.read_records(context)?;
         let mut facts = json!({ "checkpoint": id });
         if let Some(reason) = reason {
             facts["override"] = reason.into();
@@ -204,10 +215,10 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         run: Option<&str>,
-        watch: &dyn Watch,
-    ) -> Result<Passed, Error> {
+        watch: &dyn CommandObserver,
+    ) -> Result<PassOutcome, Error> {
         not_empty(run)?;
-        let (view, known) = self.look(context)?;
+        let (view, known) = self.read_with_records(context)?;
         let planned = contract_of(context, &known.folder)?;
         let agreed = planned
             .iter()
@@ -225,16 +236,17 @@ impl DevelopRun {
             Some(_) => Evidence::Given { exit_code: 0 },
             None => Evidence::None,
         };
-        self.check(context, &view, pass(assumed.clone()))?;
+        self.check_command(context, &view, pass(assumed.clone()))?;
         let mut facts = json!({ "checkpoint": id });
         let mut gathered = Vec::new();
         let mut evidence = assumed;
         if let Some(command) = run.filter(|_| !context.dry_run) {
-            let seal = known.seal(context)?;
+            let seal = known.read_seal(context)?;
             let seal = seal.as_ref();
-            let scene = Scene::new(context, &known.folder, &self.file.path, seal, watch);
+            let scene =
+                EvidenceCollector::new(context, &known.folder, &self.file.path, seal, watch);
             let record = scene
-                .gather(For::Checkpoint(id), Source::Given, command)?
+                .gather_evidence(EvidenceSubject::Checkpoint(id), Source::Given, command)?
                 .evidence;
             evidence = Evidence::Given {
                 exit_code: record.exit_code,
@@ -243,14 +255,18 @@ impl DevelopRun {
             facts["exitCode"] = record.exit_code.into();
             gathered.push(record);
             if let Some(command) = added {
-                let added = scene.gather(For::Checkpoint(id), Source::Given, command)?;
+                let added = scene.gather_evidence(
+                    EvidenceSubject::Checkpoint(id),
+                    Source::Given,
+                    command,
+                )?;
                 gathered.push(added.evidence);
             }
             check_not_cancelled(watch, command)?;
         }
         let command = || pass(evidence.clone());
         let changed = self.on_checkpoint(context, &known, id, "CHECKPOINT_PASS", facts, command)?;
-        Ok(Passed {
+        Ok(PassOutcome {
             changed,
             evidence: gathered,
             would_run: run.filter(|_| context.dry_run).map(str::to_owned),
@@ -263,8 +279,8 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         class: FailureClass,
-    ) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let known = self.read_records(context)?;
         let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
         let command = || Command::CheckpointFail {
@@ -278,20 +294,20 @@ impl DevelopRun {
     fn on_checkpoint(
         &self,
         context: &Context,
-        known: &Known,
+        known: &RunRecords,
         id: &str,
         trigger: &'static str,
         facts: Value,
         command: impl Fn() -> Command,
-    ) -> Result<Changed<Option<Run>>, Error> {
-        let command = |_: &Ledger| Ok(command());
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let command = |_: &JournalFacts| Ok(command());
         let word = |run: &Option<Run>| {
             let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
             checkpoint.map_or("none", |it| it.status.name()).to_owned()
         };
         let what = ("checkpoint", trigger);
-        let changed = self.moves(context, known, what, facts, command, word)?;
-        self.advised(context, changed, None)
+        let changed = self.apply_command(context, known, what, facts, command, word)?;
+        self.with_advice(context, changed, None)
     }
 }
 

@@ -8,20 +8,21 @@ pub use bowline_formats::develop::contract::Planned;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
-pub(crate) use bundle::code as evidence_code;
-pub use bundle::{Shown, verify_file};
-pub use gates::{Passed, Proof};
-pub use verify::Verified;
+pub(crate) use bundle::trouble_code as evidence_code;
+pub use bundle::{VerifiedBundle, verify_file};
+pub use gates::{GateProof, PassOutcome};
+pub use verify::VerifiedGate;
 
 use crate::context::Context;
 use crate::develop::seal::{self, SealState};
 use crate::develop::{
-    ADOPT, BACK, DONE, Known, Ledger, RunFolder, START, contract_of, keep_contract, new_id,
+    ADOPT, BACK, DONE, JournalFacts, RunFolder, RunRecords, START, contract_of, keep_contract,
+    new_id,
 };
-use crate::error::{Error, Refusal};
-use crate::files::{Changed, KnownFile, Moved, Notice, View};
-use crate::kinds::{Develop, FileKind};
-use crate::words::{cannot_be_read, contract_fault, system};
+use crate::error::{Error, MachineRefusal};
+use crate::files::{ChangeOutcome, ChangeRecord, FileNotice, FileView, KnownFile};
+use crate::kinds::{DevelopKind, FileKind};
+use crate::words::{cannot_be_read, contract_fault, system_cause};
 use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract;
@@ -46,7 +47,7 @@ pub struct DevelopRun {
 
 /// Result of beginning a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct StartedRun {
     /// True if the previous run was done.
     pub after_done: bool,
     /// Seal of the run; `None` if nothing was sealed.
@@ -55,8 +56,8 @@ pub struct Started {
 
 impl DevelopRun {
     /// Returns the run seen from a folder.
-    pub fn at(context: &Context, folder: &Path) -> Self {
-        let path = workspace::locate(context, FileKind::Develop, folder);
+    pub fn in_folder(context: &Context, folder: &Path) -> Self {
+        let path = workspace::locate_file(context, FileKind::Develop, folder);
         DevelopRun {
             file: KnownFile::new(context, FileKind::Develop, &path),
         }
@@ -72,48 +73,48 @@ impl DevelopRun {
     }
 
     /// Returns the run, limited to trusted contents; `None` if there is none.
-    pub fn run(&self, context: &Context) -> Result<Option<Run>, Error> {
-        match self.file.look(context) {
-            Ok(view) => Ok(view.run().cloned()),
+    pub fn read_run(&self, context: &Context) -> Result<Option<Run>, Error> {
+        match self.file.read_bare_view(context) {
+            Ok(view) => Ok(view.develop_run().cloned()),
             Err(Error::NoFile { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Reads the run and its facts in one view.
-    fn look(&self, context: &Context) -> Result<(View, Known), Error> {
-        let view = self.file.look(context)?;
-        let known = Known::at(context, &self.file, view.history.as_ref())?;
+    fn read_with_records(&self, context: &Context) -> Result<(FileView, RunRecords), Error> {
+        let view = self.file.read_bare_view(context)?;
+        let known = RunRecords::from_journal(context, &self.file, view.history.as_ref())?;
         Ok((view, known))
     }
 
     /// Returns the facts from the journal alone: the file may be gone or not trusted.
-    fn known(&self, context: &Context) -> Result<Known, Error> {
-        Known::at(context, &self.file, None)
+    fn read_records(&self, context: &Context) -> Result<RunRecords, Error> {
+        RunRecords::from_journal(context, &self.file, None)
     }
 
     /// Returns a key that distinguishes this run from every other one in the same place.
-    pub fn identity(&self, context: &Context) -> Result<String, Error> {
-        match self.known(context)?.ledger.run {
+    pub fn run_key(&self, context: &Context) -> Result<String, Error> {
+        match self.read_records(context)?.ledger.run {
             Some(id) => Ok(id),
-            None => Ok(self.run(context)?.map_or_else(String::new, |run| {
+            None => Ok(self.read_run(context)?.map_or_else(String::new, |run| {
                 format!("{} {}", run.started_at.0, run.feature)
             })),
         }
     }
 
     /// Returns the contract that was submitted with the design; empty if there is none.
-    pub fn contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
-        contract_of(context, &self.known(context)?.folder)
+    pub fn run_contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
+        contract_of(context, &self.read_records(context)?.folder)
     }
 
     /// Begins a run. If a person does, the policy is sealed.
-    pub fn start(
+    pub fn start_run(
         &self,
         context: &Context,
         feature: &str,
         fresh: bool,
-    ) -> Result<Changed<Started>, Error> {
+    ) -> Result<ChangeOutcome<StartedRun>, Error> {
         let command = || Command::Start {
             feature: feature.to_owned(),
             fresh,
@@ -121,70 +122,72 @@ impl DevelopRun {
         };
         let at = context.now_for(FileKind::Develop);
         let decide =
-            |state: &Option<Run>| DevelopMachine::step(state, command(), at).map_err(refused);
+            |state: &Option<Run>| DevelopMachine::step(state, command(), at).map_err(refusal_error);
         // A refusal must not leave a seal behind.
-        let effects = decide(&self.run(context)?)?.effects;
+        let effects = decide(&self.read_run(context)?)?.effects;
         let run = RunFolder::new(&self.file.path, &new_id(context, &self.file.path));
         let mut metadata = json!({ "run": run.id, "feature": feature });
         let mut seal = None;
         if effects.contains(&Effect::Seal) {
             // Before the run: a run that a crash left without its seal would open for nothing.
-            let (sealed, hash) = seal::write(context, &run, self.root())?;
+            let (sealed, hash) = seal::write_seal(context, &run, self.root())?;
             metadata["seal"] = hash.into();
             metadata["policy"] = sealed.policy.clone().into();
             seal = Some(sealed);
         }
-        let changed = self.file.replace(context, |document| {
+        let changed = self.file.replace_document(context, |document| {
             let state = document.and_then(run_in);
             decide(&state)?;
             let from = state.map(|run| run.phase.name().to_owned());
-            let moved = Moved::new("phase", START, from, Phase::Design.name());
+            let moved = ChangeRecord::new("phase", START, from, Phase::Design.name());
             let document = new_document(feature, at);
-            Ok((Some(document), moved.with(metadata.clone())))
+            Ok((Some(document), moved.with_metadata(metadata.clone())))
         })?;
-        self.bear_witness(context, &changed)?;
-        let mut changed = self.advised(context, changed, None)?;
+        self.update_markers(context, &changed)?;
+        let mut changed = self.with_advice(context, changed, None)?;
         if tree::is_shown_by_git(&self.file.path) {
-            changed.view.notices.push(Notice::NotIgnored);
+            changed.view.notices.push(FileNotice::NotIgnored);
         }
         let after_done = changed.moved.from.as_deref() == Some(Phase::Done.name());
-        Ok(changed.telling(Started { after_done, seal }))
+        Ok(changed.with_state(StartedRun { after_done, seal }))
     }
 
     /// Enters REVIEW, with the checkpoints of the design.
-    pub fn review(
+    pub fn enter_review(
         &self,
         context: &Context,
         checkpoints: &[String],
         contract: Option<&Path>,
-    ) -> Result<Changed<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
         let planned = contract.map(read_contract).transpose()?;
         let from_contract = planned.iter().flatten().map(|one| one.id.clone());
         let ids: Vec<String> = from_contract.chain(checkpoints.iter().cloned()).collect();
         let command = Command::Review {
             checkpoints: ids.clone(),
         };
-        let (view, known) = self.look(context)?;
-        self.check(context, &view, command.clone())?;
+        let (view, known) = self.read_with_records(context)?;
+        self.check_command(context, &view, command.clone())?;
         if let Some(planned) = planned.filter(|_| !context.dry_run) {
             keep_contract(context, &known.folder, &planned)?;
         }
         let facts = json!({ "checkpoints": ids });
-        let command = |_: &Ledger| Ok(command.clone());
+        let command = |_: &JournalFacts| Ok(command.clone());
         self.to_phase(context, &known, "REVIEW", facts, command, None)
     }
 
     /// Enters IMPLEMENT with the named strategy, the project's, or an automatic choice.
-    pub fn implement(
+    pub fn enter_implement(
         &self,
         context: &Context,
         strategy: Option<&str>,
-    ) -> Result<Changed<Option<Run>>, Error> {
-        let (view, known) = self.look(context)?;
-        let settings = self.settings()?;
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let (view, known) = self.read_with_records(context)?;
+        let settings = self.read_settings()?;
         let named = strategy.or(settings.strategy.as_deref());
         let choice = match named {
-            None | Some("auto") => Choice::Auto(facts(context, view.run(), &known)?),
+            None | Some("auto") => {
+                Choice::Auto(strategy_facts(context, view.develop_run(), &known)?)
+            }
             Some(name) => {
                 Choice::Named(Strategy::from_name(name).ok_or_else(|| Error::BadInput {
                     message: Wrong::NoSuchStrategy { name: name.into() },
@@ -193,10 +196,10 @@ impl DevelopRun {
             }
         };
         let command = Command::Implement { choice };
-        self.check(context, &view, command.clone())?;
+        self.check_command(context, &view, command.clone())?;
         let seal = known.seal_state(context)?;
-        seal.holds()?;
-        let command = |_: &Ledger| Ok(command.clone());
+        seal.check_unchanged()?;
+        let command = |_: &JournalFacts| Ok(command.clone());
         self.to_phase(
             context,
             &known,
@@ -207,79 +210,87 @@ impl DevelopRun {
         )
     }
 
-    pub fn pr(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        self.goes_on(context, Gate::ArchitectVerified, "PR", Command::Pr)
+    pub fn enter_pr(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        self.enter_if_fresh(context, Gate::ArchitectVerified, "PR", Command::Pr)
     }
 
-    pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        self.goes_on(context, Gate::ReReviewClean, DONE, Command::Done)
+    pub fn finish_run(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        self.enter_if_fresh(context, Gate::ReReviewClean, DONE, Command::Done)
     }
 
     /// Enters a phase if nothing has changed that the gate before it rests on.
-    fn goes_on(
+    fn enter_if_fresh(
         &self,
         context: &Context,
         gate: Gate,
         trigger: &'static str,
         command: Command,
-    ) -> Result<Changed<Option<Run>>, Error> {
-        let (view, known) = self.look(context)?;
-        self.check(context, &view, command.clone())?;
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let (view, known) = self.read_with_records(context)?;
+        self.check_command(context, &view, command.clone())?;
         let seal = known.seal_state(context)?;
-        seal.holds()?;
+        seal.check_unchanged()?;
         let tree = self.is_fresh(context, gate, &known, &seal)?;
         let facts = match trigger {
             DONE => json!({ "tree": tree }),
             _ => json!({}),
         };
-        let command = |_: &Ledger| Ok(command.clone());
+        let command = |_: &JournalFacts| Ok(command.clone());
         self.to_phase(context, &known, trigger, facts, command, Some(&seal))
     }
 
     /// Goes back to an earlier phase.
-    pub fn back(&self, context: &Context, phase: Phase) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
+    pub fn go_back(
+        &self,
+        context: &Context,
+        phase: Phase,
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let known = self.read_records(context)?;
         let command = Command::Back {
             phase,
             by: context.actor(),
         };
-        let command = |_: &Ledger| Ok(command.clone());
+        let command = |_: &JournalFacts| Ok(command.clone());
         self.to_phase(context, &known, BACK, json!({}), command, None)
     }
 
     /// Discards the run. Its file is removed; the journal and the backup keep it.
-    pub fn reset(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn discard_run(&self, context: &Context) -> Result<ChangeOutcome, Error> {
         let at = context.now_for(FileKind::Develop);
         let by = context.actor();
         let changed = self.file.replace_seen(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.file.no_file())?;
-            let known = Known::at(context, &self.file, snapshot.history.as_ref())?;
+            let known = RunRecords::from_journal(context, &self.file, snapshot.history.as_ref())?;
             let run = known.folder.id;
             let state = run_in(document);
-            DevelopMachine::step(&state, Command::Reset { by }, at).map_err(refused)?;
+            DevelopMachine::step(&state, Command::Reset { by }, at).map_err(refusal_error)?;
             let from = phase_word(&state);
-            let moved = Moved::new("phase", "RESET", Some(from), "none");
-            Ok((None, moved.with(json!({ "run": run }))))
+            let moved = ChangeRecord::new("phase", "RESET", Some(from), "none");
+            Ok((None, moved.with_metadata(json!({ "run": run }))))
         })?;
-        self.bear_witness(context, &changed)?;
-        self.advised(context, changed, None)
+        self.update_markers(context, &changed)?;
+        self.with_advice(context, changed, None)
     }
 
     /// Updates the marker files: one for the journal's existence, and one in the repository while a
     /// run is open. See [`locate::opened`] and [`locate::witness`].
-    fn bear_witness<S>(&self, context: &Context, changed: &Changed<S>) -> Result<(), Error> {
+    fn update_markers<S>(
+        &self,
+        context: &Context,
+        changed: &ChangeOutcome<S>,
+    ) -> Result<(), Error> {
         if context.dry_run {
             return Ok(());
         }
-        self.mark(context, &locate::opened(&self.file.path), true)?;
+        self.set_marker(context, &locate::journal_marker(&self.file.path), true)?;
         let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
-        match locate::witness(&self.file.path) {
-            Some(witness) => self.mark(context, &witness, !over),
+        match locate::open_run_marker(&self.file.path) {
+            Some(witness) => self.set_marker(context, &witness, !over),
             None => Ok(()),
         }
     }
 
-    fn mark(&self, context: &Context, path: &Path, there: bool) -> Result<(), Error> {
+    fn set_marker(&self, context: &Context, path: &Path, there: bool) -> Result<(), Error> {
         let (disk, folder) = (&context.disk, path.parent().unwrap_or(path));
         let (done, already) = match there {
             // Never by opening an existing path: it may be a link.
@@ -294,7 +305,7 @@ impl DevelopRun {
             Err(error) if error.kind() != already => Err(Error::bad_file(
                 path,
                 Why::CannotBeWritten {
-                    cause: system(&error),
+                    cause: system_cause(&error),
                 },
                 Advice::ChangeWasMade,
             )),
@@ -304,9 +315,9 @@ impl DevelopRun {
 
     /// Takes over a run that another program began: from then on only Bowline moves its gates, and
     /// all are closed.
-    pub fn adopt(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
-        let command = |ledger: &Ledger| {
+    pub fn adopt_run(&self, context: &Context) -> Result<ChangeOutcome<Option<Run>>, Error> {
+        let known = self.read_records(context)?;
+        let command = |ledger: &JournalFacts| {
             Ok(Command::Adopt {
                 owned: ledger.adopted,
             })
@@ -315,64 +326,71 @@ impl DevelopRun {
     }
 
     /// Tries a command on the machine before anything costly is done.
-    fn check(&self, context: &Context, view: &View, command: Command) -> Result<(), Error> {
+    fn check_command(
+        &self,
+        context: &Context,
+        view: &FileView,
+        command: Command,
+    ) -> Result<(), Error> {
         let at = context.now_for(FileKind::Develop);
-        DevelopMachine::step(&view.run().cloned(), command, at)
+        DevelopMachine::step(&view.develop_run().cloned(), command, at)
             .map(|_| ())
-            .map_err(refused)
+            .map_err(refusal_error)
     }
 
     /// Adds the commands that make sense after a change. `looked` is the state of the seal, if the
     /// verb has just checked it.
-    fn advised<S>(
+    fn with_advice<S>(
         &self,
         context: &Context,
-        mut changed: Changed<S>,
+        mut changed: ChangeOutcome<S>,
         looked: Option<&SealState>,
-    ) -> Result<Changed<S>, Error> {
-        let known = Known::at(context, &self.file, changed.view.history.as_ref())?;
-        changed.view.examined.next = known.next(context, changed.view.run(), looked)?;
+    ) -> Result<ChangeOutcome<S>, Error> {
+        let known = RunRecords::from_journal(context, &self.file, changed.view.history.as_ref())?;
+        changed.view.examined.next =
+            known.next_commands(context, changed.view.develop_run(), looked)?;
         Ok(changed)
     }
 
     fn to_phase(
         &self,
         context: &Context,
-        known: &Known,
+        known: &RunRecords,
         trigger: &'static str,
         facts: Value,
-        command: impl Fn(&Ledger) -> Result<Command, Error>,
+        command: impl Fn(&JournalFacts) -> Result<Command, Error>,
         looked: Option<&SealState>,
-    ) -> Result<Changed<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
         let what = ("phase", trigger);
-        let changed = self.moves(context, known, what, facts, command, phase_word)?;
-        self.bear_witness(context, &changed)?;
-        self.advised(context, changed, looked)
+        let changed = self.apply_command(context, known, what, facts, command, phase_word)?;
+        self.update_markers(context, &changed)?;
+        self.with_advice(context, changed, looked)
     }
 
-    fn moves(
+    fn apply_command(
         &self,
         context: &Context,
-        known: &Known,
+        known: &RunRecords,
         (entity, trigger): (&'static str, &'static str),
         mut facts: Value,
-        command: impl Fn(&Ledger) -> Result<Command, Error>,
+        command: impl Fn(&JournalFacts) -> Result<Command, Error>,
         word: impl Fn(&Option<Run>) -> String,
-    ) -> Result<Changed<Option<Run>>, Error> {
+    ) -> Result<ChangeOutcome<Option<Run>>, Error> {
         facts["run"] = known.folder.id.clone().into();
-        self.file.transact_on::<Develop>(
+        self.file.execute_command_on::<DevelopKind>(
             context,
             |_, run| run,
             |_, _, snapshot| {
                 // Facts read before the lock was taken belong to that run.
-                let now = Known::at(context, &self.file, snapshot.history.as_ref())?;
+                let now = RunRecords::from_journal(context, &self.file, snapshot.history.as_ref())?;
                 if now.ledger.run != known.ledger.run {
                     return Err(Error::RunChanged);
                 }
                 command(&now.ledger)
             },
             |before, after| {
-                Moved::new(entity, trigger, Some(word(before)), word(after)).with(facts.clone())
+                ChangeRecord::new(entity, trigger, Some(word(before)), word(after))
+                    .with_metadata(facts.clone())
             },
         )
     }
@@ -380,10 +398,10 @@ impl DevelopRun {
     /// Returns the limit of attempts at a checkpoint: lower than the default if the project says
     /// so.
     fn attempts_max(&self) -> Result<u32, Error> {
-        Ok(self.settings()?.max_retries.unwrap_or(ATTEMPTS_MAX))
+        Ok(self.read_settings()?.max_retries.unwrap_or(ATTEMPTS_MAX))
     }
 
-    fn settings(&self) -> Result<Settings, Error> {
+    fn read_settings(&self) -> Result<Settings, Error> {
         let path = self.root().join(settings::FILE_NAME);
         let bad = |why: Why| Error::bad_file(&path, why, Advice::MendSettings);
         match std::fs::read_to_string(&path) {
@@ -394,7 +412,11 @@ impl DevelopRun {
     }
 }
 
-fn facts(context: &Context, run: Option<&Run>, known: &Known) -> Result<StrategyFacts, Error> {
+fn strategy_facts(
+    context: &Context,
+    run: Option<&Run>,
+    known: &RunRecords,
+) -> Result<StrategyFacts, Error> {
     let mut planned = contract_of(context, &known.folder)?;
     // A contract of an earlier review may have other checkpoints.
     planned.retain(|one| run.is_some_and(|run| run.checkpoint(&one.id).is_some()));
@@ -420,8 +442,8 @@ pub(crate) fn run_in(document: &JsonDocument) -> Option<Run> {
     DevelopFile::read(document).ok().and_then(|read| read.state)
 }
 
-fn refused(refusal: bowline_machines::develop::Refusal) -> Error {
-    Error::Refused(Refusal::Develop(refusal))
+fn refusal_error(refusal: bowline_machines::develop::Refusal) -> Error {
+    Error::Refused(MachineRefusal::Develop(refusal))
 }
 
 fn phase_word(run: &Option<Run>) -> String {

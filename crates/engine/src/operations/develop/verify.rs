@@ -3,16 +3,16 @@
 use super::{DevelopRun, phase_word, run_in};
 use crate::context::Context;
 use crate::develop::seal::{self, SealState};
-use crate::develop::{Known, evidence};
+use crate::develop::{RunRecords, evidence};
 use crate::error::Error;
-use crate::files::{Changed, Moved};
-use crate::history::person;
+use crate::files::{ChangeOutcome, ChangeRecord};
+use crate::history::require_person;
 use crate::tree::HashedTree;
 use crate::{tree, workspace};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::develop::tested;
-use bowline_gate::hook::Repository;
+use bowline_gate::hook::GitRepository;
 use bowline_gate::locate;
 use bowline_gate::tested_tree::TestedTree;
 use bowline_machines::develop::{Act, Gate, Run, needed};
@@ -23,23 +23,23 @@ use std::path::Path;
 
 /// Gate with the evidence that opened it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedGate {
     pub gate: Gate,
     pub evidence: Record,
 }
 
 impl DevelopRun {
     /// Seals the policy and the protected files as they are now. Needs a person.
-    pub fn seal(&self, context: &Context) -> Result<Changed<Seal>, Error> {
+    pub fn seal_run(&self, context: &Context) -> Result<ChangeOutcome<Seal>, Error> {
         // A missing run is reported before a missing right.
-        self.file.look(context)?;
-        person(context, "seal")?;
+        self.file.read_bare_view(context)?;
+        require_person(context, "seal")?;
         let sealed = RefCell::new(None);
         let changed = self.file.replace_seen(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.file.no_file())?;
-            let known = Known::at(context, &self.file, snapshot.history.as_ref())?;
-            let before = known.seal(context)?;
-            let (seal, hash) = seal::write(context, &known.folder, self.root())?;
+            let known = RunRecords::from_journal(context, &self.file, snapshot.history.as_ref())?;
+            let before = known.read_seal(context)?;
+            let (seal, hash) = seal::write_seal(context, &known.folder, self.root())?;
             let changed = before.map(|before| before.changes(&seal.files));
             let changed: Vec<String> = changed.iter().flatten().map(ToString::to_string).collect();
             let facts = json!({
@@ -47,38 +47,43 @@ impl DevelopRun {
             });
             sealed.replace(Some(seal));
             let phase = phase_word(&run_in(document));
-            let moved = Moved::new("seal", "SEAL", Some(phase.clone()), phase).with(facts);
+            let moved =
+                ChangeRecord::new("seal", "SEAL", Some(phase.clone()), phase).with_metadata(facts);
             Ok((Some(document.clone()), moved))
         })?;
         let seal = sealed.into_inner().ok_or_else(|| self.file.no_file())?;
-        Ok(self.advised(context, changed, None)?.telling(seal))
+        Ok(self.with_advice(context, changed, None)?.with_state(seal))
     }
 
     /// Returns the evidence of the present run's gates and checkpoints, the oldest first.
-    pub fn evidence(&self, context: &Context) -> Result<Vec<Record>, Error> {
-        evidence::all(&self.known(context)?.folder)
+    pub fn run_evidence(&self, context: &Context) -> Result<Vec<Record>, Error> {
+        evidence::all_evidence(&self.read_records(context)?.folder)
     }
 
     /// Verifies the evidence of every open gate, the sealed files, and that the newest evidence is
     /// about this tree and seal.
-    pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
-        let (view, known) = self.look(context)?;
-        let run = view.run().ok_or_else(|| self.file.no_file())?;
-        self.verified(context, run, &known, &known.seal_state(context)?, key)
+    pub fn verify_evidence(
+        &self,
+        context: &Context,
+        key: Option<&Path>,
+    ) -> Result<Vec<VerifiedGate>, Error> {
+        let (view, known) = self.read_with_records(context)?;
+        let run = view.develop_run().ok_or_else(|| self.file.no_file())?;
+        self.verify_loaded(context, run, &known, &known.seal_state(context)?, key)
     }
 
     /// Verifies a run that was already read.
-    pub(super) fn verified(
+    pub(super) fn verify_loaded(
         &self,
         context: &Context,
         run: &Run,
-        known: &Known,
+        known: &RunRecords,
         seal: &SealState,
         key: Option<&Path>,
-    ) -> Result<Vec<Verified>, Error> {
+    ) -> Result<Vec<VerifiedGate>, Error> {
         let key = key.map(evidence::read_key).transpose()?;
         let policy = seal.seal().map(|seal| seal.policy.as_str());
-        let all = evidence::all(&known.folder)?;
+        let all = evidence::all_evidence(&known.folder)?;
         let mut reasons = Vec::new();
         let mut verified = Vec::new();
         for gate in Gate::ALL
@@ -99,7 +104,7 @@ impl DevelopRun {
             if key.is_some_and(|key| !evidence::is_signed(&key, record)) {
                 reasons.push(Doubt::NoSignature { gate: name() });
             }
-            verified.push(Verified {
+            verified.push(VerifiedGate {
                 gate,
                 evidence: record.clone(),
             });
@@ -150,7 +155,7 @@ impl DevelopRun {
         &self,
         context: &Context,
         gate: Gate,
-        known: &Known,
+        known: &RunRecords,
         seal: &SealState,
     ) -> Result<String, Error> {
         let tree = tree::hash_listed(context, self.root(), &locate::side_folder(&self.file.path))?;
@@ -159,7 +164,7 @@ impl DevelopRun {
         let rules = seal.seal().map_or_else(unsealed, |seal| seal.rules.clone());
         let in_repository = workspace::git_top(self.root()).is_some();
         if rules.compares_trees(in_repository)
-            && let Some(record) = known.evidence_of(gate, &evidence::all(&known.folder)?)
+            && let Some(record) = known.evidence_of(gate, &evidence::all_evidence(&known.folder)?)
             && record.tree.as_deref() != Some(now.as_str())
         {
             return Err(Error::StaleEvidence {
@@ -184,11 +189,11 @@ impl DevelopRun {
             id: tree.id.trim_start_matches("git:").to_owned(),
         };
         let folder = self.root().to_owned();
-        Repository { folder }.not_committed(&tested)
+        GitRepository { folder }.uncommitted_changes(&tested)
     }
 
     fn tree_now(&self, context: &Context) -> Result<String, Error> {
         let side = locate::side_folder(&self.file.path);
-        tree::hash(context, self.root(), &side)
+        tree::hash_tree(context, self.root(), &side)
     }
 }

@@ -4,11 +4,11 @@
 
 use super::MemoryFolder;
 use crate::context::Context;
-use crate::effects::Owed;
+use crate::effects::PendingEffect;
 use crate::error::Error;
-use crate::files::{Moved, Notice};
-use crate::history::transitions;
-use crate::past::{current_id, entries, is_over};
+use crate::files::{ChangeRecord, FileNotice};
+use crate::finished_tasks::{current_id, finished_entries, is_over};
+use crate::history::read_transitions;
 use bowline_formats::memory::task_history::TaskHistoryFile;
 use bowline_formats::memory::task_state::TaskStateFile;
 use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
@@ -19,30 +19,30 @@ use serde_json::{Value, json};
 impl MemoryFolder {
     /// Executes the pending side effects of committed changes on the history. Safe to repeat.
     /// Returns notices about the history.
-    pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+    pub fn settle_effects(&self, context: &Context) -> Result<Vec<FileNotice>, Error> {
         let mut notices = Vec::new();
         if context.dry_run || self.state.file.pending_effects()?.is_empty() {
             return Ok(notices);
         }
         // Read again under the lock: another process may have executed them, and more may have been
         // added.
-        let request = context.request();
+        let request = context.new_request();
         let mut held = self.state.file.hold(&request)?;
         for pending in self.state.file.pending_effects()? {
-            if let Some(entry) = owed(&pending) {
-                self.history.begin(context)?;
-                let moved = Moved {
+            if let Some(entry) = pending_entry(&pending) {
+                self.history.create_initial(context)?;
+                let moved = ChangeRecord {
                     important: true,
-                    ..Moved::new("history", "PUSH", None, entry.result.name())
+                    ..ChangeRecord::new("history", "PUSH", None, entry.result.name())
                 };
-                let moved = moved.with(json!({ "task": entry.id }));
-                let pushed = self
-                    .history
-                    .edit::<TaskHistoryFile>(context, &moved, |entries| {
-                        let added = push(entries, entry.clone());
-                        let pruned = prune(entries, context.now());
-                        Ok(added || pruned != Pruned::default())
-                    })?;
+                let moved = moved.with_metadata(json!({ "task": entry.id }));
+                let pushed =
+                    self.history
+                        .edit_state::<TaskHistoryFile>(context, &moved, |entries| {
+                            let added = push(entries, entry.clone());
+                            let pruned = prune(entries, context.now());
+                            Ok(added || pruned != Pruned::default())
+                        })?;
                 notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
             }
             held.effects_done(&request, &[pending.seq])?;
@@ -52,22 +52,23 @@ impl MemoryFolder {
 
     /// Clears a current task that the history already has: an earlier command finished it without
     /// clearing it. Returns notices.
-    pub(crate) fn clear_finished(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+    pub(crate) fn clear_finished(&self, context: &Context) -> Result<Vec<FileNotice>, Error> {
         // An unreadable history stops the command before it commits anything for the history.
-        let past = self.past(context)?;
-        let Ok(view) = self.state.view(context) else {
+        let past = self.finished_tasks(context)?;
+        let Ok(view) = self.state.read_view(context) else {
             return Ok(Vec::new());
         };
         let Some(id) = current_id(&view).filter(|id| is_over(&past, id)) else {
             return Ok(Vec::new());
         };
-        let moved = Moved::new("task", "CONSISTENCY", None, "none").with(json!({ "task": id }));
+        let moved = ChangeRecord::new("task", "CONSISTENCY", None, "none")
+            .with_metadata(json!({ "task": id }));
         let cleared = self
             .state
-            .edit::<TaskStateFile>(context, &moved, |memory| {
+            .edit_state::<TaskStateFile>(context, &moved, |memory| {
                 // Another task may be the current one by now.
                 let same = memory.current.as_ref().is_some_and(|task| task.id == id);
-                let past = self.past(context)?;
+                let past = self.finished_tasks(context)?;
                 let cleared = memory.without_finished(&past, context.now());
                 Ok(same && cleared.map(|cleared| *memory = cleared).is_some())
             })?;
@@ -75,7 +76,7 @@ impl MemoryFolder {
             return Ok(Vec::new());
         };
         let mut notices = changed.view.notices;
-        notices.push(Notice::Keeper {
+        notices.push(FileNotice::Keeper {
             code: "finished_task_cleared",
             words: words::Notice::AlreadyInHistory { id: id.clone() },
         });
@@ -83,8 +84,8 @@ impl MemoryFolder {
     }
 
     /// Returns the tasks that are over; empty if there is no history yet.
-    pub fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
-        entries(context, &self.history)
+    pub fn finished_tasks(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
+        finished_entries(context, &self.history)
     }
 
     /// Returns every id of a task that may no longer be in the state: tasks that are over, tasks on
@@ -94,11 +95,15 @@ impl MemoryFolder {
         let pending = self.state.file.pending_effects()?;
         let mut ids: Vec<String> = pending
             .iter()
-            .filter_map(owed)
+            .filter_map(pending_entry)
             .map(|entry| entry.id)
             .collect();
-        ids.extend(self.past(context)?.into_iter().map(|entry| entry.id));
-        for line in transitions(&self.state)? {
+        ids.extend(
+            self.finished_tasks(context)?
+                .into_iter()
+                .map(|entry| entry.id),
+        );
+        for line in read_transitions(&self.state)? {
             let named = ["id", "task"].map(|member| line.metadata.get(member));
             let named = named.into_iter().flatten().filter_map(Value::as_str);
             ids.extend(named.map(str::to_owned));
@@ -109,9 +114,9 @@ impl MemoryFolder {
 }
 
 /// Returns the history entry that a committed change still has to add.
-fn owed(pending: &Pending) -> Option<HistoryEntry> {
-    match Owed::of_raw(&pending.effects)? {
-        Owed::PushHistory(entry) => Some(*entry),
-        Owed::Tick { .. } | Owed::Announce(_) => None,
+fn pending_entry(pending: &Pending) -> Option<HistoryEntry> {
+    match PendingEffect::of_raw(&pending.effects)? {
+        PendingEffect::PushHistory(entry) => Some(*entry),
+        PendingEffect::Tick { .. } | PendingEffect::Announce(_) => None,
     }
 }

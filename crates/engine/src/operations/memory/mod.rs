@@ -1,8 +1,8 @@
 //! Verbs of `bowline memory`.
 
 mod consistency;
-mod given;
 mod tasks;
+mod value_input;
 mod values;
 
 pub use bowline_formats::memory::agent_memory::AgentMemory;
@@ -11,13 +11,13 @@ pub use bowline_machines::plan::{
     Artifact, Context as Request, DefaultSummary, FailureKind, HistoryEntry, Memory, NewStep,
     NewTask, PlanStep, StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
-pub use given::exact;
-pub use tasks::{Finish, NewlyBegun, StepFailed};
+pub use tasks::{FinishReport, RequestedTask, StepFailed};
+pub use value_input::parse_value;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, Notice};
-use crate::kinds::{FileKind, TaskState};
+use crate::files::{ChangeOutcome, ChangeRecord, FileNotice, KnownFile};
+use crate::kinds::{FileKind, TaskStateKind};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
 use bowline_formats::memory::shared_context;
@@ -53,7 +53,7 @@ pub struct PruneReport {
 
 impl MemoryFolder {
     /// Returns the memory in a folder.
-    pub fn at(context: &Context, folder: &Path) -> Self {
+    pub fn in_folder(context: &Context, folder: &Path) -> Self {
         let file = |kind, name: &str| KnownFile::new(context, kind, &folder.join(name));
         MemoryFolder {
             folder: folder.to_owned(),
@@ -68,28 +68,28 @@ impl MemoryFolder {
     }
 
     /// Returns the current task and the queue behind it.
-    pub fn memory(&self, context: &Context) -> Result<Memory, Error> {
+    pub fn read_memory(&self, context: &Context) -> Result<Memory, Error> {
         let view = self.state.view_or_empty(context)?;
         Ok(view.memory().cloned().unwrap_or_default())
     }
 
     /// Returns the file of the current task.
-    pub fn state(&self) -> &KnownFile {
+    pub fn state_file(&self) -> &KnownFile {
         &self.state
     }
 
     /// Returns the file of the tasks that are over.
-    pub fn history(&self) -> &KnownFile {
+    pub fn history_file(&self) -> &KnownFile {
         &self.history
     }
 
     /// Returns the file of the shared context.
-    pub fn shared(&self) -> &KnownFile {
+    pub fn shared_file(&self) -> &KnownFile {
         &self.shared
     }
 
     /// Returns the memory file of an agent.
-    pub fn agent(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
+    pub fn agent_file(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
         if !agent_memory::is_name(name) {
             return Err(Error::BadInput {
                 message: words::Wrong::NotAnAgentName { name: name.into() },
@@ -116,10 +116,10 @@ impl MemoryFolder {
 
     /// Creates missing files, and restores those of which only the journal is left. Returns their
     /// kinds.
-    pub fn init(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
+    pub fn create_files(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
         let mut made = Vec::new();
         for file in [&self.state, &self.history, &self.shared] {
-            if file.begin(context)? || file.bring_back(context)? {
+            if file.create_initial(context)? || file.bring_back(context)? {
                 made.push(file.kind);
             }
         }
@@ -130,19 +130,19 @@ impl MemoryFolder {
     /// reports it.
     fn make_missing(&self, context: &Context) -> Result<(), Error> {
         for file in [&self.state, &self.history, &self.shared] {
-            file.begin(context)?;
+            file.create_initial(context)?;
         }
         Ok(())
     }
 
     /// Executes one command on the current task.
-    fn command(
+    fn execute_command(
         &self,
         context: &Context,
         (entity, trigger): (&'static str, &'static str),
         metadata: Value,
         command: &Command,
-    ) -> Result<Changed<Memory>, Error> {
+    ) -> Result<ChangeOutcome<Memory>, Error> {
         if !self.state.kind.is_there(&self.state.path) {
             // A refused command creates no files.
             PlanMachine::step(&Memory::default(), command.clone(), context.now())
@@ -159,8 +159,8 @@ impl MemoryFolder {
         trigger: &'static str,
         metadata: Value,
         command: impl Fn(&Memory) -> Result<Command, Error>,
-    ) -> Result<Changed<Memory>, Error> {
-        let mut repaired = self.settle(context)?;
+    ) -> Result<ChangeOutcome<Memory>, Error> {
+        let mut repaired = self.settle_effects(context)?;
         repaired.extend(self.clear_finished(context)?);
         let describe = |before: &Memory, after: &Memory| {
             let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
@@ -178,17 +178,19 @@ impl MemoryFolder {
                 let queued = after.queue.last().map(|queued| queued.id.clone());
                 metadata["id"] = json!(queued.or_else(|| id(after)));
             }
-            Moved::new(entity, trigger, status(before), to).with(metadata)
+            ChangeRecord::new(entity, trigger, status(before), to).with_metadata(metadata)
         };
-        let outcome = self.state.transact::<TaskState>(context, command, describe);
+        let outcome = self
+            .state
+            .execute_command::<TaskStateKind>(context, command, describe);
         let mut changed = match outcome {
             Ok(changed) => changed,
             // Refused all the same; but the repair must be reported.
             Err(error) if context.dry_run => return Err(error),
-            Err(error) => return Err(error.after(repaired)),
+            Err(error) => return Err(error.after_repairs(repaired)),
         };
         changed.view.notices.splice(0..0, repaired);
-        let settled = self.settle(context).and_then(|notices| {
+        let settled = self.settle_effects(context).and_then(|notices| {
             // The caches of its agents are no longer needed.
             if matches!(trigger, "FINISH" | "CANCEL") && !context.dry_run {
                 self.prune_caches(context)?;
@@ -199,7 +201,7 @@ impl MemoryFolder {
             Ok(notices) => changed.view.notices.extend(notices),
             // The change is committed, and the result says so; its history entry stays pending for
             // the next command.
-            Err(error) => changed.view.notices.push(Notice::Keeper {
+            Err(error) => changed.view.notices.push(FileNotice::Keeper {
                 code: "history_owed",
                 words: words::Notice::HistoryNotWritten {
                     error: error.to_string(),
@@ -210,41 +212,41 @@ impl MemoryFolder {
     }
 
     /// Begins another session and returns its id. Shared values stay until they are set.
-    pub fn session_new(&self, context: &Context) -> Result<Changed<String>, Error> {
+    pub fn session_new(&self, context: &Context) -> Result<ChangeOutcome<String>, Error> {
         self.make_missing(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default();
-        let moved = Moved {
+        let moved = ChangeRecord {
             important: true,
-            ..Moved::new("session", "SESSION_NEW", None, "started")
+            ..ChangeRecord::new("session", "SESSION_NEW", None, "started")
         };
         let mut id = String::new();
-        let changed =
-            self.shared
-                .edit::<shared_context::SharedContextFile>(context, &moved, |shared| {
-                    id = next_id("session", day, [shared.session_id.as_str()]);
-                    shared.session_id.clone_from(&id);
-                    shared.session_started_at = context.now();
-                    Ok(true)
-                })?;
+        let changed = self
+            .shared
+            .edit_state::<shared_context::SharedContextFile>(context, &moved, |shared| {
+                id = next_id("session", day, [shared.session_id.as_str()]);
+                shared.session_id.clone_from(&id);
+                shared.session_started_at = context.now();
+                Ok(true)
+            })?;
         let changed = changed.ok_or_else(|| Error::NothingHere {
             path: self.folder.clone(),
         })?;
-        Ok(changed.telling(id))
+        Ok(changed.with_state(id))
     }
 
     /// Stores a dated copy of every file of the memory. Returns the copies; a dry run returns the
     /// files.
-    pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
+    pub fn back_up(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
         let mut copies = Vec::new();
-        for file in self.files(context) {
+        for file in self.all_files(context) {
             if !file.kind.is_there(&file.path) {
                 continue;
             }
             if context.dry_run {
                 copies.push(file.path);
             } else {
-                copies.extend(file.archive(context)?);
+                copies.extend(file.archive_copy(context)?);
             }
         }
         Ok(copies)
@@ -252,13 +254,13 @@ impl MemoryFolder {
 
     /// Restores a dated copy: the named one, or the newest of the current task. Returns its name,
     /// or an empty text if another source was better. Needs a person.
-    pub fn restore(
+    pub fn restore_copy(
         &self,
         context: &Context,
         which: Option<&str>,
         seen: Option<u64>,
-    ) -> Result<Changed<String>, Error> {
-        crate::history::person(context, "restore")?;
+    ) -> Result<ChangeOutcome<String>, Error> {
+        crate::history::require_person(context, "restore")?;
         let name = |path: &Path| {
             path.file_name()
                 .unwrap_or_default()
@@ -287,7 +289,7 @@ impl MemoryFolder {
             Ok(fitting.iter().find(whole).or(fitting.first()).cloned())
         };
         let mut its_file = None;
-        for file in self.files(context) {
+        for file in self.all_files(context) {
             if wanted_of(&file)?.is_some() {
                 its_file = Some(file);
                 break;
@@ -296,7 +298,7 @@ impl MemoryFolder {
         let file = its_file.ok_or_else(missing)?;
         let taken = RefCell::new(String::new());
         let changed = file.replace_seen(context, |_, now| {
-            file.still(seen, now)?;
+            file.check_current(seen, now)?;
             // Chosen again under the lock: another command may have made a copy since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
             let bad = |why: words::Why| Error::bad_file(&copy, why, words::Advice::ChooseCopy);
@@ -307,25 +309,25 @@ impl MemoryFolder {
                     found: Box::new(error.found()),
                 })
             })?;
-            let to = crate::kinds::examine(file.kind, &earlier)
+            let to = crate::kinds::examine_document(file.kind, &earlier)
                 .map_err(|findings| Error::Damaged {
                     path: copy.clone(),
                     findings,
                 })?
                 .status;
             taken.replace(name(&copy));
-            let moved = Moved {
+            let moved = ChangeRecord {
                 important: true,
-                ..Moved::new("file", "RESTORE", None, to)
+                ..ChangeRecord::new("file", "RESTORE", None, to)
             };
-            let moved = moved.with(json!({ "copy": name(&copy) }));
+            let moved = moved.with_metadata(json!({ "copy": name(&copy) }));
             Ok((Some(earlier), moved))
         })?;
-        Ok(changed.telling(taken.into_inner()))
+        Ok(changed.with_state(taken.into_inner()))
     }
 
     /// Restores the file of the current task after it was removed.
-    fn bring_back_state(&self, context: &Context) -> Result<Changed<String>, Error> {
+    fn bring_back_state(&self, context: &Context) -> Result<ChangeOutcome<String>, Error> {
         let state = &self.state;
         if !state.kind.is_there(&state.path) {
             return Err(Error::NoCopy {
@@ -333,10 +335,10 @@ impl MemoryFolder {
                 folder: self.folder.join("backup"),
             });
         }
-        let told = match state.view(context) {
-            Err(Error::Damaged { findings, .. }) if !context.dry_run => {
-                state.recover(context, &findings)?.map(|it| it.notice)
-            }
+        let told = match state.read_view(context) {
+            Err(Error::Damaged { findings, .. }) if !context.dry_run => state
+                .restore_damaged(context, &findings)?
+                .map(|it| it.notice),
             Err(error) => return Err(error),
             // Committed, but not in place yet.
             Ok(_) => {
@@ -344,10 +346,10 @@ impl MemoryFolder {
                 None
             }
         };
-        let mut view = state.view(context)?;
+        let mut view = state.read_view(context)?;
         view.notices.extend(told);
-        let moved = Moved::new("file", "RESTORE", None, view.examined.status.clone());
-        Ok(Changed {
+        let moved = ChangeRecord::new("file", "RESTORE", None, view.examined.status.clone());
+        Ok(ChangeOutcome {
             view,
             moved,
             state: String::new(),
@@ -355,7 +357,7 @@ impl MemoryFolder {
     }
 
     /// Returns every file of the memory, the agents' last.
-    fn files(&self, context: &Context) -> Vec<KnownFile> {
+    fn all_files(&self, context: &Context) -> Vec<KnownFile> {
         let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
         let agents = agents
             .iter()
@@ -371,16 +373,16 @@ impl MemoryFolder {
     }
 
     /// Reduces history and caches to what is kept.
-    pub fn prune(&self, context: &Context) -> Result<PruneReport, Error> {
+    pub fn prune_files(&self, context: &Context) -> Result<PruneReport, Error> {
         let mut report = PruneReport::default();
-        self.settle(context)?;
-        if self.history.view(context).is_ok() {
-            let moved = Moved {
+        self.settle_effects(context)?;
+        if self.history.read_view(context).is_ok() {
+            let moved = ChangeRecord {
                 important: true,
-                ..Moved::new("history", "PRUNE", None, "pruned")
+                ..ChangeRecord::new("history", "PRUNE", None, "pruned")
             };
             self.history
-                .edit::<TaskHistoryFile>(context, &moved, |entries| {
+                .edit_state::<TaskHistoryFile>(context, &moved, |entries| {
                     let pruned = prune(entries, context.now());
                     let changed = pruned != Pruned::default();
                     report.removed = pruned.removed;
@@ -397,12 +399,12 @@ impl MemoryFolder {
         let mut agents = Vec::new();
         for path in FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME)) {
             let file = KnownFile::new(context, FileKind::AgentMemory, &path);
-            let moved = Moved {
+            let moved = ChangeRecord {
                 important: true,
-                ..Moved::new("cache", "PRUNE", None, "pruned")
+                ..ChangeRecord::new("cache", "PRUNE", None, "pruned")
             };
             let mut cut = None;
-            file.edit::<AgentMemoryFile>(context, &moved, |memory| {
+            file.edit_state::<AgentMemoryFile>(context, &moved, |memory| {
                 let pruned = agent_memory::pruned(memory, context.now());
                 cut = pruned.as_ref().map(|_| memory.agent.clone());
                 Ok(pruned.map(|pruned| *memory = pruned).is_some())

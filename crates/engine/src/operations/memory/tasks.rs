@@ -1,10 +1,10 @@
 //! Verbs of the current task and its steps.
 
 use super::MemoryFolder;
-use super::given::small;
+use super::value_input::check_size;
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::Changed;
+use crate::files::ChangeOutcome;
 use bowline_formats::time;
 use bowline_machines::plan::{
     Artifact, Command, FailureKind, Memory, NewStep, NewTask, TaskResult, TaskStatus, next_id,
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 
 /// Result of requesting a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewlyBegun {
+pub struct RequestedTask {
     pub id: String,
     /// True if it waits behind the current task.
     pub queued: bool,
@@ -23,7 +23,7 @@ pub struct NewlyBegun {
 
 /// End of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Finish {
+pub struct FinishReport {
     /// Result; derived from the steps if not given.
     pub result: Option<TaskResult>,
     /// Work that was done, in a sentence or two.
@@ -44,11 +44,15 @@ pub struct StepFailed {
 
 impl MemoryFolder {
     /// Begins a task, or queues it behind the current one.
-    pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed<NewlyBegun>, Error> {
+    pub fn task_new(
+        &self,
+        context: &Context,
+        new: &NewTask,
+    ) -> Result<ChangeOutcome<RequestedTask>, Error> {
         let given = [("name", &new.name), ("goal", &new.goal)];
         let request = ("user_request", &new.context.user_request);
         for (what, text) in given.into_iter().chain([request]) {
-            small(what, text)?;
+            check_size(what, text)?;
         }
         self.make_missing(context)?;
         let today = time::utc(context.now());
@@ -73,24 +77,28 @@ impl MemoryFolder {
         changed.moved.from = None;
         let id = given.into_inner();
         let queued = changed.state.queue.iter().any(|task| task.id == id);
-        Ok(changed.telling(NewlyBegun { id, queued }))
+        Ok(changed.with_state(RequestedTask { id, queued }))
     }
 
-    pub fn task_pause(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+    pub fn task_pause(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
         self.on_current(context, "PAUSE", json!({}), &Command::TaskPause)
     }
 
-    pub fn task_resume(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+    pub fn task_resume(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
         self.on_current(context, "RESUME", json!({}), &Command::TaskResume)
     }
 
     /// Cancels the task.
-    pub fn task_cancel(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+    pub fn task_cancel(&self, context: &Context) -> Result<ChangeOutcome<Memory>, Error> {
         self.on_current(context, "CANCEL", json!({}), &Command::TaskCancel)
     }
 
-    pub fn task_finish(&self, context: &Context, finish: Finish) -> Result<Changed<Memory>, Error> {
-        small("summary", finish.summary.as_deref().unwrap_or_default())?;
+    pub fn task_finish(
+        &self,
+        context: &Context,
+        finish: FinishReport,
+    ) -> Result<ChangeOutcome<Memory>, Error> {
+        check_size("summary", finish.summary.as_deref().unwrap_or_default())?;
         let command = Command::TaskFinish {
             result: finish.result,
             summary: finish.summary,
@@ -105,7 +113,7 @@ impl MemoryFolder {
         &self,
         context: &Context,
         reason: Option<&str>,
-    ) -> Result<Changed<Memory>, Error> {
+    ) -> Result<ChangeOutcome<Memory>, Error> {
         let command = Command::TaskRecover {
             by: context.actor(),
             reason: reason.map(str::to_owned),
@@ -114,17 +122,21 @@ impl MemoryFolder {
     }
 
     /// Removes a waiting task from the queue, named by the beginning of its id. Returns the id.
-    pub fn task_drop(&self, context: &Context, given: &str) -> Result<Changed<String>, Error> {
-        let id = self.waiting(context, given)?;
+    pub fn task_drop(
+        &self,
+        context: &Context,
+        given: &str,
+    ) -> Result<ChangeOutcome<String>, Error> {
+        let id = self.waiting_id(context, given)?;
         let command = Command::TaskDrop { id: id.clone() };
         let on = ("queue", "DROP");
-        let changed = self.command(context, on, json!({ "task": id }), &command)?;
-        Ok(changed.telling(id))
+        let changed = self.execute_command(context, on, json!({ "task": id }), &command)?;
+        Ok(changed.with_state(id))
     }
 
     /// Returns the id of the only waiting task whose id begins with `given`. A name without a match
     /// is left for the rules to refuse.
-    fn waiting(&self, context: &Context, given: &str) -> Result<String, Error> {
+    fn waiting_id(&self, context: &Context, given: &str) -> Result<String, Error> {
         let view = self.state.view_or_empty(context)?;
         let queue = view.memory().map(|memory| memory.queue.as_slice());
         let ids = queue.into_iter().flatten().map(|task| task.id.as_str());
@@ -143,15 +155,19 @@ impl MemoryFolder {
     }
 
     /// Adds a step to the current task.
-    pub fn step_add(&self, context: &Context, new: NewStep) -> Result<Changed<Memory>, Error> {
-        small("name", &new.name)?;
+    pub fn step_add(
+        &self,
+        context: &Context,
+        new: NewStep,
+    ) -> Result<ChangeOutcome<Memory>, Error> {
+        check_size("name", &new.name)?;
         let facts = json!({ "name": new.name });
         let command = Command::StepAdd(new);
-        self.command(context, ("plan", "STEP_ADD"), facts, &command)
+        self.execute_command(context, ("plan", "STEP_ADD"), facts, &command)
     }
 
     /// Begins a step, or tries it again.
-    pub fn step_start(&self, context: &Context, id: u32) -> Result<Changed<Memory>, Error> {
+    pub fn step_start(&self, context: &Context, id: u32) -> Result<ChangeOutcome<Memory>, Error> {
         let command = Command::StepStart { id };
         self.on_step(context, "STEP_START", id, json!({}), &command)
     }
@@ -163,9 +179,9 @@ impl MemoryFolder {
         id: u32,
         output: Option<&Value>,
         artifacts: Vec<Artifact>,
-    ) -> Result<Changed<Memory>, Error> {
+    ) -> Result<ChangeOutcome<Memory>, Error> {
         let output = output.map(Value::to_string);
-        small("output", output.as_deref().unwrap_or_default())?;
+        check_size("output", output.as_deref().unwrap_or_default())?;
         let command = Command::StepComplete {
             id,
             output,
@@ -181,8 +197,8 @@ impl MemoryFolder {
         id: u32,
         kind: FailureKind,
         message: &str,
-    ) -> Result<Changed<StepFailed>, Error> {
-        small("message", message)?;
+    ) -> Result<ChangeOutcome<StepFailed>, Error> {
+        check_size("message", message)?;
         let command = Command::StepFail {
             id,
             kind,
@@ -196,7 +212,7 @@ impl MemoryFolder {
             tries: error.map_or(0, |error| error.retries),
             escalated: task.is_some_and(|task| task.status == TaskStatus::Failed),
         };
-        Ok(changed.telling(failed))
+        Ok(changed.with_state(failed))
     }
 
     fn on_current(
@@ -205,8 +221,8 @@ impl MemoryFolder {
         trigger: &'static str,
         facts: Value,
         command: &Command,
-    ) -> Result<Changed<Memory>, Error> {
-        self.command(context, ("task", trigger), facts, command)
+    ) -> Result<ChangeOutcome<Memory>, Error> {
+        self.execute_command(context, ("task", trigger), facts, command)
     }
 
     fn on_step(
@@ -216,8 +232,8 @@ impl MemoryFolder {
         id: u32,
         mut facts: Value,
         command: &Command,
-    ) -> Result<Changed<Memory>, Error> {
+    ) -> Result<ChangeOutcome<Memory>, Error> {
         facts["step"] = json!(id);
-        self.command(context, ("step", trigger), facts, command)
+        self.execute_command(context, ("step", trigger), facts, command)
     }
 }

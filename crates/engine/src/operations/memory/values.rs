@@ -3,7 +3,7 @@
 use super::MemoryFolder;
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, View};
+use crate::files::{ChangeOutcome, ChangeRecord, FileView, KnownFile};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::path::{self, Skeleton};
 use bowline_formats::memory::{agent_memory, shared_context};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 impl MemoryFolder {
     /// Returns a value of the shared context.
     pub fn context_get(&self, context: &Context, path: &str) -> Result<Value, Error> {
-        get(&self.shared, context, path)
+        read_value(&self.shared, context, path)
     }
 
     /// Sets a value of the shared context.
@@ -21,8 +21,8 @@ impl MemoryFolder {
         context: &Context,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
-        self.context_write(context, Write::Set, path, value)
+    ) -> Result<ChangeOutcome, Error> {
+        self.context_write(context, ValueWrite::Set, path, value)
     }
 
     /// Appends a value to a list of the shared context; a missing list is created.
@@ -31,13 +31,13 @@ impl MemoryFolder {
         context: &Context,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
-        self.context_write(context, Write::Append, path, value)
+    ) -> Result<ChangeOutcome, Error> {
+        self.context_write(context, ValueWrite::Append, path, value)
     }
 
     /// Returns a value of an agent's memory.
     pub fn agent_get(&self, context: &Context, name: &str, path: &str) -> Result<Value, Error> {
-        get(&self.agent(context, name)?, context, path)
+        read_value(&self.agent_file(context, name)?, context, path)
     }
 
     /// Sets a value of an agent's memory.
@@ -47,8 +47,8 @@ impl MemoryFolder {
         name: &str,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
-        self.agent_write(context, name, Write::Set, path, value)
+    ) -> Result<ChangeOutcome, Error> {
+        self.agent_write(context, name, ValueWrite::Set, path, value)
     }
 
     /// Appends a value to a list of an agent's memory; a missing list is created.
@@ -58,40 +58,40 @@ impl MemoryFolder {
         name: &str,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
-        self.agent_write(context, name, Write::Append, path, value)
+    ) -> Result<ChangeOutcome, Error> {
+        self.agent_write(context, name, ValueWrite::Append, path, value)
     }
 
     fn context_write(
         &self,
         context: &Context,
-        write: Write,
+        write: ValueWrite,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeOutcome, Error> {
         let skeleton = &shared_context::SKELETON;
-        write.check(&self.shared, context, skeleton, path, value)?;
+        write.check_value(&self.shared, context, skeleton, path, value)?;
         self.make_missing(context)?;
-        write.carry_out(&self.shared, context, skeleton, path, value)
+        write.write_value(&self.shared, context, skeleton, path, value)
     }
 
     fn agent_write(
         &self,
         context: &Context,
         name: &str,
-        write: Write,
+        write: ValueWrite,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
-        let (file, skeleton) = (self.agent(context, name)?, &agent_memory::SKELETON);
-        write.check(&file, context, skeleton, path, value)?;
-        file.begin(context)?;
-        write.carry_out(&file, context, skeleton, path, value)
+    ) -> Result<ChangeOutcome, Error> {
+        let (file, skeleton) = (self.agent_file(context, name)?, &agent_memory::SKELETON);
+        write.check_value(&file, context, skeleton, path, value)?;
+        file.create_initial(context)?;
+        write.write_value(&file, context, skeleton, path, value)
     }
 }
 
-fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
-    let view: View = file.view_or_empty(context)?;
+fn read_value(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
+    let view: FileView = file.view_or_empty(context)?;
     path::get(view.document.value(), path)
         .cloned()
         .map_err(Error::Path)
@@ -99,15 +99,15 @@ fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> 
 
 /// Way of writing a value at a path.
 #[derive(Debug, Clone, Copy)]
-enum Write {
+enum ValueWrite {
     /// Replaces the present value.
     Set,
     /// Appends to the present list. Several agents may do so at once: no value is lost.
     Append,
 }
 
-impl Write {
-    fn apply(
+impl ValueWrite {
+    fn apply_to(
         self,
         skeleton: &Skeleton,
         document: &mut Value,
@@ -116,14 +116,14 @@ impl Write {
         context: &Context,
     ) -> Result<(), Error> {
         let write = match self {
-            Write::Set => path::set,
-            Write::Append => path::append,
+            ValueWrite::Set => path::set,
+            ValueWrite::Append => path::append,
         };
         write(skeleton, document, path, value.clone(), context.now()).map_err(Error::Path)
     }
 
     /// Refuses invalid input before any file is created for it.
-    fn check(
+    fn check_value(
         self,
         file: &KnownFile,
         context: &Context,
@@ -134,7 +134,7 @@ impl Write {
         match file.view_or_empty(context) {
             Ok(view) => {
                 let mut now = view.document.value().clone();
-                self.apply(skeleton, &mut now, path, value, context)
+                self.apply_to(skeleton, &mut now, path, value, context)
             }
             // The change repairs it.
             Err(Error::Damaged { .. }) => Ok(()),
@@ -142,22 +142,23 @@ impl Write {
         }
     }
 
-    fn carry_out(
+    fn write_value(
         self,
         file: &KnownFile,
         context: &Context,
         skeleton: &Skeleton,
         path: &str,
         value: &Value,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeOutcome, Error> {
         let (trigger, to) = match self {
-            Write::Set => ("SET", "set"),
-            Write::Append => ("APPEND", "appended"),
+            ValueWrite::Set => ("SET", "set"),
+            ValueWrite::Append => ("APPEND", "appended"),
         };
-        file.adjust(context, |document: &JsonDocument| {
+        file.change_document(context, |document: &JsonDocument| {
             let mut next = document.value().clone();
-            self.apply(skeleton, &mut next, path, value, context)?;
-            let moved = Moved::new("value", trigger, None, to).with(json!({ "path": path }));
+            self.apply_to(skeleton, &mut next, path, value, context)?;
+            let moved = ChangeRecord::new("value", trigger, None, to)
+                .with_metadata(json!({ "path": path }));
             Ok((document.reconcile(&next), moved))
         })
     }

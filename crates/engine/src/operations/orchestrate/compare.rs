@@ -1,10 +1,10 @@
 //! Compares the plan with the state file.
 
-use super::merge::{Ticks, merged};
+use super::plan_and_state::{CountedTicks, merge_plan};
 use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::View;
+use crate::files::FileView;
 use bowline_machines::orchestrate::{Run, Status};
 use std::path::PathBuf;
 
@@ -24,9 +24,9 @@ pub struct PhaseDifference {
 
 /// Result of comparing plan and state file.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct PlanComparison {
     /// View of the state file.
-    pub view: View,
+    pub view: FileView,
     /// Path of the plan.
     pub plan: PathBuf,
     /// Phases that differ, in order.
@@ -36,12 +36,12 @@ pub struct Comparison {
 impl Orchestration {
     /// Compares the ticked boxes of the plan with the completed tasks of the state file. Writes
     /// nothing.
-    pub fn compare(&self, context: &Context) -> Result<Comparison, Error> {
-        let view = self.file().view(context)?;
-        let plan = self.plan(context)?;
-        plan.usable()?;
-        let alone = self.alone(&view)?;
-        let both = merged(&view.document, &plan.file, Ticks::None);
+    pub fn compare_plan(&self, context: &Context) -> Result<PlanComparison, Error> {
+        let view = self.file().read_view(context)?;
+        let plan = self.read_plan(context)?;
+        plan.check_usable()?;
+        let alone = self.run_without_plan(&view)?;
+        let both = merge_plan(&view.document, &plan.file, CountedTicks::None);
         let both = both.unwrap_or_else(|| alone.clone());
         let mut phases = Vec::new();
         for &phase in both.graph().phases() {
@@ -72,7 +72,7 @@ impl Orchestration {
                 phases.push(difference);
             }
         }
-        Ok(Comparison {
+        Ok(PlanComparison {
             view,
             plan: plan.path,
             phases,

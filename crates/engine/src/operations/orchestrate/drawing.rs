@@ -1,7 +1,7 @@
 //! Draws the graph of an orchestration, with its critical path.
 
-use super::Plan;
-use super::timeline_svg::cut;
+use super::PlanFile;
+use super::timeline_svg::cut_to_columns;
 use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
@@ -19,7 +19,7 @@ const TITLE_COLUMNS: usize = 40;
 
 /// Format of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Picture {
+pub enum DrawingFormat {
     Dot,
     /// Mermaid, as in plans.
     Mermaid,
@@ -29,7 +29,7 @@ pub enum Picture {
 
 /// Drawn graph.
 #[derive(Debug, Clone)]
-pub struct Drawing {
+pub struct RenderedGraph {
     /// Drawing in its format.
     pub text: String,
     /// Longest chain of tasks that depend on each other, from the first to the last.
@@ -40,11 +40,16 @@ pub struct Drawing {
 
 impl Orchestration {
     /// Draws the graph; before a run has begun, that of the plan. Writes nothing.
-    pub fn draw(&self, context: &Context, picture: Picture, lang: Lang) -> Result<Drawing, Error> {
-        let (run, plan) = match self.run(context) {
+    pub fn draw_graph(
+        &self,
+        context: &Context,
+        picture: DrawingFormat,
+        lang: Lang,
+    ) -> Result<RenderedGraph, Error> {
+        let (run, plan) = match self.read_run(context) {
             Err(Error::NoFile { .. }) => {
-                let plan = self.plan(context)?;
-                plan.usable()?;
+                let plan = self.read_plan(context)?;
+                plan.check_usable()?;
                 let now = context.now_for(FileKind::Orchestrate);
                 let run = run_of(&plan.file, Config::default(), now);
                 let run = run.ok_or_else(|| Error::NoPlan {
@@ -57,12 +62,12 @@ impl Orchestration {
                 (run, self.plan_beside(&view.document))
             }
         };
-        let sketch = Sketch::of(&run, plan.as_ref());
-        Ok(Drawing {
+        let sketch = GraphSketch::from_run(&run, plan.as_ref());
+        Ok(RenderedGraph {
             text: match picture {
-                Picture::Dot => sketch.dot(),
-                Picture::Mermaid => sketch.mermaid(),
-                Picture::Svg => sketch.svg(lang),
+                DrawingFormat::Dot => sketch.to_dot(),
+                DrawingFormat::Mermaid => sketch.to_mermaid(),
+                DrawingFormat::Svg => sketch.to_svg(lang),
             },
             critical: sketch.critical.iter().map(ToString::to_string).collect(),
             left_out: run.graph().len() - sketch.tasks.len(),
@@ -72,7 +77,7 @@ impl Orchestration {
 
 /// Returns the earliest step of each task, counted from 1: after its dependencies and after earlier
 /// phases.
-fn steps(graph: &Graph) -> HashMap<Id, usize> {
+fn earliest_steps(graph: &Graph) -> HashMap<Id, usize> {
     let mut steps: HashMap<Id, usize> = HashMap::with_capacity(graph.len());
     let mut reached = 0;
     for &phase in graph.phases() {
@@ -133,9 +138,9 @@ fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
 }
 
 /// Contents of a drawing, independent of its format.
-pub(super) struct Sketch<'r> {
+pub(super) struct GraphSketch<'r> {
     pub(super) run: &'r Run,
-    plan: Option<&'r Plan>,
+    plan: Option<&'r PlanFile>,
     pub(super) tasks: Vec<Id>,
     numbers: HashMap<Id, usize>,
     pub(super) steps: HashMap<Id, usize>,
@@ -143,13 +148,13 @@ pub(super) struct Sketch<'r> {
     pub(super) marked: HashSet<Id>,
 }
 
-impl<'r> Sketch<'r> {
-    fn of(run: &'r Run, plan: Option<&'r Plan>) -> Self {
+impl<'r> GraphSketch<'r> {
+    fn from_run(run: &'r Run, plan: Option<&'r PlanFile>) -> Self {
         let graph = run.graph();
-        let steps = steps(graph);
+        let steps = earliest_steps(graph);
         let critical = critical_path(graph, &steps);
         let tasks: Vec<Id> = graph.ids().iter().take(DRAWN_MAX).cloned().collect();
-        Sketch {
+        GraphSketch {
             numbers: tasks
                 .iter()
                 .enumerate()
@@ -165,7 +170,7 @@ impl<'r> Sketch<'r> {
     }
 
     /// Returns the title of a task in the plan.
-    pub(super) fn title(&self, id: &str) -> &str {
+    pub(super) fn task_title(&self, id: &str) -> &str {
         let task = self.plan.and_then(|plan| plan.file.task(id));
         task.map_or("", |task| &task.title)
     }
@@ -178,22 +183,22 @@ impl<'r> Sketch<'r> {
     }
 
     /// Returns one short line, such as `T1.1: Model`.
-    fn label(&self, id: &str) -> String {
-        named(id, self.title(id))
+    fn task_label(&self, id: &str) -> String {
+        name_with_title(id, self.task_title(id))
     }
 
     fn phase_label(&self, phase: u32) -> String {
-        named(&format!("Phase {phase}"), self.phase_title(phase))
+        name_with_title(&format!("Phase {phase}"), self.phase_title(phase))
     }
 
-    pub(super) fn status(&self, id: &str) -> Status {
+    pub(super) fn task_status(&self, id: &str) -> Status {
         self.run
             .node(id)
             .map_or(Status::Pending, |node| node.status)
     }
 
     fn colour(&self, id: &str) -> &'static str {
-        colour(self.status(id))
+        colour(self.task_status(id))
     }
 
     /// Returns the edges between drawn tasks, each with true if it is on the critical path.
@@ -215,7 +220,7 @@ impl<'r> Sketch<'r> {
     }
 
     /// Returns the drawn tasks of every phase, with their numbers.
-    pub(super) fn phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
+    pub(super) fn drawn_phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
         let graph = self.run.graph();
         let of = |phase| {
             let tasks = self.tasks.iter().enumerate();
@@ -226,20 +231,20 @@ impl<'r> Sketch<'r> {
         phases.filter(|(_, tasks)| !tasks.is_empty()).collect()
     }
 
-    fn mermaid(&self) -> String {
+    fn to_mermaid(&self) -> String {
         let mut text = "graph LR\n".to_owned();
-        for (phase, tasks) in self.phases() {
+        for (phase, tasks) in self.drawn_phases() {
             let _ = writeln!(
                 text,
                 "  subgraph phase_{phase}[\"{}\"]",
-                escaped(&self.phase_label(phase))
+                escape_xml(&self.phase_label(phase))
             );
             for (at, id) in tasks {
-                let status = self.status(id).name();
+                let status = self.task_status(id).name();
                 let _ = writeln!(
                     text,
                     "    t{at}[\"{}\"]:::{status}",
-                    escaped(&self.label(id))
+                    escape_xml(&self.task_label(id))
                 );
             }
             text.push_str("  end\n");
@@ -249,7 +254,7 @@ impl<'r> Sketch<'r> {
             let _ = writeln!(text, "  t{from} {arrow} t{to}");
         }
         for status in Status::ALL {
-            if let Some(id) = self.tasks.iter().find(|id| self.status(id) == status) {
+            if let Some(id) = self.tasks.iter().find(|id| self.task_status(id) == status) {
                 let _ = writeln!(
                     text,
                     "  classDef {} fill:{}",
@@ -272,14 +277,14 @@ impl<'r> Sketch<'r> {
         text
     }
 
-    fn dot(&self) -> String {
+    fn to_dot(&self) -> String {
         let mut text =
             "digraph plan {\n  rankdir=LR;\n  node [shape=box, style=filled];\n".to_owned();
-        for (phase, tasks) in self.phases() {
+        for (phase, tasks) in self.drawn_phases() {
             let _ = writeln!(
                 text,
                 "  subgraph cluster_{phase} {{\n    label=\"{}\";",
-                quoted(&self.phase_label(phase))
+                quote_dot(&self.phase_label(phase))
             );
             for (at, id) in tasks {
                 let wide = if self.marked.contains(id) {
@@ -287,7 +292,7 @@ impl<'r> Sketch<'r> {
                 } else {
                     ""
                 };
-                let (label, colour) = (quoted(&self.label(id)), self.colour(id));
+                let (label, colour) = (quote_dot(&self.task_label(id)), self.colour(id));
                 let _ = writeln!(
                     text,
                     "    t{at} [label=\"{label}\", fillcolor=\"{colour}\"{wide}];"
@@ -305,12 +310,12 @@ impl<'r> Sketch<'r> {
 }
 
 /// Escapes a text for a quoted string of Graphviz.
-fn quoted(text: &str) -> String {
+fn quote_dot(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// Escapes quotes and tags, and removes control characters, which no drawing format allows.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_xml(text: &str) -> String {
     text.replace(|letter: char| letter.is_control() && letter != '\n', "")
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -331,10 +336,10 @@ pub(super) fn colour(status: Status) -> &'static str {
 }
 
 /// Joins a name and a title in one line.
-fn named(name: &str, title: &str) -> String {
+fn name_with_title(name: &str, title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     match title.is_empty() {
         true => name.to_owned(),
-        false => format!("{name}: {}", cut(&title, TITLE_COLUMNS)),
+        false => format!("{name}: {}", cut_to_columns(&title, TITLE_COLUMNS)),
     }
 }

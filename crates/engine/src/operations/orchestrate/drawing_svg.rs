@@ -1,8 +1,8 @@
 //! Draws the graph as SVG: the phases are boxes below each other, and in each box the steps are
 //! columns from left to right. A phase with more columns than fit on a screen continues below them.
 
-use super::drawing::{Sketch, colour, escaped};
-use super::timeline_svg::{cut, width};
+use super::drawing::{GraphSketch, colour, escape_xml};
+use super::timeline_svg::{cut_to_columns, text_columns};
 use bowline_machines::orchestrate::Status;
 use bowline_words::Lang;
 use bowline_words::message::{Label, Status as StatusWord};
@@ -30,7 +30,7 @@ const TITLE_COLUMNS: usize = 30;
 
 /// Position of a task.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct TaskPosition {
     x: usize,
     y: usize,
     /// Tasks of one band are beside each other.
@@ -45,9 +45,9 @@ struct PhaseBox {
     high: usize,
 }
 
-impl Sketch<'_> {
-    pub(super) fn svg(&self, lang: Lang) -> String {
-        let (places, boxes) = self.places();
+impl GraphSketch<'_> {
+    pub(super) fn to_svg(&self, lang: Lang) -> String {
+        let (places, boxes) = self.place_tasks();
         let right = boxes.iter().map(|it| EDGE + it.wide).max().unwrap_or(0);
         let bottom = boxes.iter().map(|it| it.y + it.high).max().unwrap_or(EDGE);
         let (wide, high) = ((right + EDGE).max(900), bottom + EDGE + 40);
@@ -74,15 +74,15 @@ impl Sketch<'_> {
                  <text x=\"{}\" y=\"{}\" font-weight=\"600\" fill=\"#495057\">{}<title>{}</title></text>",
                 EDGE + 12,
                 y + 21,
-                escaped(&cut(title.trim_end(), columns)),
-                escaped(title.trim_end())
+                escape_xml(&cut_to_columns(title.trim_end(), columns)),
+                escape_xml(title.trim_end())
             );
         }
         let mut edges = self.edges();
         // Edges of the critical path are drawn over the others.
         edges.sort_by_key(|(_, _, critical)| *critical);
         for (from, to, critical) in edges {
-            let line = line(places[from], places[to]);
+            let line = edge_path(places[from], places[to]);
             let (wide, stroke) = match critical {
                 true => (3, "#1864ab"),
                 false => (1, "#adb5bd"),
@@ -93,18 +93,18 @@ impl Sketch<'_> {
             );
         }
         for (id, place) in self.tasks.iter().zip(&places) {
-            self.task(&mut text, id, place.x, place.y, lang);
+            self.draw_task(&mut text, id, place.x, place.y, lang);
         }
-        legend(&mut text, bottom + 34, lang);
+        draw_legend(&mut text, bottom + 34, lang);
         text.push_str("</svg>\n");
         text
     }
 
     /// Places every task and every phase.
-    fn places(&self) -> (Vec<Place>, Vec<PhaseBox>) {
-        let mut places = vec![Place::default(); self.tasks.len()];
+    fn place_tasks(&self) -> (Vec<TaskPosition>, Vec<PhaseBox>) {
+        let mut places = vec![TaskPosition::default(); self.tasks.len()];
         let (mut boxes, mut y, mut band) = (Vec::new(), EDGE, 0);
-        for (number, tasks) in self.phases() {
+        for (number, tasks) in self.drawn_phases() {
             let mut steps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
             for (at, id) in tasks {
                 steps.entry(self.steps[id]).or_default().push(at);
@@ -120,7 +120,7 @@ impl Sketch<'_> {
                 band += 1;
                 for (column, members) in columns.iter().enumerate() {
                     for (row, &at) in members.iter().enumerate() {
-                        places[at] = Place {
+                        places[at] = TaskPosition {
                             x: EDGE + 12 + column * COLUMN,
                             y: y + row * ROW,
                             band,
@@ -145,34 +145,34 @@ impl Sketch<'_> {
         (places, boxes)
     }
 
-    fn task(&self, text: &mut String, id: &str, x: usize, y: usize, lang: Lang) {
-        let status = self.status(id);
+    fn draw_task(&self, text: &mut String, id: &str, x: usize, y: usize, lang: Lang) {
+        let status = self.task_status(id);
         let (wide, edge) = match self.marked.contains(id) {
             true => (3, "#1864ab"),
             false => (1, "#868e96"),
         };
-        let (title, word) = (self.title(id), StatusWord::of(status.name()).say(lang));
+        let (title, word) = (self.task_title(id), StatusWord::of(status.name()).say(lang));
         let told = format!("{id} · {word}\n{title}");
         let _ = writeln!(
             text,
             "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"5\" fill=\"{}\" \
              stroke=\"{edge}\" stroke-width=\"{wide}\"/><text x=\"{}\" y=\"{}\" font-weight=\"600\">{}</text>\
              <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#343a40\">{}</text></g>",
-            escaped(told.trim_end()),
+            escape_xml(told.trim_end()),
             colour(status),
             x + 10,
             y + 17,
-            escaped(&cut(id, TITLE_COLUMNS - 4)),
+            escape_xml(&cut_to_columns(id, TITLE_COLUMNS - 4)),
             x + 10,
             y + 33,
-            escaped(&cut(title, TITLE_COLUMNS))
+            escape_xml(&cut_to_columns(title, TITLE_COLUMNS))
         );
     }
 }
 
 /// Returns the path of an edge: from the right of one task to the left of the other if they are
 /// beside each other, else from below it to the other's top.
-fn line(from: Place, to: Place) -> String {
+fn edge_path(from: TaskPosition, to: TaskPosition) -> String {
     if from.band == to.band && to.x > from.x {
         let (x1, y1) = (from.x + WIDTH, from.y + HEIGHT / 2);
         let (x2, y2) = (to.x, to.y + HEIGHT / 2);
@@ -186,7 +186,7 @@ fn line(from: Place, to: Place) -> String {
     format!("M{x1} {y1}C{x1} {} {x2} {before} {x2} {y2}", y1 + bend)
 }
 
-fn legend(text: &mut String, y: usize, lang: Lang) {
+fn draw_legend(text: &mut String, y: usize, lang: Lang) {
     let mut x = EDGE;
     let words = Status::ALL.map(|status| {
         let word = StatusWord::of(status.name()).say(lang);
@@ -200,8 +200,8 @@ fn legend(text: &mut String, y: usize, lang: Lang) {
              <text x=\"{}\" y=\"{y}\" fill=\"#495057\">{}</text>",
             y - 10,
             x + 20,
-            escaped(&word)
+            escape_xml(&word)
         );
-        x += 44 + 8 * width(&word);
+        x += 44 + 8 * text_columns(&word);
     }
 }

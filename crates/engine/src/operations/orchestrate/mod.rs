@@ -1,37 +1,41 @@
 //! Verbs of `bowline orchestrate`. This module reads plans, and state files of any format.
 
-mod announced;
-mod answer;
 mod compare;
 mod drawing;
 mod drawing_svg;
-mod exchange;
-mod merge;
+mod import_export;
+mod notifications;
 pub(crate) mod own_plan;
-mod owned;
+mod ownership;
+mod plan_and_state;
 mod rescue;
+mod resolve_reply;
 mod timeline;
 mod timeline_svg;
 mod verbs;
 
-pub use announced::{Announced, News};
-pub use answer::answer;
 pub use bowline_machines::orchestrate::Status;
-pub use compare::{Comparison, PhaseDifference};
-pub use drawing::{DRAWN_MAX, Drawing, Picture};
-pub use exchange::{ExportFormat, Exported, Taken, plan_place, save, take_over};
-pub use owned::Owned;
-pub use rescue::{Rescued, Restored};
-pub use timeline::{Bar, Lane, Timeline, Try, TryEnd};
-pub use verbs::{Begin, Begun, Orchestration, PhaseFinished, TaskMoved};
+pub use compare::{PhaseDifference, PlanComparison};
+pub use drawing::{DRAWN_MAX, DrawingFormat, RenderedGraph};
+pub use import_export::{
+    ExportFormat, ExportedRun, ImportedPlan, plan_place, save_file, take_over,
+};
+pub use notifications::{NotificationKind, RunNotification};
+pub use ownership::OwnedOrchestration;
+pub use rescue::{RescuedCommit, RestoredCommit};
+pub use resolve_reply::resolve_reply;
+pub use timeline::{PhaseLane, TaskBar, Timeline, TimelineTry, TryEnd};
+pub use verbs::{
+    Orchestration, OrchestrationOptions, PhaseFinished, StartedOrchestration, TaskMoved,
+};
 
 use crate::advice;
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{KnownFile, View};
+use crate::files::{FileView, KnownFile};
 use crate::kinds::FileKind;
 use crate::rebuild::TASKS_FILES;
-use crate::words::{cannot_be_read, shown};
+use crate::words::{cannot_be_read, display_path};
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Summary};
@@ -39,14 +43,14 @@ use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_words::message::{Advice, Wrong};
-use merge::Ticks;
+use plan_and_state::CountedTicks;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Parsed plan.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PlanFile {
     pub path: PathBuf,
     pub file: TasksFile,
     pub text: String,
@@ -54,16 +58,16 @@ pub struct Plan {
 
 /// State file with its summary, and its plan if there is one.
 #[derive(Debug, Clone)]
-pub struct Glance {
-    pub view: View,
+pub struct RunOverview {
+    pub view: FileView,
     pub summary: Summary,
-    pub plan: Option<Plan>,
+    pub plan: Option<PlanFile>,
 }
 
-impl Glance {
+impl RunOverview {
     /// Returns the number of completed tasks. For a file that stores only phases, these are the
     /// tasks of finished phases.
-    pub fn done(&self) -> usize {
+    pub fn done_count(&self) -> usize {
         let Some(plan) = &self.plan else {
             return self.summary.done;
         };
@@ -83,7 +87,7 @@ impl Glance {
 
     /// Returns the number of all tasks: those of the plan if there is one, else those the file
     /// knows.
-    pub fn total(&self) -> usize {
+    pub fn total_count(&self) -> usize {
         match &self.plan {
             Some(plan) if !plan.file.tasks.is_empty() => plan.file.tasks.len(),
             Some(_) | None => self.summary.total,
@@ -93,21 +97,25 @@ impl Glance {
 
 /// Returns the project root of a folder.
 fn root_of(context: &Context, folder: &Path) -> PathBuf {
-    let path = workspace::locate(context, FileKind::Orchestrate, folder);
+    let path = workspace::locate_file(context, FileKind::Orchestrate, folder);
     let root = path.parent().and_then(Path::parent);
     root.unwrap_or(folder).to_owned()
 }
 
 /// Reads a plan: the named one, else the one in the state file, else the first found in the usual
 /// places.
-pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Plan, Error> {
+pub fn load_plan(
+    context: &Context,
+    folder: &Path,
+    named: Option<&Path>,
+) -> Result<PlanFile, Error> {
     if let Some(path) = named {
         return read_plan(&folder.join(path));
     }
     let root = root_of(context, folder);
-    let path = workspace::locate(context, FileKind::Orchestrate, folder);
+    let path = workspace::locate_file(context, FileKind::Orchestrate, folder);
     // An unreadable state file names no plan; its own view reports that.
-    let view = KnownFile::new(context, FileKind::Orchestrate, &path).view(context);
+    let view = KnownFile::new(context, FileKind::Orchestrate, &path).read_view(context);
     let told = view
         .ok()
         .and_then(|view| orchestrate::plan_file(view.document.value()).map(str::to_owned));
@@ -122,16 +130,16 @@ fn plan_places(root: &Path, told: Option<&str>) -> impl Iterator<Item = PathBuf>
 
 /// Version of a file, as far as it is known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
-    fn of(metadata: &std::fs::Metadata) -> Stamp {
-        Stamp {
+impl FileStamp {
+    fn of_metadata(metadata: &std::fs::Metadata) -> FileStamp {
+        FileStamp {
             inode: metadata.ino(),
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -143,13 +151,14 @@ impl Stamp {
 /// Returns the number of tasks in a state file and its plan together; `None` without a valid plan.
 pub(crate) fn total_by_plan(file: &KnownFile, document: &JsonDocument) -> Option<usize> {
     let root = file.path.parent()?.parent()?;
-    let plan = own_plan::find(root, document).filter(|plan| plan.usable().is_ok())?;
-    let run = merge::merged(document, &plan.file, Ticks::OfNewTasks)?;
+    let plan =
+        own_plan::find_own_plan(root, document).filter(|plan| plan.check_usable().is_ok())?;
+    let run = plan_and_state::merge_plan(document, &plan.file, CountedTicks::OfNewTasks)?;
     Some(run.metrics().total_tasks)
 }
 
 /// Finds the plan of a project, if it has one.
-fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
+fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<PlanFile>, Error> {
     for path in plan_places(root, told) {
         match read_plan(&path) {
             Err(Error::NoPlan { .. }) => {}
@@ -160,7 +169,7 @@ fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
 }
 
 /// Reads the plan at a path, up to the size limit of plans.
-fn read_plan(path: &Path) -> Result<Plan, Error> {
+fn read_plan(path: &Path) -> Result<PlanFile, Error> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::NoPlan {
             path: path.to_owned(),
@@ -170,7 +179,9 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(Error::BadInput {
-            message: Wrong::NotAFile { path: shown(path) },
+            message: Wrong::NotAFile {
+                path: display_path(path),
+            },
             hint: Advice::NameMarkdown,
         });
     }
@@ -187,12 +198,14 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
         }
         Err(_) => {
             return Err(Error::BadInput {
-                message: Wrong::NotUtf8 { path: shown(path) },
+                message: Wrong::NotUtf8 {
+                    path: display_path(path),
+                },
                 hint: Advice::SaveUtf8,
             });
         }
     };
-    Ok(Plan {
+    Ok(PlanFile {
         path: path.to_owned(),
         file: tasks_md::parse(&text),
         text,
@@ -200,14 +213,14 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
 }
 
 /// Reads the state file of a project and its plan. Writes nothing.
-pub fn glance(context: &Context, folder: &Path) -> Result<Glance, Error> {
-    let path = workspace::locate(context, FileKind::Orchestrate, folder);
+pub fn read_overview(context: &Context, folder: &Path) -> Result<RunOverview, Error> {
+    let path = workspace::locate_file(context, FileKind::Orchestrate, folder);
     let file = KnownFile::new(context, FileKind::Orchestrate, &path);
-    glance_at(file.view(context)?)
+    overview_from_view(file.read_view(context)?)
 }
 
 /// Completes a view of a state file with its summary and its plan.
-pub fn glance_at(view: View) -> Result<Glance, Error> {
+pub fn overview_from_view(view: FileView) -> Result<RunOverview, Error> {
     let summary = orchestrate::summary(&view.document).map_err(|findings| Error::Damaged {
         path: view.path.clone(),
         findings,
@@ -218,18 +231,17 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         .and_then(Path::parent)
         .unwrap_or(Path::new("."));
     // Without a readable plan of this run, the file's own numbers count.
-    let plan = own_plan::find(root, &view.document);
+    let plan = own_plan::find_own_plan(root, &view.document);
     let mut view = view;
-    if let Some(run) = plan
-        .as_ref()
-        .and_then(|plan| merge::merged(&view.document, &plan.file, Ticks::OfNewTasks))
-    {
+    if let Some(run) = plan.as_ref().and_then(|plan| {
+        plan_and_state::merge_plan(&view.document, &plan.file, CountedTicks::OfNewTasks)
+    }) {
         view.examined.next = OrchestrateMachine::advice(&run)
             .into_iter()
-            .map(|one| advice::next(FileKind::Orchestrate, &view.examined.state, one))
+            .map(|one| advice::complete_advice(FileKind::Orchestrate, &view.examined.state, one))
             .collect();
     }
-    Ok(Glance {
+    Ok(RunOverview {
         view,
         summary,
         plan,

@@ -1,9 +1,9 @@
 //! Finds the plan that belongs to a state file: the one it names, or a usual one, unless nearly
 //! none of its tasks is in it.
 
-use super::{Plan, find_plan};
-use crate::files::Notice;
-use crate::words::shown;
+use super::{PlanFile, find_plan};
+use crate::files::FileNotice;
+use crate::words::display_path;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{Known, known, plan_file};
 use bowline_words::message as words;
@@ -16,25 +16,25 @@ const TASKS_MIN: usize = 3;
 const SHARE_MIN: usize = 10;
 
 /// Returns the plan of a state file if it exists, can be read, and belongs to it.
-pub(super) fn find(root: &Path, document: &JsonDocument) -> Option<Plan> {
+pub(super) fn find_own_plan(root: &Path, document: &JsonDocument) -> Option<PlanFile> {
     let plan = find_plan(root, plan_file(document.value())).ok().flatten();
-    plan.filter(|plan| foreign_tasks(&ids(document), plan).is_none())
+    plan.filter(|plan| foreign_tasks(&named_tasks(document), plan).is_none())
 }
 
 /// Returns notices about the plan of a state file: the named one is missing, or the one found has
 /// other tasks.
-pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
+pub(crate) fn plan_notices(root: &Path, document: &JsonDocument) -> Vec<FileNotice> {
     let named = plan_file(document.value());
     let missing = named.filter(|name| !root.join(name).exists());
-    let missing = missing.map(|name| Notice::Keeper {
+    let missing = missing.map(|name| FileNotice::Keeper {
         code: "plan_not_there",
         words: words::Notice::PlanNotThere { path: name.into() },
     });
     let plan = find_plan(root, named).ok().flatten();
     let other = plan.and_then(|plan| {
-        let foreign = foreign_tasks(&ids(document), &plan)?;
-        let path = shown(plan.path.strip_prefix(root).unwrap_or(&plan.path));
-        Some(Notice::Keeper {
+        let foreign = foreign_tasks(&named_tasks(document), &plan)?;
+        let path = display_path(plan.path.strip_prefix(root).unwrap_or(&plan.path));
+        Some(FileNotice::Keeper {
             code: "another_plan",
             words: words::Notice::AnotherPlan { path, foreign },
         })
@@ -43,7 +43,7 @@ pub(crate) fn notices(root: &Path, document: &JsonDocument) -> Vec<Notice> {
 }
 
 /// Returns the ids of the tasks that a state file names.
-fn ids(document: &JsonDocument) -> BTreeSet<String> {
+fn named_tasks(document: &JsonDocument) -> BTreeSet<String> {
     let Ok(read) = known(document) else {
         return BTreeSet::new();
     };
@@ -55,7 +55,7 @@ fn ids(document: &JsonDocument) -> BTreeSet<String> {
 
 /// Returns the number of tasks that are not in a plan, if nearly all are not. An id may also stand
 /// there without its phase, as the name of a group, or in its text.
-fn foreign_tasks(ids: &BTreeSet<String>, plan: &Plan) -> Option<usize> {
+fn foreign_tasks(ids: &BTreeSet<String>, plan: &PlanFile) -> Option<usize> {
     let file = &plan.file;
     let tasks = file.tasks.iter().map(|task| task.id.as_str());
     let groups = file.groups.iter().map(|group| group.id.as_str());

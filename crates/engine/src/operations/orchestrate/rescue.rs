@@ -5,7 +5,7 @@ use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
 use crate::git::Git;
-use crate::words::shown;
+use crate::words::display_path;
 use bowline_machines::Timestamp;
 use bowline_words::message::{Advice, Wrong};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const FITTING_MAX: usize = 6;
 
 /// Kept commit of a task or worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rescued {
+pub struct RescuedCommit {
     /// Name: the end of its ref.
     pub name: String,
     pub reference: String,
@@ -40,8 +40,8 @@ pub struct Rescued {
 
 /// Restored commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
-    pub rescued: Rescued,
+pub struct RestoredCommit {
+    pub rescued: RescuedCommit,
     /// New branch.
     pub branch: String,
     /// Worktree in which the branch is checked out, if one was requested.
@@ -50,8 +50,8 @@ pub struct Restored {
 
 impl Orchestration {
     /// Lists kept commits, the newest first; with `all`, the commits of tasks too.
-    pub fn rescued(&self, all: bool) -> Result<Vec<Rescued>, Error> {
-        let git = self.git();
+    pub fn list_rescued(&self, all: bool) -> Result<Vec<RescuedCommit>, Error> {
+        let git = self.project_git();
         // Outside of git nothing is kept, since nothing is removed.
         if git.run(&["rev-parse", "--git-dir"])?.code != Some(0) {
             return Ok(Vec::new());
@@ -63,7 +63,7 @@ impl Orchestration {
             "--format=%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents:subject)",
         ];
         arguments.extend(kinds);
-        let text = git.text(&arguments)?;
+        let text = git.output_text(&arguments)?;
         let mut found = Vec::new();
         for line in text.lines() {
             let mut parts = line.split('\0');
@@ -75,10 +75,10 @@ impl Orchestration {
             let worktree = reference.starts_with(KEPT[0]);
             let hash = format!("-{}", commit.get(..COMMIT_LETTERS).unwrap_or_default());
             let task = short.strip_suffix(&hash).unwrap_or(short);
-            found.push(Rescued {
+            found.push(RescuedCommit {
                 name: short.to_owned(),
                 task: task.strip_prefix("task-").unwrap_or(task).to_owned(),
-                files: files(&git, &commit)?,
+                files: changed_files(&git, &commit)?,
                 at: Timestamp(at.parse().unwrap_or_default()),
                 reference,
                 commit,
@@ -90,8 +90,8 @@ impl Orchestration {
     }
 
     /// Finds a kept commit by its name, ref, commit or task, if only one matches.
-    pub fn rescued_as(&self, name: &str) -> Result<Rescued, Error> {
-        let all = self.rescued(true)?;
+    pub fn rescued_as(&self, name: &str) -> Result<RescuedCommit, Error> {
+        let all = self.list_rescued(true)?;
         if let Some(one) = all
             .iter()
             .find(|it| it.name == name || it.reference == name)
@@ -99,10 +99,10 @@ impl Orchestration {
             return Ok(one.clone());
         }
         const LETTERS_MIN: usize = 4;
-        let fits = |it: &&Rescued| {
+        let fits = |it: &&RescuedCommit| {
             it.task == name || (name.len() >= LETTERS_MIN && it.commit.starts_with(name))
         };
-        let fitting: Vec<&Rescued> = all.iter().filter(fits).collect();
+        let fitting: Vec<&RescuedCommit> = all.iter().filter(fits).collect();
         let name = name.to_owned();
         let hint = Advice::ListRescues;
         match fitting[..] {
@@ -123,9 +123,9 @@ impl Orchestration {
     }
 
     /// Returns the difference to the point where it left the branch that is checked out.
-    pub fn rescued_difference(&self, rescued: &Rescued) -> Result<Vec<u8>, Error> {
-        let git = self.git();
-        let base = base(&git, &rescued.commit)?;
+    pub fn rescued_difference(&self, rescued: &RescuedCommit) -> Result<Vec<u8>, Error> {
+        let git = self.project_git();
+        let base = fork_point(&git, &rescued.commit)?;
         let end = git.run(&[
             "diff",
             "--no-color",
@@ -135,7 +135,7 @@ impl Orchestration {
             &rescued.commit,
         ])?;
         let bytes = end.bytes.clone();
-        end.good()?;
+        end.into_stdout()?;
         Ok(bytes)
     }
 
@@ -144,15 +144,15 @@ impl Orchestration {
     pub fn restore_rescued(
         &self,
         context: &Context,
-        rescued: Rescued,
+        rescued: RescuedCommit,
         branch: Option<&str>,
         worktree: Option<&Path>,
-    ) -> Result<Restored, Error> {
-        let git = self.git();
+    ) -> Result<RestoredCommit, Error> {
+        let git = self.project_git();
         let branch = branch.map_or_else(|| format!("{BRANCHES}{}", rescued.name), str::to_owned);
         let name = format!("refs/heads/{branch}");
         let fits = git.run(&["check-ref-format", "--branch", &branch])?.code == Some(0);
-        if !fits || git.commit(&name)?.is_some() {
+        if !fits || git.resolve_commit(&name)?.is_some() {
             return Err(Error::BadInput {
                 message: Wrong::BadBranch { name: branch },
                 hint: Advice::OtherBranch,
@@ -167,16 +167,16 @@ impl Orchestration {
         if !context.dry_run {
             match &worktree {
                 Some(path) => {
-                    let path = shown(path);
+                    let path = display_path(path);
                     let commit = &rescued.commit;
-                    git.text(&["worktree", "add", "--quiet", "-b", &branch, &path, commit])?;
+                    git.output_text(&["worktree", "add", "--quiet", "-b", &branch, &path, commit])?;
                 }
                 None => {
-                    git.text(&["branch", "--no-track", &branch, &rescued.commit])?;
+                    git.output_text(&["branch", "--no-track", &branch, &rescued.commit])?;
                 }
             }
         }
-        Ok(Restored {
+        Ok(RestoredCommit {
             rescued,
             branch,
             worktree,
@@ -184,37 +184,38 @@ impl Orchestration {
     }
 
     /// Drops a kept commit. Needs a person: commits in no other ref are lost.
-    pub fn drop_rescued(&self, context: &Context, rescued: &Rescued) -> Result<(), Error> {
-        crate::history::person(context, "orchestrate rescue drop")?;
+    pub fn drop_rescued(&self, context: &Context, rescued: &RescuedCommit) -> Result<(), Error> {
+        crate::history::require_person(context, "orchestrate rescue drop")?;
         if !context.dry_run {
             let (reference, commit) = (&rescued.reference, &rescued.commit);
-            self.git().text(&["update-ref", "-d", reference, commit])?;
+            self.project_git()
+                .output_text(&["update-ref", "-d", reference, commit])?;
         }
         Ok(())
     }
 
-    fn git(&self) -> Git {
-        Git::at(self.root())
+    fn project_git(&self) -> Git {
+        Git::for_folder(self.root())
     }
 }
 
 /// Returns the point where a commit left the branch that is checked out. Without a common ancestor,
 /// this is its parent or the empty tree.
-fn base(git: &Git, commit: &str) -> Result<String, Error> {
+fn fork_point(git: &Git, commit: &str) -> Result<String, Error> {
     let common = git.run(&["merge-base", "HEAD", commit])?;
-    if common.code == Some(0) && common.printed != commit {
-        return Ok(common.printed);
+    if common.code == Some(0) && common.stdout != commit {
+        return Ok(common.stdout);
     }
-    match git.commit(&format!("{commit}^"))? {
+    match git.resolve_commit(&format!("{commit}^"))? {
         Some(parent) => Ok(parent),
-        None => git.text(&["hash-object", "-t", "tree", "/dev/null"]),
+        None => git.output_text(&["hash-object", "-t", "tree", "/dev/null"]),
     }
 }
 
-fn files(git: &Git, commit: &str) -> Result<Vec<String>, Error> {
-    let base = base(git, commit)?;
+fn changed_files(git: &Git, commit: &str) -> Result<Vec<String>, Error> {
+    let base = fork_point(git, commit)?;
     let names = ["diff-tree", "-r", "--name-only", "--no-renames", "-z"];
-    let text = git.text(&[&names[..], &[&base, commit]].concat())?;
+    let text = git.output_text(&[&names[..], &[&base, commit]].concat())?;
     let names = text.split('\0').filter(|it| !it.is_empty());
     Ok(names.map(str::to_owned).collect())
 }

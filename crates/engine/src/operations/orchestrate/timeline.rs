@@ -36,7 +36,7 @@ impl TryEnd {
 
 /// Attempt of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Try {
+pub struct TimelineTry {
     pub from: Timestamp,
     /// End of the attempt; the present while it runs.
     pub to: Timestamp,
@@ -45,19 +45,19 @@ pub struct Try {
 
 /// Task on the timeline.
 #[derive(Debug, Clone)]
-pub struct Bar {
+pub struct TaskBar {
     pub id: String,
     /// Title in the plan, or an empty text.
     pub title: String,
     pub phase: u32,
     pub status: Status,
     /// Attempts, the oldest first.
-    pub tries: Vec<Try>,
+    pub tries: Vec<TimelineTry>,
     /// True if it is on the chain of tasks that determined the length of the run.
     pub critical: bool,
 }
 
-impl Bar {
+impl TaskBar {
     /// Returns the time from its first attempt to the end of its last.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         let first = self.tries.first()?;
@@ -68,7 +68,7 @@ impl Bar {
 
 /// Phase on the timeline.
 #[derive(Debug, Clone)]
-pub struct Lane {
+pub struct PhaseLane {
     pub number: u32,
     /// Title in the plan, or an empty text.
     pub title: String,
@@ -82,9 +82,9 @@ pub struct Timeline {
     /// Name of the project.
     pub project: String,
     /// Phases with tasks.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<PhaseLane>,
     /// Tasks by phase, in the order of the plan.
-    pub bars: Vec<Bar>,
+    pub bars: Vec<TaskBar>,
     /// Chain of tasks that determined the length of the run, in order.
     pub critical: Vec<String>,
     /// Seconds in which at least one attempt ran.
@@ -94,12 +94,12 @@ pub struct Timeline {
 impl Timeline {
     /// Returns the time from the first attempt to the last end.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
-        let spans = || self.bars.iter().filter_map(Bar::span);
+        let spans = || self.bars.iter().filter_map(TaskBar::span);
         Some((spans().map(|it| it.0).min()?, spans().map(|it| it.1).max()?))
     }
 
     /// Returns the intervals in which at least one attempt ran.
-    pub fn busy(&self) -> Vec<(i64, i64)> {
+    pub fn busy_intervals(&self) -> Vec<(i64, i64)> {
         let tries = self.bars.iter().flat_map(|bar| &bar.tries);
         let mut spans: Vec<(i64, i64)> = tries.map(|it| (it.from.0, it.to.0)).collect();
         spans.sort_unstable();
@@ -116,12 +116,12 @@ impl Timeline {
 
 impl Orchestration {
     /// Builds the timeline of the run. Writes nothing.
-    pub fn timeline(&self, context: &Context) -> Result<Timeline, Error> {
-        let (view, run) = self.run(context)?;
+    pub fn build_timeline(&self, context: &Context) -> Result<Timeline, Error> {
+        let (view, run) = self.read_run(context)?;
         let now = context.now();
         let plan = self.plan_beside(&view.document);
-        let project = super::glance_at(view)?.summary.meta.project;
-        let lines = history::transitions(self.file())?;
+        let project = super::overview_from_view(view)?.summary.meta.project;
+        let lines = history::read_transitions(self.file())?;
         let mut tries = tries_of(&lines, now);
         let title = |id: &str| {
             let task = plan.as_ref().and_then(|plan| plan.file.task(id));
@@ -139,14 +139,14 @@ impl Orchestration {
                     && status == Status::InProgress
                     && let Some(from) = node.and_then(|node| node.started_at)
                 {
-                    tries.push(Try {
+                    tries.push(TimelineTry {
                         from,
                         to: now.max(from),
                         end: TryEnd::Running,
                     });
                 }
-                settle(&mut tries, status);
-                bars.push(Bar {
+                close_open_tries(&mut tries, status);
+                bars.push(TaskBar {
                     title: title(&id),
                     id: id.to_string(),
                     phase,
@@ -156,7 +156,7 @@ impl Orchestration {
                 });
             }
         }
-        let critical = critical(&run, &bars);
+        let critical = critical_chain(&run, &bars);
         let marked: HashSet<&str> = critical.iter().map(String::as_str).collect();
         for bar in &mut bars {
             bar.critical = marked.contains(bar.id.as_str());
@@ -167,7 +167,7 @@ impl Orchestration {
             let spans = || bars.iter().filter(move |it| it.phase == number);
             let from = spans().filter_map(|it| it.span()).map(|it| it.0).min();
             let to = spans().filter_map(|it| it.span()).map(|it| it.1).max();
-            Lane {
+            PhaseLane {
                 number,
                 title: heading.map(|it| it.title.clone()).unwrap_or_default(),
                 span: from.zip(to),
@@ -181,15 +181,19 @@ impl Orchestration {
             critical,
             busy_seconds: 0,
         };
-        timeline.busy_seconds = timeline.busy().iter().map(|(from, to)| to - from).sum();
+        timeline.busy_seconds = timeline
+            .busy_intervals()
+            .iter()
+            .map(|(from, to)| to - from)
+            .sum();
         Ok(timeline)
     }
 }
 
 /// Returns the attempts in the history of the latest run.
-fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
+fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<TimelineTry>> {
     let begin = lines.iter().rposition(|line| line.trigger == "INIT");
-    let mut tries: HashMap<String, Vec<Try>> = HashMap::new();
+    let mut tries: HashMap<String, Vec<TimelineTry>> = HashMap::new();
     for line in &lines[begin.unwrap_or(0)..] {
         let Some(at) = time::parse(&line.timestamp).filter(|_| line.entity == "task") else {
             continue;
@@ -218,7 +222,7 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
                     if let Some(open) = open {
                         (open.to, open.end) = (at.max(open.from), TryEnd::Lost);
                     }
-                    all.push(Try {
+                    all.push(TimelineTry {
                         from: at,
                         to: now.max(at),
                         end: TryEnd::Running,
@@ -231,7 +235,7 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Try>> {
 }
 
 /// Ends an attempt that the history leaves open if the task is no longer in progress.
-fn settle(tries: &mut [Try], status: Status) {
+fn close_open_tries(tries: &mut [TimelineTry], status: Status) {
     if status == Status::InProgress {
         return;
     }
@@ -247,7 +251,7 @@ fn settle(tries: &mut [Try], status: Status) {
 
 /// Returns the chain of tasks that leads to the last end: before each task, the one it waited for
 /// that ended last.
-fn critical(run: &Run, bars: &[Bar]) -> Vec<String> {
+fn critical_chain(run: &Run, bars: &[TaskBar]) -> Vec<String> {
     let places: HashMap<&str, usize> = bars
         .iter()
         .enumerate()

@@ -1,8 +1,8 @@
 //! Draws a timeline as SVG: a row for every task, time from left to right, and idle times cut
 //! short.
 
-use super::drawing::escaped;
-use super::timeline::{Bar, Lane, Timeline, Try, TryEnd};
+use super::drawing::escape_xml;
+use super::timeline::{PhaseLane, TaskBar, Timeline, TimelineTry, TryEnd};
 use bowline_formats::time;
 use bowline_machines::Timestamp;
 use bowline_words::Lang;
@@ -32,7 +32,7 @@ const BOLD_LETTERS: usize = 5;
 const MARKS: i64 = 8;
 
 /// Interval drawn at one scale.
-struct Piece {
+struct AxisPiece {
     from: i64,
     to: i64,
     x: f64,
@@ -41,13 +41,13 @@ struct Piece {
 }
 
 /// Mapping of times to positions.
-struct Axis {
-    pieces: Vec<Piece>,
+struct TimeAxis {
+    pieces: Vec<AxisPiece>,
 }
 
-impl Axis {
-    fn of(timeline: &Timeline) -> Axis {
-        let busy = timeline.busy();
+impl TimeAxis {
+    fn from_timeline(timeline: &Timeline) -> TimeAxis {
+        let busy = timeline.busy_intervals();
         let work: i64 = busy.iter().map(|(from, to)| to - from).sum();
         let idle_min = (work / IDLE_SHARE).max(IDLE_SECONDS_MIN);
         let mut spans: Vec<(i64, i64, bool)> = Vec::new();
@@ -63,14 +63,14 @@ impl Axis {
         }
         let gaps = spans.iter().filter(|it| it.2).count();
         let worked: i64 = spans.iter().filter(|it| !it.2).map(|it| it.1 - it.0).sum();
-        let room = (TIMES - IDLE * count(gaps)).max(TIMES / 3.0);
+        let room = (TIMES - IDLE * count_as_float(gaps)).max(TIMES / 3.0);
         let mut x = NAMES;
         let pieces = spans.into_iter().map(|(from, to, idle)| {
             let width = match idle {
                 true => IDLE,
-                false => room * seconds(to - from) / seconds(worked.max(1)),
+                false => room * seconds_as_float(to - from) / seconds_as_float(worked.max(1)),
             };
-            let piece = Piece {
+            let piece = AxisPiece {
                 from,
                 to,
                 x,
@@ -80,84 +80,85 @@ impl Axis {
             x += width;
             piece
         });
-        Axis {
+        TimeAxis {
             pieces: pieces.collect(),
         }
     }
 
-    fn end(&self) -> f64 {
+    fn end_x(&self) -> f64 {
         self.pieces.last().map_or(NAMES, |it| it.x + it.width)
     }
 
-    fn x(&self, at: Timestamp) -> f64 {
+    fn x_at(&self, at: Timestamp) -> f64 {
         let piece = self.pieces.iter().find(|it| at.0 <= it.to);
         let Some(piece) = piece.or(self.pieces.last()) else {
             return NAMES;
         };
-        let share = seconds(at.0 - piece.from) / seconds((piece.to - piece.from).max(1));
+        let share =
+            seconds_as_float(at.0 - piece.from) / seconds_as_float((piece.to - piece.from).max(1));
         piece.x + piece.width * share.clamp(0.0, 1.0)
     }
 }
 
 /// Converts a time span; spans of runs are far below the limit of exact floats.
-fn seconds(span: i64) -> f64 {
+fn seconds_as_float(span: i64) -> f64 {
     span as f64
 }
 
-fn count(number: usize) -> f64 {
+fn count_as_float(number: usize) -> f64 {
     number as f64
 }
 
 impl Timeline {
     /// Renders the SVG.
-    pub fn svg(&self, lang: Lang) -> String {
-        let axis = Axis::of(self);
-        let shown: Vec<&Bar> = self.bars.iter().take(ROWS_MAX).collect();
+    pub fn to_svg(&self, lang: Lang) -> String {
+        let axis = TimeAxis::from_timeline(self);
+        let shown: Vec<&TaskBar> = self.bars.iter().take(ROWS_MAX).collect();
         let lanes = self.lanes.iter();
         let lanes: Vec<_> = lanes
             .filter(|lane| shown.iter().any(|it| it.phase == lane.number))
             .collect();
         let rows = shown.len() + lanes.len();
-        let (width, bottom) = (NAMES + TIMES + 40.0, TOP + ROW * count(rows));
+        let (width, bottom) = (NAMES + TIMES + 40.0, TOP + ROW * count_as_float(rows));
         let height = bottom + 54.0;
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
              <text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"600\">{}</text>\n",
-            escaped(&self.project)
+            escape_xml(&self.project)
         );
         if let Some((from, to)) = self.span() {
             let told = format!(
                 "{} → {} · {}",
                 time::utc(from),
                 time::utc(to),
-                span(lang, self.busy_seconds)
+                render_duration(lang, self.busy_seconds)
             );
             let _ = writeln!(
                 text,
                 "<text x=\"16\" y=\"46\" fill=\"#555\">{}</text>",
-                escaped(&told)
+                escape_xml(&told)
             );
         }
-        grid(&mut text, &axis, bottom, lang);
+        draw_grid(&mut text, &axis, bottom, lang);
         let mut y = TOP;
         for lane in lanes {
-            head(&mut text, &axis, lane, y, lang);
+            draw_phase_row(&mut text, &axis, lane, y, lang);
             y += ROW;
             for bar in shown.iter().filter(|it| it.phase == lane.number) {
-                row(&mut text, &axis, bar, y, lang);
+                draw_task_row(&mut text, &axis, bar, y, lang);
                 y += ROW;
             }
         }
-        legend(&mut text, bottom + 30.0, lang);
+        draw_legend(&mut text, bottom + 30.0, lang);
         text.push_str("</svg>\n");
         text
     }
 }
 
 /// Draws the marks of the time axis and the idle times.
-fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
+fn draw_grid(text: &mut String, axis: &TimeAxis, bottom: f64, lang: Lang) {
     let work: i64 = axis
         .pieces
         .iter()
@@ -180,14 +181,14 @@ fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
                 piece.width,
                 bottom - top,
                 TOP - 10.0,
-                escaped(&span(lang, piece.to - piece.from))
+                escape_xml(&render_duration(lang, piece.to - piece.from))
             );
             continue;
         }
         let mut at = piece.from + (step - piece.from.rem_euclid(step)) % step;
         let mut last = f64::MIN;
         while at <= piece.to {
-            let x = axis.x(Timestamp(at));
+            let x = axis.x_at(Timestamp(at));
             let clock = time::utc(Timestamp(at));
             let clock = clock
                 .get(11..if step < 60 { 19 } else { 16 })
@@ -211,7 +212,7 @@ fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
 }
 
 /// Draws the row of a phase.
-fn head(text: &mut String, axis: &Axis, lane: &Lane, y: f64, lang: Lang) {
+fn draw_phase_row(text: &mut String, axis: &TimeAxis, lane: &PhaseLane, y: f64, lang: Lang) {
     let name = format!("{} {}  {}", Label::Phase.say(lang), lane.number, lane.title);
     let _ = writeln!(
         text,
@@ -219,21 +220,24 @@ fn head(text: &mut String, axis: &Axis, lane: &Lane, y: f64, lang: Lang) {
          <text x=\"16\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
         NAMES + TIMES + 40.0,
         y + 16.0,
-        escaped(&cut(name.trim_end(), NAME_LETTERS - BOLD_LETTERS + 2))
+        escape_xml(&cut_to_columns(
+            name.trim_end(),
+            NAME_LETTERS - BOLD_LETTERS + 2
+        ))
     );
     if let Some((from, to)) = lane.span {
-        let (x, end) = (axis.x(from), axis.x(to));
+        let (x, end) = (axis.x_at(from), axis.x_at(to));
         let _ = writeln!(
             text,
             "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" rx=\"2\" fill=\"#495057\"><title>{}</title></rect>",
             y + 10.0,
             (end - x).max(BAR_MIN),
-            escaped(&span(lang, to.0 - from.0))
+            escape_xml(&render_duration(lang, to.0 - from.0))
         );
     }
 }
 
-fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
+fn draw_task_row(text: &mut String, axis: &TimeAxis, bar: &TaskBar, y: f64, lang: Lang) {
     // Bold letters are wider.
     let (weight, letters) = match bar.critical {
         true => (" font-weight=\"600\"", NAME_LETTERS - BOLD_LETTERS),
@@ -245,65 +249,65 @@ fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
         text,
         "<text x=\"28\" y=\"{:.1}\"{weight}>{}<title>{} · {status}</title></text>",
         y + 16.0,
-        escaped(&cut(name.trim_end(), letters)),
-        escaped(name.trim_end()),
+        escape_xml(&cut_to_columns(name.trim_end(), letters)),
+        escape_xml(name.trim_end()),
     );
     for (at, one) in bar.tries.iter().enumerate() {
-        let (x, end) = (axis.x(one.from), axis.x(one.to));
+        let (x, end) = (axis.x_at(one.from), axis.x_at(one.to));
         let edge = match bar.critical {
             true => " stroke=\"#1864ab\" stroke-width=\"2\"",
             false => "",
         };
-        let told = told(bar, at, one, lang);
+        let told = try_tooltip(bar, at, one, lang);
         let _ = writeln!(
             text,
             "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"15\" rx=\"3\" fill=\"{}\"{edge}><title>{}</title></rect>",
             y + 4.5,
             (end - x).max(BAR_MIN),
-            colour(one.end),
-            escaped(&told)
+            try_colour(one.end),
+            escape_xml(&told)
         );
     }
     if let (Some(last), Some(first)) = (bar.tries.last(), bar.tries.first()) {
-        let x = (axis.x(last.to) + 6.0).min(axis.end() + 6.0);
-        let mut told = span(lang, last.to.0 - first.from.0);
+        let x = (axis.x_at(last.to) + 6.0).min(axis.end_x() + 6.0);
+        let mut told = render_duration(lang, last.to.0 - first.from.0);
         if bar.tries.len() > 1 {
             let _ = write!(told, " ×{}", bar.tries.len());
         }
         // Without room behind the bar, the duration stands before it.
         let (x, anchor) = match x > NAMES + TIMES - 30.0 {
-            true => (axis.x(first.from) - 6.0, "end"),
+            true => (axis.x_at(first.from) - 6.0, "end"),
             false => (x, "start"),
         };
         let _ = writeln!(
             text,
             "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"10\" fill=\"#868e96\">{}</text>",
             y + 15.5,
-            escaped(&told)
+            escape_xml(&told)
         );
     }
 }
 
-fn told(bar: &Bar, at: usize, one: &Try, lang: Lang) -> String {
-    let status = word(one.end, lang);
+fn try_tooltip(bar: &TaskBar, at: usize, one: &TimelineTry, lang: Lang) -> String {
+    let status = try_end_word(one.end, lang);
     format!(
         "{} · {} {} · {status} · {} · {}",
         bar.id,
         Label::Try.say(lang),
         at + 1,
         time::utc(one.from),
-        span(lang, one.to.0 - one.from.0)
+        render_duration(lang, one.to.0 - one.from.0)
     )
 }
 
-fn word(end: TryEnd, lang: Lang) -> String {
+fn try_end_word(end: TryEnd, lang: Lang) -> String {
     match end {
         TryEnd::Lost => Label::Lost.say(lang),
         TryEnd::Running | TryEnd::Done | TryEnd::Failed => StatusWord::of(end.name()).say(lang),
     }
 }
 
-fn colour(end: TryEnd) -> &'static str {
+fn try_colour(end: TryEnd) -> &'static str {
     match end {
         TryEnd::Running => "#ffd43b",
         TryEnd::Done => "#69db7c",
@@ -312,10 +316,10 @@ fn colour(end: TryEnd) -> &'static str {
     }
 }
 
-fn legend(text: &mut String, y: f64, lang: Lang) {
+fn draw_legend(text: &mut String, y: f64, lang: Lang) {
     let mut x = 16.0;
     let ends = [TryEnd::Done, TryEnd::Failed, TryEnd::Lost, TryEnd::Running];
-    let ends = ends.map(|end| (colour(end), "", word(end, lang)));
+    let ends = ends.map(|end| (try_colour(end), "", try_end_word(end, lang)));
     let critical = (
         "#ffffff",
         " stroke=\"#1864ab\" stroke-width=\"2\"",
@@ -329,14 +333,14 @@ fn legend(text: &mut String, y: f64, lang: Lang) {
              <text x=\"{:.1}\" y=\"{y:.1}\" fill=\"#495057\">{}</text>",
             y - 10.0,
             x + 20.0,
-            escaped(&word)
+            escape_xml(&word)
         );
-        x += 44.0 + 7.5 * count(width(&word));
+        x += 44.0 + 7.5 * count_as_float(text_columns(&word));
     }
 }
 
 /// Renders a time span in one or two units.
-fn span(lang: Lang, seconds: i64) -> String {
+fn render_duration(lang: Lang, seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
@@ -369,7 +373,7 @@ fn span(lang: Lang, seconds: i64) -> String {
 }
 
 /// Returns the columns that a text takes: letters of Korean and its neighbours take two.
-pub(super) fn width(text: &str) -> usize {
+pub(super) fn text_columns(text: &str) -> usize {
     let one = |letter: char| {
         if ('\u{1100}'..='\u{ffdc}').contains(&letter) {
             2
@@ -381,13 +385,13 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// Shortens a text to a number of columns.
-pub(super) fn cut(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
+pub(super) fn cut_to_columns(text: &str, columns: usize) -> String {
+    if text_columns(text) <= columns {
         return text.to_owned();
     }
     let mut cut = String::new();
     for letter in text.chars() {
-        if width(&cut) + 2 > columns {
+        if text_columns(&cut) + 2 > columns {
             break;
         }
         cut.push(letter);

@@ -1,14 +1,14 @@
 //! Verbs that begin, change and query an orchestration.
 
-use super::merge::{Ticks, merged};
-use super::{Plan, Stamp, find_plan, plan_places, read_plan};
+use super::plan_and_state::{CountedTicks, merge_plan};
+use super::{FileStamp, PlanFile, find_plan, plan_places, read_plan};
 use crate::context::Context;
-use crate::effects::Owed;
+use crate::effects::PendingEffect;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, Notice, View};
-use crate::kinds::{FileKind, Orchestrate};
+use crate::files::{ChangeOutcome, ChangeRecord, FileNotice, FileView, KnownFile};
+use crate::kinds::{FileKind, OrchestrateKind};
 use crate::rebuild::{TASKS_FILES, run_of};
-use crate::words::shown;
+use crate::words::display_path;
 use crate::workspace::{self, git_top};
 use bowline_formats::StateFormat as _;
 use bowline_formats::finding::Read;
@@ -33,7 +33,7 @@ const PLAN_KEY: &str = "tasks_file";
 
 /// Options for a new orchestration.
 #[derive(Debug, Clone)]
-pub struct Begin {
+pub struct OrchestrationOptions {
     /// Path of the plan; `None` uses the usual one.
     pub plan: Option<PathBuf>,
     /// Mode in which work is handed out.
@@ -44,9 +44,9 @@ pub struct Begin {
     pub project: Option<String>,
 }
 
-impl Default for Begin {
+impl Default for OrchestrationOptions {
     fn default() -> Self {
-        Begin {
+        OrchestrationOptions {
             plan: None,
             mode: Mode::Normal,
             parallel: Config::default().max_parallel,
@@ -57,7 +57,7 @@ impl Default for Begin {
 
 /// Result of beginning an orchestration, or of rebuilding it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begun {
+pub struct StartedOrchestration {
     /// Name of the project.
     pub project: String,
     /// Number of all tasks.
@@ -106,11 +106,11 @@ pub struct Orchestration {
 
 impl Orchestration {
     /// Returns the orchestration of the project that a folder belongs to.
-    pub fn at(context: &Context, folder: &Path) -> Self {
-        let path = workspace::locate(context, FileKind::Orchestrate, folder);
+    pub fn in_folder(context: &Context, folder: &Path) -> Self {
+        let path = workspace::locate_file(context, FileKind::Orchestrate, folder);
         let root = path.parent().and_then(Path::parent).unwrap_or(folder);
         Orchestration {
-            folder: workspace::absolute(folder),
+            folder: workspace::absolute_path(folder),
             root: root.to_owned(),
             file: KnownFile::new(context, FileKind::Orchestrate, &path),
         }
@@ -130,7 +130,7 @@ impl Orchestration {
     }
 
     /// Returns the folder of run data outside the project: attempts, notes, scratch files.
-    pub fn side(&self, context: &Context) -> PathBuf {
+    pub fn data_folder(&self, context: &Context) -> PathBuf {
         let variable = |name| context.variables.get(name).map(std::ffi::OsStr::to_owned);
         let path = self.file.path.canonicalize();
         let path = path.unwrap_or_else(|_| self.file.path.clone());
@@ -141,53 +141,59 @@ impl Orchestration {
     }
 
     /// Reads the plan: the one in the state file, else the first found in the usual places.
-    pub fn plan(&self, context: &Context) -> Result<Plan, Error> {
-        super::plan(context, &self.folder, None)
+    pub fn read_plan(&self, context: &Context) -> Result<PlanFile, Error> {
+        super::load_plan(context, &self.folder, None)
     }
 
     /// Returns the valid plan that belongs to a document, if there is one.
-    pub(super) fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
-        let plan = super::own_plan::find(&self.root, document);
-        plan.filter(|plan| plan.usable().is_ok())
+    pub(super) fn plan_beside(&self, document: &JsonDocument) -> Option<PlanFile> {
+        let plan = super::own_plan::find_own_plan(&self.root, document);
+        plan.filter(|plan| plan.check_usable().is_ok())
     }
 
     /// Returns the versions of the possible plan files without reading them.
-    pub(super) fn plan_stamps(&self, document: &JsonDocument) -> Vec<Option<Stamp>> {
+    pub(super) fn plan_stamps(&self, document: &JsonDocument) -> Vec<Option<FileStamp>> {
         let told = orchestrate::plan_file(document.value());
-        let stamp = |path: PathBuf| std::fs::metadata(path).ok().map(|it| Stamp::of(&it));
+        let stamp = |path: PathBuf| {
+            std::fs::metadata(path)
+                .ok()
+                .map(|it| FileStamp::of_metadata(&it))
+        };
         plan_places(&self.root, told).map(stamp).collect()
     }
 
     /// Returns the run in the state file alone.
-    pub(super) fn alone(&self, view: &View) -> Result<Run, Error> {
-        Ok(self.read(&view.document)?.state)
+    pub(super) fn run_without_plan(&self, view: &FileView) -> Result<Run, Error> {
+        Ok(self.parse_document(&view.document)?.state)
     }
 
-    fn read(&self, document: &JsonDocument) -> Result<Read<Run>, Error> {
-        OrchestrateFile::read(document).map_err(|findings| self.file.damaged(findings))
+    fn parse_document(&self, document: &JsonDocument) -> Result<Read<Run>, Error> {
+        OrchestrateFile::read(document).map_err(|findings| self.file.damaged_error(findings))
     }
 
     /// Returns the view of the file and the run merged with its plan, on which every verb is based.
-    pub fn run(&self, context: &Context) -> Result<(View, Run), Error> {
-        let view = self.file.view(context)?;
+    pub fn read_run(&self, context: &Context) -> Result<(FileView, Run), Error> {
+        let view = self.file.read_view(context)?;
         let plan = self.plan_beside(&view.document);
-        let both = plan.and_then(|plan| merged(&view.document, &plan.file, Ticks::OfNewTasks));
+        let both =
+            plan.and_then(|plan| merge_plan(&view.document, &plan.file, CountedTicks::OfNewTasks));
         let run = match both {
             Some(run) => run,
-            None => self.alone(&view)?,
+            None => self.run_without_plan(&view)?,
         };
         Ok((view, run))
     }
 
     /// Returns the run of the state file, or if there is none, the run that its plan would begin
     /// with.
-    pub fn prospect(&self, context: &Context) -> Result<Run, Error> {
-        match self.run(context) {
+    pub fn prospective_run(&self, context: &Context) -> Result<Run, Error> {
+        match self.read_run(context) {
             Err(Error::NoFile { .. }) => {
-                let plan = self.plan(context)?;
-                plan.usable()?;
-                let document = self.first(context, &Begin::default(), &plan)?;
-                Ok(self.read(&document)?.state)
+                let plan = self.read_plan(context)?;
+                plan.check_usable()?;
+                let document =
+                    self.first_document(context, &OrchestrationOptions::default(), &plan)?;
+                Ok(self.parse_document(&document)?.state)
             }
             run => run.map(|(_, run)| run),
         }
@@ -195,11 +201,15 @@ impl Orchestration {
 
     /// Begins an orchestration: reads the plan and writes the state file. Refused if one exists,
     /// and for a plan that cannot be executed.
-    pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed<Begun>, Error> {
+    pub fn create_run(
+        &self,
+        context: &Context,
+        begin: &OrchestrationOptions,
+    ) -> Result<ChangeOutcome<StartedOrchestration>, Error> {
         if self.file.kind.is_there(&self.file.path) {
             // An unreadable file is reported as such; a journal that ends with the removal of its
             // file belongs to an earlier run.
-            match self.file.view(context) {
+            match self.file.read_view(context) {
                 Ok(_) => {
                     return Err(Error::AlreadyExists {
                         path: self.file.path.clone(),
@@ -211,17 +221,23 @@ impl Orchestration {
         }
         let plan = match &begin.plan {
             Some(path) => read_plan(&self.folder.join(path))?,
-            None => self.plan(context)?,
+            None => self.read_plan(context)?,
         };
-        let document = self.first(context, begin, &plan)?;
+        let document = self.first_document(context, begin, &plan)?;
         let metadata = json!({ "plan": plan.path, "tasks": plan.file.tasks.len() });
-        let moved = Moved::new("run", "INIT", None, self.standing(&document)?).with(metadata);
-        self.begun(self.file.create(context, &document, moved)?)
+        let moved = ChangeRecord::new("run", "INIT", None, self.status_word(&document)?)
+            .with_metadata(metadata);
+        self.started_outcome(self.file.create_file(context, &document, moved)?)
     }
 
     /// Creates the document of a new run.
-    fn first(&self, context: &Context, begin: &Begin, plan: &Plan) -> Result<JsonDocument, Error> {
-        plan.usable()?;
+    fn first_document(
+        &self,
+        context: &Context,
+        begin: &OrchestrationOptions,
+        plan: &PlanFile,
+    ) -> Result<JsonDocument, Error> {
+        plan.check_usable()?;
         let now = context.now_for(FileKind::Orchestrate);
         let config = Config {
             max_parallel: begin.parallel,
@@ -229,7 +245,7 @@ impl Orchestration {
         };
         let run = run_of(&plan.file, config, now).ok_or_else(|| Error::BadInput {
             message: Wrong::NoGraph {
-                path: shown(&plan.path),
+                path: display_path(&plan.path),
             },
             hint: Advice::SeePlan,
         })?;
@@ -245,21 +261,24 @@ impl Orchestration {
         // A plan in a usual place need not be named.
         let found = TASKS_FILES.map(|name| self.root.join(name));
         let found = found.iter().find(|path| path.is_file());
-        if same(found, &plan.path) {
+        if is_same_file(found, &plan.path) {
             return Ok(document);
         }
-        let within = workspace::absolute(&plan.path);
+        let within = workspace::absolute_path(&plan.path);
         let name = within.strip_prefix(&self.root).unwrap_or(&within);
         let mut value = document.value().clone();
         value[PLAN_KEY] = json!(name);
         Ok(document.reconcile(&value))
     }
 
-    fn begun(&self, changed: Changed) -> Result<Changed<Begun>, Error> {
-        let run = self.alone(&changed.view)?;
-        let summary = super::glance_at(changed.view.clone())?.summary;
+    fn started_outcome(
+        &self,
+        changed: ChangeOutcome,
+    ) -> Result<ChangeOutcome<StartedOrchestration>, Error> {
+        let run = self.run_without_plan(&changed.view)?;
+        let summary = super::overview_from_view(changed.view.clone())?.summary;
         let metrics = run.metrics();
-        Ok(changed.telling(Begun {
+        Ok(changed.with_state(StartedOrchestration {
             project: summary.meta.project,
             total: metrics.total_tasks,
             done: metrics.completed_count,
@@ -267,32 +286,42 @@ impl Orchestration {
         }))
     }
 
-    fn standing(&self, document: &JsonDocument) -> Result<&'static str, Error> {
-        Ok(OrchestrateMachine::status(&self.read(document)?.state))
+    fn status_word(&self, document: &JsonDocument) -> Result<&'static str, Error> {
+        Ok(OrchestrateMachine::status(
+            &self.parse_document(document)?.state,
+        ))
     }
 
-    pub fn start(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
+    pub fn start_task(
+        &self,
+        context: &Context,
+        name: &str,
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
         self.on_task(context, name, "START", &json!({}), |id| Command::Start {
             id,
         })
     }
 
     /// Completes a task and ticks it in the plan.
-    pub fn complete(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
+    pub fn complete_task(
+        &self,
+        context: &Context,
+        name: &str,
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
         let complete = |id| Command::Complete { id };
         let changed = self.on_task(context, name, "COMPLETE", &json!({}), complete)?;
-        self.ticked(context, changed)
+        self.execute_ticks(context, changed)
     }
 
     /// Ends a task as failed: for good, or to be tried again while the limit allows.
-    pub fn fail(
+    pub fn fail_task(
         &self,
         context: &Context,
         name: &str,
         reason: Option<&str>,
         retry: bool,
-    ) -> Result<Changed<TaskMoved>, Error> {
-        let reason = said(reason)?;
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
+        let reason = shorten_reason(reason)?;
         let metadata = json!({ "reason": reason, "retry": retry });
         self.on_task(context, name, "FAIL", &metadata, |id| {
             let reason = reason.as_deref().map(Arc::from);
@@ -301,7 +330,11 @@ impl Orchestration {
     }
 
     /// Resets a failed task for new attempts.
-    pub fn retry(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
+    pub fn retry_task(
+        &self,
+        context: &Context,
+        name: &str,
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
         self.on_task(context, name, "RETRY", &json!({}), |id| Command::Retry {
             id,
         })
@@ -313,8 +346,8 @@ impl Orchestration {
         context: &Context,
         name: &str,
         reason: Option<&str>,
-    ) -> Result<Changed<TaskMoved>, Error> {
-        let reason = said(reason)?;
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
+        let reason = shorten_reason(reason)?;
         let metadata = json!({ "reason": reason });
         let changed = self.on_task(context, name, "FORCE_COMPLETE", &metadata, |id| {
             Command::ForceComplete {
@@ -323,7 +356,7 @@ impl Orchestration {
                 reason: reason.as_deref().map(Arc::from),
             }
         })?;
-        self.ticked(context, changed)
+        self.execute_ticks(context, changed)
     }
 
     /// Finishes a complete phase with the result `end` of its merge. The next phase is worked on in
@@ -334,9 +367,9 @@ impl Orchestration {
         phase: u32,
         end: &PhaseEnd,
         worktree: Option<&Arc<str>>,
-    ) -> Result<Changed<PhaseFinished>, Error> {
+    ) -> Result<ChangeOutcome<PhaseFinished>, Error> {
         let metadata = json!({ "phase": phase, "git": *end != PhaseEnd::NoGit });
-        let changed = self.transact(
+        let changed = self.execute_command(
             context,
             |_| {
                 Ok(Command::PhaseFinish {
@@ -350,47 +383,50 @@ impl Orchestration {
                     true => "finished",
                     false => "complete",
                 };
-                Moved::new(
+                ChangeRecord::new(
                     "phase",
                     "PHASE_FINISH",
                     Some(word(before).into()),
                     word(after),
                 )
-                .with(metadata.clone())
+                .with_metadata(metadata.clone())
             },
         )?;
         let finished = PhaseFinished {
             current: changed.state.current_phase(),
             all_done: changed.state.all_done(),
         };
-        Ok(changed.telling(finished))
+        Ok(changed.with_state(finished))
     }
 
     /// Takes over the plan: new tasks, changed dependencies, and every ticked box. Other data of
     /// the file stays. Creates the file if there is none.
-    pub fn rebuild(&self, context: &Context) -> Result<Changed<Begun>, Error> {
-        let plan = self.plan(context)?;
-        plan.usable()?;
+    pub fn rebuild_run(
+        &self,
+        context: &Context,
+    ) -> Result<ChangeOutcome<StartedOrchestration>, Error> {
+        let plan = self.read_plan(context)?;
+        plan.check_usable()?;
         if !self.file.kind.is_there(&self.file.path) {
-            return self.init(context, &Begin::default());
+            return self.create_run(context, &OrchestrationOptions::default());
         }
-        let word = |document: &JsonDocument| self.standing(document).ok();
-        let changed = self.file.adjust(context, |document| {
-            let run = merged(document, &plan.file, Ticks::All);
+        let word = |document: &JsonDocument| self.status_word(document).ok();
+        let changed = self.file.change_document(context, |document| {
+            let run = merge_plan(document, &plan.file, CountedTicks::All);
             let run = run.ok_or_else(|| Error::BadInput {
                 message: Wrong::NoGraphTogether {
-                    path: shown(&plan.path),
+                    path: display_path(&plan.path),
                 },
                 hint: Advice::SeeVerify,
             })?;
-            let mut value = self.read(document)?.fixed;
+            let mut value = self.parse_document(document)?.fixed;
             OrchestrateFile::write(&run, &mut value, context.now_for(FileKind::Orchestrate));
             let next = document.reconcile(&value);
             let from = word(document).map(str::to_owned);
-            let moved = Moved::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
-            Ok((next, moved.with(json!({ "plan": plan.path }))))
+            let moved = ChangeRecord::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
+            Ok((next, moved.with_metadata(json!({ "plan": plan.path }))))
         })?;
-        self.begun(changed)
+        self.started_outcome(changed)
     }
 
     /// Executes one command on one task.
@@ -401,19 +437,20 @@ impl Orchestration {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn(Id) -> Command,
-    ) -> Result<Changed<TaskMoved>, Error> {
-        let changed = self.transact(
+    ) -> Result<ChangeOutcome<TaskMoved>, Error> {
+        let changed = self.execute_command(
             context,
-            |run| Ok(command(resolve(run.graph(), name)?)),
+            |run| Ok(command(resolve_task(run.graph(), name)?)),
             |before, after| {
-                let id = resolve(before.graph(), name).unwrap_or_else(|_| name.into());
+                let id = resolve_task(before.graph(), name).unwrap_or_else(|_| name.into());
                 let status = |run: &Run| run.node(&id).map_or("", |node| node.status.name());
                 let mut metadata = metadata.clone();
                 metadata["task"] = json!(&*id);
                 let from = Some(status(before).into());
-                let mut moved = Moved::new("task", trigger, from, status(after)).with(metadata);
+                let mut moved =
+                    ChangeRecord::new("task", trigger, from, status(after)).with_metadata(metadata);
                 if status(after) == Status::Completed.name() {
-                    moved.effects = Some(Owed::Tick {
+                    moved.effects = Some(PendingEffect::Tick {
                         task: id.to_string(),
                         folder: self.folder.clone(),
                     });
@@ -422,7 +459,7 @@ impl Orchestration {
             },
         )?;
         let run = &changed.state;
-        let id = resolve(run.graph(), name).unwrap_or_else(|_| name.into());
+        let id = resolve_task(run.graph(), name).unwrap_or_else(|_| name.into());
         let node = run.node(&id);
         let metrics = run.metrics();
         let moved = TaskMoved {
@@ -434,20 +471,21 @@ impl Orchestration {
             done: metrics.completed_count,
             total: metrics.total_tasks,
         };
-        Ok(changed.telling(moved))
+        Ok(changed.with_state(moved))
     }
 
-    fn transact(
+    fn execute_command(
         &self,
         context: &Context,
         command: impl Fn(&Run) -> Result<Command, Error>,
-        describe: impl Fn(&Run, &Run) -> Moved,
-    ) -> Result<Changed<Run>, Error> {
-        self.file.transact_on::<Orchestrate>(
+        describe: impl Fn(&Run, &Run) -> ChangeRecord,
+    ) -> Result<ChangeOutcome<Run>, Error> {
+        self.file.execute_command_on::<OrchestrateKind>(
             context,
             |document, alone| {
                 let plan = self.plan_beside(document);
-                let both = plan.and_then(|plan| merged(document, &plan.file, Ticks::OfNewTasks));
+                let both = plan
+                    .and_then(|plan| merge_plan(document, &plan.file, CountedTicks::OfNewTasks));
                 both.unwrap_or(alone)
             },
             |_, run, _| command(run),
@@ -456,22 +494,28 @@ impl Orchestration {
     }
 
     /// Executes pending ticks of plans, and adds notices about those that failed.
-    fn ticked<S>(&self, context: &Context, mut changed: Changed<S>) -> Result<Changed<S>, Error> {
+    fn execute_ticks<S>(
+        &self,
+        context: &Context,
+        mut changed: ChangeOutcome<S>,
+    ) -> Result<ChangeOutcome<S>, Error> {
         if context.dry_run {
             return Ok(changed);
         }
-        let request = context.request();
+        let request = context.new_request();
         // Under the lock, so that two processes that tick at once both leave their mark.
         let mut held = self.file.file.hold(&request)?;
         for pending in self.file.file.pending_effects()? {
-            let Some(Owed::Tick { task: id, folder }) = Owed::of_raw(&pending.effects) else {
+            let Some(PendingEffect::Tick { task: id, folder }) =
+                PendingEffect::of_raw(&pending.effects)
+            else {
                 continue;
             };
-            match self.tick(context, &changed.view.document, &folder, &id) {
+            match self.tick_task(context, &changed.view.document, &folder, &id) {
                 Ok(untold) => changed.view.notices.extend(untold),
                 // Tried again with the next task that is completed.
                 Err(error) => {
-                    changed.view.notices.push(Notice::Keeper {
+                    changed.view.notices.push(FileNotice::Keeper {
                         code: "not_ticked",
                         words: words::Notice::NotTickedYet {
                             id,
@@ -488,13 +532,13 @@ impl Orchestration {
 
     /// Ticks a task in the plan of the checkout that a folder is in. Returns a notice if the plan
     /// has no box for it.
-    pub(super) fn tick(
+    pub(super) fn tick_task(
         &self,
         context: &Context,
         document: &JsonDocument,
         folder: &Path,
         id: &str,
-    ) -> Result<Option<Notice>, Error> {
+    ) -> Result<Option<FileNotice>, Error> {
         let told = orchestrate::plan_file(document.value());
         let top = git_top(folder).filter(|top| *top != self.root);
         let here = top.and_then(|top| find_plan(&top, told).ok().flatten());
@@ -503,7 +547,7 @@ impl Orchestration {
             None => find_plan(&self.root, told)?,
         };
         let untold = |words: words::Notice| {
-            Ok(Some(Notice::Keeper {
+            Ok(Some(FileNotice::Keeper {
                 code: "not_ticked",
                 words,
             }))
@@ -525,9 +569,9 @@ impl Orchestration {
     }
 }
 
-impl Plan {
+impl PlanFile {
     /// Fails if the plan cannot be executed.
-    pub(crate) fn usable(&self) -> Result<(), Error> {
+    pub(crate) fn check_usable(&self) -> Result<(), Error> {
         match self.file.blocking() {
             None => Ok(()),
             Some(finding) => Err(Error::BadPlan {
@@ -539,13 +583,13 @@ impl Plan {
 }
 
 /// True if both paths lead to the same file.
-fn same(found: Option<&PathBuf>, path: &Path) -> bool {
+fn is_same_file(found: Option<&PathBuf>, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     found.is_some_and(|found| real(found) == real(path))
 }
 
 /// Shortens a reason to one line of limited length.
-fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
+fn shorten_reason(reason: Option<&str>) -> Result<Option<String>, Error> {
     let Some(reason) = reason else {
         return Ok(None);
     };
@@ -563,7 +607,7 @@ fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
 
 /// Returns the task that a name refers to: its id, or the end of exactly one id. A name without a
 /// match is left for the rules to refuse.
-pub(super) fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
+pub(super) fn resolve_task(graph: &Graph, name: &str) -> Result<Id, Error> {
     if graph.contains(name) || name.is_empty() {
         return Ok(name.into());
     }

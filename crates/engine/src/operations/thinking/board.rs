@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{KnownFile, View};
+use crate::files::{FileView, KnownFile};
 use crate::kinds::FileKind;
 use crate::workspace;
 use bowline_formats::thinking::Sheet;
@@ -14,26 +14,26 @@ const DEPTH_MAX: usize = 8;
 
 /// All runs below a folder.
 #[derive(Debug)]
-pub struct Board {
+pub struct ThinkingBoard {
     /// Runs, those that need a person first; then those that could not be read.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BoardRow>,
     /// True if every folder was searched.
     pub complete: bool,
 }
 
 /// One run of a [`Board`].
 #[derive(Debug)]
-pub struct Row {
+pub struct BoardRow {
     pub path: PathBuf,
     /// State of the run, or the error of reading it.
-    pub standing: Result<Standing, Error>,
+    pub standing: Result<RunProgress, Error>,
 }
 
 /// State of one run.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct RunProgress {
     /// View it was read from.
-    pub view: View,
+    pub view: FileView,
     pub sheet: Sheet,
     /// Failed tries of all stages.
     pub retries: u32,
@@ -42,30 +42,30 @@ pub struct Standing {
 }
 
 /// Reads every thinking run in a folder and below it. Changes nothing.
-pub fn board(context: &Context, folder: &Path) -> Board {
-    let found = workspace::below(folder, &[FileKind::Thinking], DEPTH_MAX);
+pub fn read_board(context: &Context, folder: &Path) -> ThinkingBoard {
+    let found = workspace::find_below(folder, &[FileKind::Thinking], DEPTH_MAX);
     let look = |(kind, path): (FileKind, PathBuf)| {
-        let view = KnownFile::new(context, kind, &path).view(context);
-        Row {
-            standing: view.and_then(|view| standing(context, view)),
+        let view = KnownFile::new(context, kind, &path).read_view(context);
+        BoardRow {
+            standing: view.and_then(|view| progress_of(context, view)),
             path,
         }
     };
-    let mut rows: Vec<Row> = found.files.into_iter().map(look).collect();
-    rows.sort_by_key(|row| row.standing.as_ref().map_or(u8::MAX, urgency));
-    Board {
+    let mut rows: Vec<BoardRow> = found.files.into_iter().map(look).collect();
+    rows.sort_by_key(|row| row.standing.as_ref().map_or(u8::MAX, urgency_rank));
+    ThinkingBoard {
         rows,
         complete: found.complete,
     }
 }
 
-fn standing(context: &Context, view: View) -> Result<Standing, Error> {
+fn progress_of(context: &Context, view: FileView) -> Result<RunProgress, Error> {
     let sheet = view.sheet().cloned().ok_or_else(|| Error::UnknownKind {
         path: view.path.clone(),
     })?;
     let stages = sheet.run.stages.iter();
     let changed = sheet.updated_at;
-    Ok(Standing {
+    Ok(RunProgress {
         retries: stages.map(|stage| stage.retry_count).sum(),
         age_seconds: changed.map(|changed| context.now().seconds_since(changed)),
         sheet,
@@ -74,7 +74,7 @@ fn standing(context: &Context, view: View) -> Result<Standing, Error> {
 }
 
 /// Returns the sort key of a run: failed ones first, completed ones last.
-fn urgency(standing: &Standing) -> u8 {
+fn urgency_rank(standing: &RunProgress) -> u8 {
     match standing.sheet.run.overall() {
         Status::Failed => 0,
         Status::InProgress => 1,

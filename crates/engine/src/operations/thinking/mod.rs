@@ -1,9 +1,9 @@
 //! Verbs of `bowline thinking`.
 
 mod board;
-mod working;
+mod stage_worker;
 
-pub use board::{Board, Row, Standing, board};
+pub use board::{BoardRow, RunProgress, ThinkingBoard, read_board};
 pub use bowline_formats::thinking::Sheet;
 pub use bowline_machines::thinking::{
     Execution, Metric, RETRIES_MAX, Refusal, Run, Stage, StageState, Status,
@@ -11,8 +11,8 @@ pub use bowline_machines::thinking::{
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved};
-use crate::kinds::{FileKind, Thinking};
+use crate::files::{ChangeOutcome, ChangeRecord, KnownFile};
+use crate::kinds::{FileKind, ThinkingKind};
 use crate::words::{cannot_be_read, engagement_fault, settings_fault};
 use bowline_formats::engagement::{self, Engagement};
 use bowline_formats::thinking::{FILE_NAME, new_document};
@@ -34,7 +34,7 @@ pub struct ThinkingRun {
 }
 
 impl ThinkingRun {
-    pub fn at(context: &Context, folder: &Path) -> Self {
+    pub fn in_folder(context: &Context, folder: &Path) -> Self {
         let path = folder.join(FILE_NAME);
         ThinkingRun {
             folder: folder.to_owned(),
@@ -46,13 +46,13 @@ impl ThinkingRun {
         &self.file
     }
 
-    pub fn create(
+    pub fn create_run(
         &self,
         context: &Context,
         id: &str,
         title: &str,
         goal: &str,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeOutcome, Error> {
         if id.trim().is_empty() {
             return Err(Error::BadInput {
                 message: Wrong::EmptyTaskId,
@@ -60,17 +60,18 @@ impl ThinkingRun {
             });
         }
         let document = new_document(id, title, goal, context.now());
-        let moved = Moved::new("run", "NEW", None, "pending").with(json!({ "title": title }));
-        self.file.create(context, &document, moved)
+        let moved = ChangeRecord::new("run", "NEW", None, "pending")
+            .with_metadata(json!({ "title": title }));
+        self.file.create_file(context, &document, moved)
     }
 
     /// Begins a stage, or tries it again.
-    pub fn start(
+    pub fn start_stage(
         &self,
         context: &Context,
         stage: Stage,
         reason: Option<&str>,
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let metadata = match reason {
             Some(reason) => json!({ "stage": stage.name(), "override": reason }),
             None => json!({ "stage": stage.name() }),
@@ -79,18 +80,18 @@ impl ThinkingRun {
             stage,
             override_reason: reason.map(str::to_owned),
             by: context.actor_if(reason.is_some()),
-            seen: self.look(run, &[]),
+            seen: self.existing_files(run, &[]),
         })
     }
 
     /// Records output files made so far.
-    pub fn output(
+    pub fn record_outputs(
         &self,
         context: &Context,
         stage: Stage,
         paths: &[String],
-    ) -> Result<Changed<Run>, Error> {
-        self.stay_inside(paths)?;
+    ) -> Result<ChangeOutcome<Run>, Error> {
+        self.check_inside(paths)?;
         let metadata = json!({ "stage": stage.name(), "outputs": paths });
         self.on_stage(context, stage, "OUTPUT", &metadata, |_| Command::Output {
             stage,
@@ -100,7 +101,7 @@ impl ThinkingRun {
 
     /// Refuses existing outputs that can never count: a folder, and a link out of the task folder.
     /// A missing file may still be made.
-    fn stay_inside(&self, paths: &[String]) -> Result<(), Error> {
+    fn check_inside(&self, paths: &[String]) -> Result<(), Error> {
         let Ok(root) = self.folder.canonicalize() else {
             return Ok(());
         };
@@ -122,35 +123,35 @@ impl ThinkingRun {
         Ok(())
     }
 
-    pub fn complete(
+    pub fn complete_stage(
         &self,
         context: &Context,
         stage: Stage,
         outputs: &[String],
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let standards = self
-            .settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
+            .read_settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
             .unwrap_or_default();
-        self.stay_inside(outputs)?;
+        self.check_inside(outputs)?;
         let metadata = json!({ "stage": stage.name(), "outputs": outputs });
         self.on_stage(context, stage, "COMPLETE", &metadata, |run| {
             Command::Complete {
                 stage,
                 outputs: outputs.to_vec(),
-                seen: self.look(run, outputs),
-                checks: self.checks(run, stage, &standards),
+                seen: self.existing_files(run, outputs),
+                checks: self.standard_checks(run, stage, &standards),
             }
         })
     }
 
     /// Ends a stage as failed.
-    pub fn fail(
+    pub fn fail_stage(
         &self,
         context: &Context,
         stage: Stage,
         code: &str,
         message: &str,
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let metadata = json!({ "stage": stage.name(), "code": code });
         self.on_stage(context, stage, "FAIL", &metadata, |_| Command::Fail {
             stage,
@@ -160,19 +161,19 @@ impl ThinkingRun {
     }
 
     /// Scores the work by the core values.
-    pub fn evaluate(
+    pub fn evaluate_work(
         &self,
         context: &Context,
         scores: &[(String, f64)],
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let weights: Weights = self
-            .settings(CORE_VALUES, thinking_settings::core_values)?
+            .read_settings(CORE_VALUES, thinking_settings::core_values)?
             .unwrap_or_default();
         self.on_run(
             context,
             "evaluation",
             "EVALUATE",
-            &json!({ "scores": named(scores) }),
+            &json!({ "scores": numbers_by_name(scores) }),
             || Command::Evaluate {
                 scores: scores.to_vec(),
                 weights: weights.clone(),
@@ -180,12 +181,12 @@ impl ThinkingRun {
         )
     }
 
-    pub fn measure(
+    pub fn record_metrics(
         &self,
         context: &Context,
         metrics: &[(String, f64)],
-    ) -> Result<Changed<Run>, Error> {
-        let metadata = json!({ "metrics": named(metrics) });
+    ) -> Result<ChangeOutcome<Run>, Error> {
+        let metadata = json!({ "metrics": numbers_by_name(metrics) });
         self.on_run(context, "metrics", "QUALITY", &metadata, || {
             Command::Measure {
                 metrics: metrics.to_vec(),
@@ -194,7 +195,11 @@ impl ThinkingRun {
     }
 
     /// Records the measured outcome of the work.
-    pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed<Run>, Error> {
+    pub fn record_outcome(
+        &self,
+        context: &Context,
+        execution: &Execution,
+    ) -> Result<ChangeOutcome<Run>, Error> {
         if execution.metric == GOAL_ACHIEVEMENT {
             return Err(Error::BadInput {
                 message: Wrong::ComputedMetric {
@@ -210,14 +215,18 @@ impl ThinkingRun {
     }
 
     /// Reads a file of measured values; `wanted` names the value that is meant.
-    pub fn measured(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
+    pub fn read_measurements(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
         let bad = |why: Why| Error::bad_file(path, why, Advice::EngagementShape);
         let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
         engagement::read(&text, wanted).map_err(|error| bad(engagement_fault(error)))
     }
 
     /// Applies the lessons of another task.
-    pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed<Run>, Error> {
+    pub fn apply_lessons(
+        &self,
+        context: &Context,
+        from: &Path,
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
         if same && self.folder.is_dir() {
             return Err(Error::BadInput {
@@ -225,7 +234,9 @@ impl ThinkingRun {
                 hint: Advice::OtherTask,
             });
         }
-        let source = ThinkingRun::at(context, from).file.view(context)?;
+        let source = ThinkingRun::in_folder(context, from)
+            .file
+            .read_view(context)?;
         let lesson = lesson_of(source.document.value());
         let metadata = json!({ "from": lesson.task_id });
         self.on_run(context, "feedback", "APPLY_FEEDBACK", &metadata, || {
@@ -240,14 +251,14 @@ impl ThinkingRun {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn(&Run) -> Command,
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let describe = |before: &Run, after: &Run| {
             let status = |run: &Run| run.stage(stage).status.name();
-            Moved::new("stage", trigger, Some(status(before).into()), status(after))
-                .with(metadata.clone())
+            ChangeRecord::new("stage", trigger, Some(status(before).into()), status(after))
+                .with_metadata(metadata.clone())
         };
         self.file
-            .transact::<Thinking>(context, |run| Ok(command(run)), describe)
+            .execute_command::<ThinkingKind>(context, |run| Ok(command(run)), describe)
     }
 
     fn on_run(
@@ -257,22 +268,23 @@ impl ThinkingRun {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn() -> Command,
-    ) -> Result<Changed<Run>, Error> {
+    ) -> Result<ChangeOutcome<Run>, Error> {
         let describe = |before: &Run, after: &Run| {
             let from = before.overall().name().to_owned();
-            Moved::new(entity, trigger, Some(from), after.overall().name()).with(metadata.clone())
+            ChangeRecord::new(entity, trigger, Some(from), after.overall().name())
+                .with_metadata(metadata.clone())
         };
         self.file
-            .transact::<Thinking>(context, |_| Ok(command()), describe)
+            .execute_command::<ThinkingKind>(context, |_| Ok(command()), describe)
     }
 
     /// Reads settings from the nearest folder upwards that has the file; `None` if there is none.
-    fn settings<T>(
+    fn read_settings<T>(
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, SettingsError>,
     ) -> Result<Option<T>, Error> {
-        let folder = crate::workspace::absolute(&self.folder);
+        let folder = crate::workspace::absolute_path(&self.folder);
         let Some(path) = folder
             .ancestors()
             .map(|folder| folder.join(name))
@@ -288,8 +300,8 @@ impl ThinkingRun {
     }
 
     /// Returns the measured values for the standards of a stage.
-    fn checks(&self, run: &Run, stage: Stage, standards: &Standards) -> Vec<Check> {
-        let judged = self.json("thinking/reflection/quality_check.json");
+    fn standard_checks(&self, run: &Run, stage: Stage, standards: &Standards) -> Vec<Check> {
+        let judged = self.read_json("thinking/reflection/quality_check.json");
         let scores = judged
             .as_ref()
             .and_then(|value| value.get("checks"))
@@ -320,13 +332,13 @@ impl ThinkingRun {
             checks.push(Check {
                 criterion: Criterion::Words { draft },
                 value: count,
-                threshold: precise(words),
+                threshold: count_as_float(words),
             });
         }
         checks
     }
 
-    fn json(&self, name: &str) -> Option<Value> {
+    fn read_json(&self, name: &str) -> Option<Value> {
         serde_json::from_slice(&std::fs::read(self.folder.join(name)).ok()?).ok()
     }
 
@@ -347,18 +359,18 @@ impl ThinkingRun {
             .max_by_key(|name| number(name))?;
         let text = std::fs::read_to_string(self.folder.join("drafts").join(&newest)).ok()?;
         let words = u64::try_from(text.split_whitespace().count()).ok()?;
-        Some((newest, precise(words)))
+        Some((newest, count_as_float(words)))
     }
 
     /// True if an output is a file of the task folder. A link out of it does not count.
-    fn has(&self, path: &str) -> bool {
+    fn has_output(&self, path: &str) -> bool {
         let inside = |file: PathBuf| Some(file.starts_with(self.folder.canonicalize().ok()?));
         let file = self.folder.join(path).canonicalize();
         file.is_ok_and(|file| file.is_file() && inside(file).unwrap_or(false))
     }
 
     /// Returns the existing files among those that rules may ask for.
-    fn look(&self, run: &Run, more: &[String]) -> Seen {
+    fn existing_files(&self, run: &Run, more: &[String]) -> Seen {
         let recorded = run
             .stages
             .iter()
@@ -367,7 +379,7 @@ impl ThinkingRun {
         let wanted = recorded
             .cloned()
             .chain(["thinking/selection/selected.json".to_owned()]);
-        let mut seen: Vec<String> = wanted.filter(|path| self.has(path)).collect();
+        let mut seen: Vec<String> = wanted.filter(|path| self.has_output(path)).collect();
         if let Ok(drafts) = std::fs::read_dir(self.folder.join("drafts")) {
             let files = drafts.flatten().filter(|entry| entry.path().is_file());
             seen.extend(
@@ -379,11 +391,11 @@ impl ThinkingRun {
 }
 
 /// Converts a count; drafts and thresholds are far below where this loses precision.
-fn precise(count: u64) -> f64 {
+fn count_as_float(count: u64) -> f64 {
     count as f64
 }
 
-fn named(numbers: &[(String, f64)]) -> Value {
+fn numbers_by_name(numbers: &[(String, f64)]) -> Value {
     Value::Object(
         numbers
             .iter()

@@ -5,7 +5,7 @@ use super::arguments::{arrow, key, split_text};
 use super::languages::{Language, Module, Use};
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
-use crate::shell::walk::{Input, Walker};
+use crate::shell::walk::{CommandInput, ShellWalker};
 use bowline_words::message::{OpenConstruct, Unseen};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub(super) enum Meaning {
 
 /// The analysis of one piece of code.
 pub(super) struct Looker<'w, 'a> {
-    pub(super) walker: &'w mut Walker<'a>,
+    pub(super) walker: &'w mut ShellWalker<'a>,
     pub(super) language: &'static Language,
     name: String,
     pub(super) tokens: Vec<Token>,
@@ -50,7 +50,12 @@ pub(super) struct Looker<'w, 'a> {
 }
 
 /// Adds the side effects of a piece of code.
-pub(super) fn look(walker: &mut Walker<'_>, language: &'static Language, name: &str, code: &str) {
+pub(super) fn look(
+    walker: &mut ShellWalker<'_>,
+    language: &'static Language,
+    name: &str,
+    code: &str,
+) {
     let tokens = lex(language.kind, code);
     let moved = tokens
         .iter()
@@ -102,7 +107,7 @@ impl Looker<'_, '_> {
     /// Adds that the code can do more than its text shows.
     pub(super) fn can_run_anything(&mut self, by: OpenConstruct) {
         let language = self.name.to_string();
-        self.walker.hidden(Unseen::Anything { language, by });
+        self.walker.add_hidden(Unseen::Anything { language, by });
     }
 
     /// Adds that the code uses a name through which it can do more than its text shows.
@@ -115,33 +120,33 @@ impl Looker<'_, '_> {
             .filter(|it| !self.moved || it.starts_with('/'))
             .unwrap_or_else(|| UNKNOWN.to_string());
         let by = format!("code for {}", self.name);
-        self.walker.write(&target, &by);
+        self.walker.add_write(&target, &by);
     }
 
     /// Walks a program that the code starts with a shell command line.
     pub(super) fn started(&mut self, text: &str) {
         let moved = self.moved;
-        self.walker.inside(|walker| {
+        self.walker.in_own_folders(|walker| {
             if moved {
                 walker.folders = vec![None];
             }
             // The code supplies its input.
-            walker.text_with(text, &Input::Text(UNKNOWN.to_string()));
+            walker.walk_text_with(text, &CommandInput::Text(UNKNOWN.to_string()));
         });
     }
 
     /// Walks a program that the code starts with a list of words.
     pub(super) fn started_words(&mut self, words: &[String]) {
         let moved = self.moved;
-        let input = Input::Text(UNKNOWN.to_string());
-        self.walker.inside(|walker| {
+        let input = CommandInput::Text(UNKNOWN.to_string());
+        self.walker.in_own_folders(|walker| {
             if moved {
                 walker.folders = vec![None];
             }
-            walker.run(words, &input, &[]);
+            walker.walk_command(words, &input, &[]);
             // The program's name may be given twice.
             if words.len() > 1 && words[0] == words[1] {
-                walker.run(&words[1..], &input, &[]);
+                walker.walk_command(&words[1..], &input, &[]);
             }
         });
     }

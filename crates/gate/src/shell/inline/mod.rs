@@ -13,12 +13,12 @@ mod names;
 mod scan;
 mod texts;
 
-use super::walk::Walker;
+use super::walk::ShellWalker;
 
 /// Adds the side effects of a piece of code.
-pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
+pub(super) fn look(walker: &mut ShellWalker<'_>, language: &str, code: &str) {
     // Options of the interpreter may choose any folder.
-    walker.anywhere(|walker| {
+    walker.in_any_folder(|walker| {
         walker.deeper(|walker| match languages::find(language) {
             Some(known) => look::look(walker, known, language, code),
             None => scan::look(walker, language, code),

@@ -6,7 +6,7 @@
 //! used.
 
 use crate::shell::parse::UNKNOWN;
-use crate::shell::walk::Walker;
+use crate::shell::walk::ShellWalker;
 use bowline_words::message::{OpenConstruct, Unseen};
 
 /// Words that start a program, or reach for things that need not be in the text.
@@ -40,7 +40,7 @@ enum Piece {
 use Piece::{Sign, Text, Word};
 
 /// Adds the side effects of a piece of code.
-pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
+pub(super) fn look(walker: &mut ShellWalker<'_>, language: &str, code: &str) {
     let among = |list: &str, word: &str| list.split_whitespace().any(|it| it == word);
     let known = KNOWN.contains(&language);
     let awk = language == "awk";
@@ -82,10 +82,10 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
                 Text(_) | Sign(_) => OpenConstruct::EmbeddedCommand,
             };
             let language = language.to_owned();
-            walker.hidden(Unseen::Anything { language, by });
+            walker.add_hidden(Unseen::Anything { language, by });
         }
         if writes {
-            walker.write(&UNKNOWN.to_string(), &format!("code for {language}"));
+            walker.add_write(&UNKNOWN.to_string(), &format!("code for {language}"));
         }
     }
 }

@@ -20,7 +20,10 @@ mod workers;
 
 use super::or_end_process;
 use bowline_formats::agents::{Delivery, Event, Protocol, Resume, Writer};
-use bowline_supervisor::{Blocked, Exit, Shim, Spec, State, Status, Swept, Want};
+use bowline_supervisor::{
+    AttemptExit, AttemptSpec, ObservedState, ObservedStatus, OutputBlockReason, ShimProgram,
+    SweepReport, WantedState,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -50,7 +53,7 @@ pub struct Begin {
     /// Folder of the attempt; it is created.
     pub folder: PathBuf,
     /// Command, id and fencing number of the attempt.
-    pub spec: Spec,
+    pub spec: AttemptSpec,
     /// Environment of the agent; nothing else is inherited.
     pub environment: BTreeMap<String, String>,
     /// Protocol of its output and input.
@@ -94,7 +97,7 @@ pub struct News {
 #[derive(Debug)]
 pub enum Happened {
     /// The agent runs: started now, or found alive.
-    Running { status: Box<Status> },
+    Running { status: Box<ObservedStatus> },
     /// The agent printed something.
     Output {
         /// Offset of the first byte in its output.
@@ -107,9 +110,9 @@ pub enum Happened {
         resume: Resume,
     },
     /// The process state changed: paused, running, or being ended.
-    Now(State),
+    Now(ObservedState),
     /// The agent is blocked: its output cannot be stored, or is not read.
-    Blocked(Blocked),
+    Blocked(OutputBlockReason),
     /// The shim lives but does not answer. Connecting is retried until it does.
     Silent {
         /// Error of the last attempt to connect.
@@ -132,12 +135,12 @@ pub enum Happened {
     },
     /// The agent ended.
     Exited {
-        exit: Box<Exit>,
+        exit: Box<AttemptExit>,
         /// The last [`ERROR_TAIL_BYTES`] of standard error.
         error_tail: String,
     },
     /// The shim is gone without having seen the agent end. Processes it left behind were killed.
-    Lost(Swept),
+    Lost(SweepReport),
     /// No agent was ever started in this attempt, and none will be.
     NotBegun {
         /// Cause, if it is known.
@@ -151,7 +154,7 @@ enum Order {
     Begin(Box<Begin>, Vec<String>),
     Hide(Vec<String>),
     Attach(Box<Known>),
-    Want(Want),
+    Want(WantedState),
     Interrupt,
     Say {
         seq: Option<u64>,
@@ -165,7 +168,7 @@ enum Order {
     /// A shim was started for an attempt, or could not be.
     Ready(Result<Box<bowline_supervisor::Attempt>, String>),
     /// A lost attempt was swept.
-    Swept(Swept),
+    Swept(SweepReport),
     Leave,
 }
 
@@ -215,14 +218,17 @@ impl std::fmt::Debug for Order {
 
 impl Attempts {
     /// Starts the event loop. It calls `sink` with every event; `sink` must not block.
-    pub fn drive(shim: Shim, sink: impl FnMut(News) + Send + 'static) -> io::Result<Attempts> {
+    pub fn drive(
+        shim: ShimProgram,
+        sink: impl FnMut(News) + Send + 'static,
+    ) -> io::Result<Attempts> {
         Attempts::drive_counting(shim, &Arc::default(), sink)
     }
 
     /// Starts the event loop and counts the starts that were retried because the machine lacked a
     /// resource.
     pub fn drive_counting(
-        shim: Shim,
+        shim: ShimProgram,
         retries: &Arc<AtomicU64>,
         sink: impl FnMut(News) + Send + 'static,
     ) -> io::Result<Attempts> {
@@ -282,7 +288,7 @@ impl Attempts {
     }
 
     /// Sets the wanted process state of the agent.
-    pub fn want(&self, id: &str, want: Want) {
+    pub fn want(&self, id: &str, want: WantedState) {
         self.order(id, Order::Want(want));
     }
 

@@ -6,7 +6,8 @@ use super::{Begin, ERROR_TAIL_BYTES, GREETINGS, Happened, Known, Message, Order}
 use crate::core::error_chain;
 use bowline_formats::agents::{Delivery, Protocol, Resume, Start, What, Writer};
 use bowline_supervisor::{
-    Attempt, Blocked, Condition, Dialogue, Error, Event, Exit, Refused, State, Status, Stream, Want,
+    Attempt, AttemptCondition, AttemptExit, ObservedState, ObservedStatus, OutputBlockReason,
+    OutputStream, ShimEvent, ShimRefusal, ShimSession, SupervisorError, WantedState,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
@@ -45,7 +46,7 @@ struct Saying {
 /// A connection to the shim.
 struct Link {
     stream: UnixStream,
-    dialogue: Dialogue,
+    dialogue: ShimSession,
     greeted: bool,
     /// Id of the request that waits for a change of the status.
     listens: Option<u64>,
@@ -63,7 +64,7 @@ struct Link {
 
 /// End of an attempt that is still to be reported.
 enum End {
-    Exited(Box<Exit>),
+    Exited(Box<AttemptExit>),
     Lost,
 }
 
@@ -83,14 +84,14 @@ pub(super) struct One {
     sayings: VecDeque<Saying>,
     /// Sent again on every connection: it is unknown what an old one delivered.
     secrets: Vec<String>,
-    want: Option<Want>,
+    want: Option<WantedState>,
     interrupts: u64,
     interrupts_wanted: u64,
-    status: Option<Status>,
+    status: Option<ObservedStatus>,
     /// Number of the last message that was reported as read.
     read: u64,
     running_told: bool,
-    blocked: Option<Blocked>,
+    blocked: Option<OutputBlockReason>,
     end: Option<End>,
 }
 
@@ -128,8 +129,8 @@ impl One {
     }
 
     /// Opens an attempt that was made before.
-    pub(super) fn attach(known: Known) -> Result<One, Error> {
-        let attempt = Attempt::open(&known.folder)?;
+    pub(super) fn attach(known: Known) -> Result<One, SupervisorError> {
+        let attempt = Attempt::open_existing(&known.folder)?;
         let known_offset = known.resume.at.offset;
         let mut one = One::new(known.fence, Reading::at(known.voice.clone(), known.resume));
         one.writer = Writer::new(known.voice.protocol);
@@ -221,7 +222,7 @@ impl One {
     /// Returns the socket to poll, and whether there is something to write.
     pub(super) fn connection(&self) -> Option<(&UnixStream, bool)> {
         let link = self.link.as_ref()?;
-        Some((&link.stream, !link.dialogue.outgoing().is_empty()))
+        Some((&link.stream, !link.dialogue.outgoing_bytes().is_empty()))
     }
 
     /// Returns when to poll although nothing has arrived.
@@ -251,9 +252,9 @@ impl One {
         }
     }
 
-    fn heard(&mut self, event: Event, tell: &mut dyn FnMut(Happened)) {
+    fn heard(&mut self, event: ShimEvent, tell: &mut dyn FnMut(Happened)) {
         match event {
-            Event::Greeted { status, .. } => {
+            ShimEvent::Greeted { status, .. } => {
                 if let Some(link) = &mut self.link {
                     link.greeted = true;
                 }
@@ -263,14 +264,14 @@ impl One {
                 // decides.
                 self.learn(status, tell);
             }
-            Event::Done { id, status, .. } => {
+            ShimEvent::Done { id, status, .. } => {
                 self.answered(id);
                 if let Some(status) = status {
                     self.learn(status, tell);
                 }
             }
-            Event::Refused { id, why, message } => self.refused(id, why, message, tell),
-            Event::Broken { message } => {
+            ShimEvent::Refused { id, why, message } => self.refused(id, why, message, tell),
+            ShimEvent::Broken { message } => {
                 self.link = None;
                 tell(Happened::Refused {
                     code: "shim_protocol",
@@ -303,15 +304,21 @@ impl One {
         }
     }
 
-    fn refused(&mut self, id: u64, why: Refused, message: String, tell: &mut dyn FnMut(Happened)) {
+    fn refused(
+        &mut self,
+        id: u64,
+        why: ShimRefusal,
+        message: String,
+        tell: &mut dyn FnMut(Happened),
+    ) {
         let Some(link) = &mut self.link else {
             return;
         };
         if link.ordered == Some(id) {
             link.ordered = None;
-            if why == Refused::StaleGeneration {
+            if why == ShimRefusal::StaleGeneration {
                 // Another process gave an order meanwhile; the status has its generation.
-                let _ = link.dialogue.status();
+                let _ = link.dialogue.request_status();
                 return;
             }
             self.want = None;
@@ -321,9 +328,9 @@ impl One {
             saying.sent = None;
             let own = saying.seq.is_some();
             match why {
-                Refused::InputFull => return,
+                ShimRefusal::InputFull => return,
                 // Another sender's message took the number.
-                Refused::InputGap if !own => return,
+                ShimRefusal::InputGap if !own => return,
                 _ => {
                     self.sayings.pop_front();
                 }
@@ -338,7 +345,7 @@ impl One {
         });
     }
 
-    fn learn(&mut self, status: Status, tell: &mut dyn FnMut(Happened)) {
+    fn learn(&mut self, status: ObservedStatus, tell: &mut dyn FnMut(Happened)) {
         let before = self.status.replace(status);
         let Some(status) = &self.status else {
             return;
@@ -351,7 +358,7 @@ impl One {
             self.end = Some(End::Exited(Box::new(exit.clone())));
             return;
         }
-        if status.state == State::Waiting {
+        if status.state == ObservedState::Waiting {
             return;
         }
         self.environment = None;
@@ -434,7 +441,7 @@ impl One {
                 let upto = self.read_by_the_end(&exit);
                 tell(Happened::InputRead { upto });
                 let from = exit.err.saturating_sub(ERROR_TAIL_BYTES as u64);
-                let tail = attempt.read(Stream::Err, from, ERROR_TAIL_BYTES);
+                let tail = attempt.read_output(OutputStream::Err, from, ERROR_TAIL_BYTES);
                 let tail = tail.map(|(_, bytes)| bytes).unwrap_or_default();
                 Next::Over(Happened::Exited {
                     exit,
@@ -451,7 +458,7 @@ impl One {
     }
 
     /// Returns the number of the last message that an ended agent read.
-    fn read_by_the_end(&self, exit: &Exit) -> u64 {
+    fn read_by_the_end(&self, exit: &AttemptExit) -> u64 {
         let before_unread = || Some(exit.unread.as_ref()?.from_seq.saturating_sub(1));
         let accepted = || Some(self.status.as_ref()?.input.next.saturating_sub(1));
         let known = exit.input_read.or_else(before_unread).or_else(accepted);
@@ -468,31 +475,32 @@ impl One {
             Err(error) => return Next::Over(not_begun(&error)),
         };
         match condition {
-            Condition::Ended(exit) => {
+            AttemptCondition::Ended(exit) => {
                 self.end = Some(End::Exited(exit));
                 self.again = Some(now);
                 Next::Wait
             }
-            Condition::Lost => {
+            AttemptCondition::Lost => {
                 self.end = Some(End::Lost);
                 self.again = Some(now);
                 Next::Wait
             }
-            Condition::Intended => match &self.environment {
-                Some(_) if self.want != Some(Want::Ended) && self.starts < STARTS_MAX => {
+            AttemptCondition::Intended => match &self.environment {
+                Some(_) if self.want != Some(WantedState::Ended) && self.starts < STARTS_MAX => {
                     self.starts += 1;
                     self.attempt = None;
                     Next::Work(Work::Start(Box::new(attempt.clone())))
                 }
                 Some(_) | None => Next::Over(Happened::NotBegun { message: None }),
             },
-            Condition::Alive => {
-                match attempt.connect().and_then(|stream| {
+            AttemptCondition::Alive => {
+                match attempt.connect_to_shim().and_then(|stream| {
                     let set = stream.set_nonblocking(true);
-                    set.map(|()| stream).map_err(|source| Error::Unreachable {
-                        attempt: attempt.id().to_owned(),
-                        source,
-                    })
+                    set.map(|()| stream)
+                        .map_err(|source| SupervisorError::Unreachable {
+                            attempt: attempt.id().to_owned(),
+                            source,
+                        })
                 }) {
                     Ok(stream) => {
                         for saying in &mut self.sayings {
@@ -503,7 +511,7 @@ impl One {
                         }
                         self.link = Some(Link {
                             stream,
-                            dialogue: Dialogue::new(attempt.id(), self.fence),
+                            dialogue: ShimSession::new(attempt.id(), self.fence),
                             greeted: false,
                             listens: None,
                             acked: (0, 0),
@@ -541,10 +549,10 @@ impl One {
         }
         // A full buffer is tried again once something was written.
         if link.hidden < self.secrets.len() && !link.cannot_hide {
-            match link.dialogue.mask(&self.secrets[link.hidden..]) {
+            match link.dialogue.request_mask(&self.secrets[link.hidden..]) {
                 Ok(_) => link.hidden = self.secrets.len(),
-                Err(Error::Refused {
-                    why: Refused::InputFull,
+                Err(SupervisorError::Refused {
+                    why: ShimRefusal::InputFull,
                     ..
                 }) => {}
                 Err(error) => {
@@ -557,14 +565,14 @@ impl One {
             }
         }
         let safe = link.hidden == self.secrets.len();
-        if status.state == State::Waiting && self.want != Some(Want::Ended) {
+        if status.state == ObservedState::Waiting && self.want != Some(WantedState::Ended) {
             if let Some(environment) = &self.environment {
                 if link.gone.is_none() && safe {
-                    link.gone = link.dialogue.go(environment).ok();
+                    link.gone = link.dialogue.request_start(environment).ok();
                 }
             } else {
                 // Found waiting after a crash: its environment is not known any more.
-                self.want = Some(Want::Ended);
+                self.want = Some(WantedState::Ended);
             }
         }
         if let Some(want) = self.want
@@ -572,13 +580,18 @@ impl One {
         {
             match status.want == want {
                 true => self.want = None,
-                false => link.ordered = link.dialogue.want(want, status.generation + 1).ok(),
+                false => {
+                    link.ordered = link
+                        .dialogue
+                        .request_state(want, status.generation + 1)
+                        .ok()
+                }
             }
         }
-        let begun = status.state != State::Waiting;
+        let begun = status.state != ObservedState::Waiting;
         if begun && self.interrupts_wanted > 0 {
             self.interrupts += 1;
-            match link.dialogue.interrupt(self.interrupts) {
+            match link.dialogue.request_interrupt(self.interrupts) {
                 Ok(_) => self.interrupts_wanted -= 1,
                 Err(error) => {
                     self.interrupts_wanted = 0;
@@ -593,7 +606,10 @@ impl One {
         if begun
             && settled != link.acked
             && (settled.0 > link.acked.0 || settled.1 > link.acked.1)
-            && link.dialogue.acknowledge(settled.0, settled.1).is_ok()
+            && link
+                .dialogue
+                .acknowledge_output(settled.0, settled.1)
+                .is_ok()
         {
             link.acked = settled;
         }
@@ -602,24 +618,26 @@ impl One {
         }
         if link.listens.is_none() {
             let out = self.reading.offset().max(status.out.end);
-            let asked = link.dialogue.wait(status.version, out, status.err.end);
+            let asked = link
+                .dialogue
+                .request_status_change(status.version, out, status.err.end);
             link.listens = asked.ok();
         }
     }
 
     fn write(&mut self) {
         while let Some(link) = &mut self.link {
-            if link.dialogue.outgoing().is_empty() {
+            if link.dialogue.outgoing_bytes().is_empty() {
                 return;
             }
-            match link.stream.write(link.dialogue.outgoing()) {
-                Ok(count) => link.dialogue.written(count),
+            match link.stream.write(link.dialogue.outgoing_bytes()) {
+                Ok(count) => link.dialogue.mark_written(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // What the shim sent before it left is still to be read.
                 Err(_) => {
-                    let rest = link.dialogue.outgoing().len();
-                    link.dialogue.written(rest);
+                    let rest = link.dialogue.outgoing_bytes().len();
+                    link.dialogue.mark_written(rest);
                     return;
                 }
             }
@@ -630,7 +648,7 @@ impl One {
 /// Sends the message at the front, one at a time, so that numbers have no gaps.
 fn say(
     link: &mut Link,
-    status: &Status,
+    status: &ObservedStatus,
     sayings: &mut VecDeque<Saying>,
     writer: &mut Writer,
     tell: &mut dyn FnMut(Happened),
@@ -652,9 +670,10 @@ fn say(
             }
         };
         let seq = saying.seq.unwrap_or(status.input.next);
-        match link.dialogue.input(seq, text.as_bytes(), saying.last) {
+        match link.dialogue.send_input(seq, text.as_bytes(), saying.last) {
             Ok(request) => saying.sent = Some((request, seq)),
-            Err(error) if error.code() == Refused::InputFull.code() && text.len() < 1 << 20 => {}
+            Err(error) if error.code() == ShimRefusal::InputFull.code() && text.len() < 1 << 20 => {
+            }
             Err(error) => {
                 tell(Happened::Refused {
                     code: error.code(),
@@ -686,7 +705,7 @@ fn session_in(what: &Happened) -> Option<String> {
     })
 }
 
-pub(super) fn not_begun(error: &Error) -> Happened {
+pub(super) fn not_begun(error: &SupervisorError) -> Happened {
     Happened::NotBegun {
         message: Some(error_chain(error)),
     }

@@ -3,7 +3,7 @@
 use super::{Happened, Voice};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
 use bowline_formats::markers;
-use bowline_supervisor::{Attempt, Error, Stream};
+use bowline_supervisor::{Attempt, OutputStream, SupervisorError};
 use std::time::{Duration, Instant};
 
 /// Bytes of output reported at once.
@@ -61,10 +61,10 @@ impl Reading {
         attempt: &Attempt,
         now: Instant,
         tell: &mut dyn FnMut(Happened),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, SupervisorError> {
         while self.adapter.offset() - self.taken < UNTAKEN_BYTES_MAX {
             let asked = self.adapter.offset();
-            let (offset, bytes) = attempt.read(Stream::Out, asked, CHUNK_BYTES)?;
+            let (offset, bytes) = attempt.read_output(OutputStream::Out, asked, CHUNK_BYTES)?;
             if bytes.is_empty() {
                 self.flush(now, tell);
                 return Ok(true);

@@ -3,7 +3,9 @@
 use super::Order;
 use crate::core::error_chain;
 use bowline_store::Resource;
-use bowline_supervisor::{Attempt, Error, Shim, Spec, Starter, Swept, sweep};
+use bowline_supervisor::{
+    Attempt, AttemptSpec, ShimProgram, ShimStarter, SupervisorError, SweepReport, sweep_attempt,
+};
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +25,10 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// Job for a worker.
 pub(super) enum Work {
     /// Creates the attempt and starts its shim.
-    Make { folder: PathBuf, spec: Box<Spec> },
+    Make {
+        folder: PathBuf,
+        spec: Box<AttemptSpec>,
+    },
     /// Starts a shim for an attempt that exists.
     Start(Box<Attempt>),
     /// Kills the processes that a lost attempt left behind.
@@ -39,7 +44,7 @@ pub(super) struct Workers {
 
 impl Workers {
     pub(super) fn begin(
-        shim: Shim,
+        shim: ShimProgram,
         orders: &Sender<(Arc<str>, Order)>,
         wake: &UnixStream,
         retries: &Arc<AtomicU64>,
@@ -49,7 +54,7 @@ impl Workers {
         let queue = Arc::new(Mutex::new(queue));
         let mut threads = Vec::new();
         for number in 0..HELPERS {
-            let (mut starter, orders) = (Starter::new(shim.clone()), orders.clone());
+            let (mut starter, orders) = (ShimStarter::new(shim.clone()), orders.clone());
             let (queue, wake) = (queue.clone(), wake.try_clone()?);
             let (open, retries) = (Arc::downgrade(&open), retries.clone());
             let named = std::thread::Builder::new().name(format!("attempts-{number}"));
@@ -94,7 +99,7 @@ struct Retry<'r> {
 
 impl Retry<'_> {
     /// Calls `start` until it succeeds, fails for another reason, or the workers are closed.
-    fn run<T>(&self, mut start: impl FnMut() -> Result<T, Error>) -> Result<T, String> {
+    fn run<T>(&self, mut start: impl FnMut() -> Result<T, SupervisorError>) -> Result<T, String> {
         loop {
             let message = match start() {
                 Ok(done) => return Ok(done),
@@ -109,14 +114,14 @@ impl Retry<'_> {
     }
 }
 
-fn carry_out(starter: &mut Starter, work: Work, retry: &Retry<'_>) -> Order {
+fn carry_out(starter: &mut ShimStarter, work: Work, retry: &Retry<'_>) -> Order {
     let mut started = |attempt: Attempt| {
-        let ready = retry.run(|| starter.start(&attempt));
+        let ready = retry.run(|| starter.start_shim(&attempt));
         Order::Ready(ready.map(|()| Box::new(attempt)))
     };
     match work {
         Work::Make { folder, spec } => {
-            let made = retry.run(|| Attempt::create(&folder, Spec::clone(&spec)));
+            let made = retry.run(|| Attempt::create(&folder, AttemptSpec::clone(&spec)));
             match made {
                 Ok(attempt) => started(attempt),
                 Err(message) => Order::Ready(Err(message)),
@@ -124,9 +129,9 @@ fn carry_out(starter: &mut Starter, work: Work, retry: &Retry<'_>) -> Order {
         }
         Work::Start(attempt) => started(*attempt),
         // An attempt that cannot be swept counts as swept; what it left cannot be named.
-        Work::Sweep(attempt) => Order::Swept(sweep(&attempt).unwrap_or(Swept {
+        Work::Sweep(attempt) => Order::Swept(sweep_attempt(&attempt).unwrap_or(SweepReport {
             restless: true,
-            ..Swept::default()
+            ..SweepReport::default()
         })),
     }
 }

@@ -10,7 +10,7 @@ use crate::core::tidy::{ATTEMPTS, PROMPTS, RESULTS};
 use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::statefiles::write_whole;
-use bowline_engine::supervisor::{Spec, Want};
+use bowline_engine::supervisor::{AttemptSpec, WantedState};
 use bowline_formats::agents::{Protocol, Resume};
 use bowline_words::message::Reason;
 use serde_json::Value;
@@ -125,7 +125,8 @@ impl<W: Work> Crew<'_, W> {
             phase: brief.number,
             session: note.session.as_deref(),
         });
-        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
+        let mut environment =
+            client.environment(self.context.variables.text_pairs(), &self.settings);
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         let own = [
             ("BOWLINE_TASK_ID", unit.id.clone()),
@@ -136,9 +137,9 @@ impl<W: Work> Crew<'_, W> {
         for (name, value) in own.into_iter().chain(brief.variables) {
             environment.insert(name.to_owned(), value);
         }
-        let mut spec = Spec::new(&attempt, call.command, brief.folder);
+        let mut spec = AttemptSpec::new(&attempt, call.command, brief.folder);
         spec.name = format!("{} {}", self.name, unit.id);
-        spec.fence = self.place.number();
+        spec.fence = self.place.run_number();
         note.stage = Stage::Running;
         self.remember(&unit.id, &note)?;
         self.starts.begun(now);
@@ -179,7 +180,7 @@ impl<W: Work> Crew<'_, W> {
         });
         let known = Known {
             folder,
-            fence: self.place.number(),
+            fence: self.place.run_number(),
             voice: Voice {
                 protocol: client.protocol,
                 nonce: None,
@@ -226,7 +227,7 @@ impl<W: Work> Crew<'_, W> {
                 Word::Limit(lifted) => {
                     let until = lifted.ms(now, flight.limited, breakers.retry_after_ms);
                     flight.limited = Some(until);
-                    attempts.want(&attempt, Want::Ended);
+                    attempts.want(&attempt, WantedState::Ended);
                 }
                 Word::Used { tokens, usd } => {
                     flight.note.used.add(tokens, usd, &mut flight.usd);
@@ -246,7 +247,7 @@ impl<W: Work> Crew<'_, W> {
             && !flight.over
         {
             flight.ended = Some(Reason::Breaker { spent }.into());
-            attempts.want(&attempt, Want::Ended);
+            attempts.want(&attempt, WantedState::Ended);
         }
         if learnt {
             let note = flight.note.clone();
@@ -356,7 +357,7 @@ impl<W: Work> Crew<'_, W> {
             };
             flight.ended = Some(why.into());
             let attempt = format!("{}-{}-{}", self.key, file_name(&id), flight.note.attempt);
-            self.attempts.want(&attempt, Want::Ended);
+            self.attempts.want(&attempt, WantedState::Ended);
         }
     }
 }

@@ -21,10 +21,10 @@ use super::note::{Note, Stage};
 use super::stopper::Stopper;
 use super::tidy::tidy;
 use super::why::Why;
-use bowline_engine::agents::shim;
-use bowline_engine::run_place::RunPlace;
+use bowline_engine::agent_run_lock::AgentRunLock;
+use bowline_engine::agents::shim_program;
 use bowline_engine::statefiles::{ContentHash, write_whole};
-use bowline_engine::supervisor::Want;
+use bowline_engine::supervisor::WantedState;
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_formats::settings::Settings;
@@ -55,7 +55,7 @@ enum Heard<C> {
 pub struct Parts<'s> {
     pub context: Context,
     /// Exclusive right to run on this state file.
-    pub place: RunPlace,
+    pub place: AgentRunLock,
     /// Identity of the run in the state file: records of another one are ignored.
     pub identity: String,
     /// Name of the run for people, used in attempts.
@@ -75,7 +75,7 @@ pub fn run<W: Work>(
 ) -> Result<Report, Error> {
     let (heard, events) = channel();
     let sink = heard.clone();
-    let attempts = Attempts::drive(shim(), move |news| {
+    let attempts = Attempts::drive(shim_program(), move |news| {
         let _ = sink.send(Heard::News(news));
     })
     .map_err(|error| Error::ProgramFailed {
@@ -143,7 +143,7 @@ struct Crew<'s, W: Work> {
     key: String,
     breakers: Breakers,
     context: Context,
-    place: RunPlace,
+    place: AgentRunLock,
     name: String,
     settings: Settings,
     rules: Rules,
@@ -209,7 +209,7 @@ impl<W: Work> Crew<'_, W> {
                     for (id, flight) in &self.flights {
                         if flight.note.stage == Stage::Running {
                             self.attempts
-                                .want(&self.attempt_id(id, &flight.note), Want::Ended);
+                                .want(&self.attempt_id(id, &flight.note), WantedState::Ended);
                         }
                     }
                     true
@@ -377,7 +377,7 @@ impl<W: Work> Crew<'_, W> {
     /// Ends the run: a refusal of the rules once the running agents have ended, any other error at
     /// once.
     fn refused(&mut self, error: Error) -> Result<(), Error> {
-        match error.class() {
+        match error.exit_class() {
             ExitClass::Refused | ExitClass::NotFound => {
                 self.stopped.get_or_insert(error);
                 Ok(())
@@ -569,7 +569,7 @@ impl<W: Work> Crew<'_, W> {
 }
 
 /// Returns the records of earlier runs, each with the prefix of its attempt ids.
-fn notes_of(place: &RunPlace) -> Vec<(String, Note)> {
+fn notes_of(place: &AgentRunLock) -> Vec<(String, Note)> {
     let files = std::fs::read_dir(place.folder().join("notes"));
     let files = files.into_iter().flatten().flatten();
     let read = |entry: std::fs::DirEntry| {

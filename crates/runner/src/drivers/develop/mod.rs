@@ -16,15 +16,15 @@ use crate::core::crew::{
 use crate::core::note::{Note, Reply};
 use crate::core::stopper::Stopper;
 use crate::core::why::Why;
-use bowline_engine::develop::evidence::Watch;
+use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::formats::develop::evidence::Evidence;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
 use bowline_engine::machines::{Actor, Machine as _};
 use bowline_engine::operations::develop::{
-    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, Passed, Phase, Planned, Proof,
-    Run,
+    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, GateProof, PassOutcome, Phase,
+    Planned, Run,
 };
-use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::Settings;
 use bowline_words::message::Reason;
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub fn run(
 ) -> Result<Report, Error> {
     let develop = Develop::new(context, run, options)?;
     let feature = develop.now()?.feature;
-    let names = (run.identity(context)?, feature);
+    let names = (run.run_key(context)?, feature);
     let rules = Rules {
         parallel: 1,
         starts_max: options.iterations,
@@ -89,7 +89,7 @@ enum Task {
 
 /// Result of a gate's or checkpoint's command.
 pub(super) struct Found {
-    result: Result<Passed, Error>,
+    result: Result<PassOutcome, Error>,
     evidence: Option<Evidence>,
 }
 
@@ -97,17 +97,17 @@ pub(super) struct Found {
 #[derive(Default)]
 struct Keep(Mutex<Option<Evidence>>);
 
-impl Watch for Keep {
-    fn started(&self, _: &str) {}
-    fn tick(&self, _: &str, _: Duration) {}
-    fn ended(&self, evidence: &Evidence) {
+impl CommandObserver for Keep {
+    fn on_started(&self, _: &str) {}
+    fn on_tick(&self, _: &str, _: Duration) {}
+    fn on_ended(&self, evidence: &Evidence) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some(evidence.clone());
     }
 }
 
 impl Keep {
-    fn of(pass: impl FnOnce(&Keep) -> Result<Passed, Error>) -> Found {
+    fn of(pass: impl FnOnce(&Keep) -> Result<PassOutcome, Error>) -> Found {
         let keep = Keep::default();
         let result = pass(&keep);
         let evidence = keep.0.into_inner();
@@ -150,7 +150,7 @@ impl Develop {
     }
 
     fn now(&self) -> Result<Run, Error> {
-        let run = self.run.run(&self.context)?;
+        let run = self.run.read_run(&self.context)?;
         run.ok_or_else(|| refused(Refusal::NoRun))
     }
 
@@ -176,7 +176,7 @@ impl Develop {
     /// Returns the checkpoint to work on: the one in progress, else the first whose dependencies
     /// have passed. One that waits for a person holds up only those that depend on it.
     fn checkpoint<'r>(&self, run: &'r Run) -> Result<Option<&'r Checkpoint>, Error> {
-        let contract = self.run.contract(&self.context)?;
+        let contract = self.run.run_contract(&self.context)?;
         let passed = |id: &String| {
             let known = run.checkpoint(id);
             known.is_none_or(|known| known.status == CheckpointStatus::Passed)
@@ -193,7 +193,7 @@ impl Develop {
     }
 
     fn planned(&self, id: &str) -> Result<Option<Planned>, Error> {
-        let contract = self.run.contract(&self.context)?;
+        let contract = self.run.run_contract(&self.context)?;
         Ok(contract.into_iter().find(|planned| planned.id == id))
     }
 
@@ -205,10 +205,10 @@ impl Develop {
         let open = |gate| run.gates.is_open(gate);
         match run.phase {
             Phase::Review if open(Gate::ReviewCleanPass) => {
-                self.run.implement(&self.context, None).map(|_| true)
+                self.run.enter_implement(&self.context, None).map(|_| true)
             }
             Phase::Implement if open(Gate::ArchitectVerified) => {
-                self.run.pr(&self.context).map(|_| true)
+                self.run.enter_pr(&self.context).map(|_| true)
             }
             Phase::Design | Phase::Review | Phase::Implement | Phase::Pr | Phase::Done => Ok(false),
         }
@@ -241,7 +241,7 @@ impl Develop {
 
     fn try_gate(&self, gate: Gate) -> Job<Found> {
         let (run, context) = (self.run.clone(), self.context.clone());
-        Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, Proof::default(), keep)))
+        Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, GateProof::default(), keep)))
     }
 
     fn failed_checkpoint(&mut self, unit: &Unit, why: Why) -> Result<After<Found>, Error> {
@@ -269,8 +269,8 @@ impl Develop {
     /// later.
     fn hand_in(&self, path: &str) -> Result<(), Error> {
         let path = self.run.root().join(path);
-        let changed = self.run.review(&self.context, &[], Some(&path))?;
-        let contract = self.run.contract(&self.context)?;
+        let changed = self.run.enter_review(&self.context, &[], Some(&path))?;
+        let contract = self.run.run_contract(&self.context)?;
         let known = changed.state.iter().flat_map(|run| &run.checkpoints);
         for one in known {
             let planned = contract.iter().find(|planned| planned.id == one.id);
@@ -399,7 +399,7 @@ impl Work for Develop {
 
     fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
         let (run, task) = (self.now()?, self.task_of(unit)?);
-        let contract = self.run.contract(&self.context)?;
+        let contract = self.run.run_contract(&self.context)?;
         let number = run.checkpoints.iter().position(|one| one.id == unit.id);
         Ok(Brief {
             prompt: prompt::prompt(self.run.root(), &run, &task, &contract, note),
@@ -446,7 +446,7 @@ impl Work for Develop {
             (Task::Design, Outcome::Ended(reply)) => self.designed(unit, &reply),
             (Task::Gate(gate), Outcome::Ended(reply)) => self.reviewed(unit, gate, &reply),
             (Task::PullRequest, Outcome::Ended(_)) => {
-                self.run.done(&self.context)?;
+                self.run.finish_run(&self.context)?;
                 Ok(After::Done)
             }
         }

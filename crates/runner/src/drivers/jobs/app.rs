@@ -4,7 +4,7 @@
 use super::rebuild::end;
 use super::{Jobs, Refused};
 use bowline_store::JobRow;
-use bowline_supervisor::{Attempt, Condition, Handle, Spec, Stream};
+use bowline_supervisor::{Attempt, AttemptCondition, AttemptSpec, OutputStream, ShimHandle};
 use bowline_words::message::ServerThing;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -37,20 +37,20 @@ pub(super) fn folder(data: &Path, job: &str) -> PathBuf {
 /// Returns the starts of an app, the oldest first.
 pub(super) fn starts(folder: &Path) -> Vec<Attempt> {
     let count = std::fs::read_dir(folder).map_or(0, Iterator::count);
-    let opened = (1..=count).map(|number| Attempt::open(&folder.join(number.to_string())));
+    let opened = (1..=count).map(|number| Attempt::open_existing(&folder.join(number.to_string())));
     opened.filter_map(Result::ok).collect()
 }
 
 /// Returns the end of the output, from the first whole line if it is longer.
-fn tail(attempt: &Attempt, stream: Stream) -> String {
+fn tail(attempt: &Attempt, stream: OutputStream) -> String {
     let file = match stream {
-        Stream::Out => "log",
-        Stream::Err => "err",
+        OutputStream::Out => "log",
+        OutputStream::Err => "err",
     };
     let length = std::fs::metadata(attempt.folder().join(file)).map_or(0, |it| it.len());
     let from = length.saturating_sub(SHOWN_BYTES);
     let count = usize::try_from(SHOWN_BYTES).unwrap_or(0);
-    let (_, bytes) = attempt.read(stream, from, count).unwrap_or_default();
+    let (_, bytes) = attempt.read_output(stream, from, count).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     match text.split_once('\n') {
         Some((_, rest)) if from > 0 => rest.to_owned(),
@@ -86,10 +86,10 @@ impl Jobs {
         };
         if let Some(last) = last {
             app.port = last.spec().name.parse().unwrap_or(0);
-            app.output = tail(&last, Stream::Out) + &tail(&last, Stream::Err);
+            app.output = tail(&last, OutputStream::Out) + &tail(&last, OutputStream::Err);
             match last.condition() {
-                Ok(Condition::Alive) => app.running = true,
-                Ok(Condition::Ended(exit)) if !exit.asked => {
+                Ok(AttemptCondition::Alive) => app.running = true,
+                Ok(AttemptCondition::Ended(exit)) if !exit.asked => {
                     let by_signal = exit.signal.map(|signal| 128 + signal);
                     app.exit_code = Some(exit.code.or(by_signal).unwrap_or(NOT_STARTED));
                     app.output.extend(exit.start_error);
@@ -118,18 +118,18 @@ impl Jobs {
         let text = port.to_string();
         let words = command.iter().map(|word| word.replace("{port}", &text));
         let id = format!("{}-app{number}", row.id);
-        let mut spec = Spec::new(&id, words.collect(), self.config().workspace(row));
+        let mut spec = AttemptSpec::new(&id, words.collect(), self.config().workspace(row));
         spec.name = text.clone();
         let attempt = Attempt::create(&folder.join(number.to_string()), spec);
         let attempt = attempt.map_err(|it| failed(&it))?;
         self.config()
             .shim
-            .start(&attempt)
+            .start_shim(&attempt)
             .map_err(|it| failed(&it))?;
         let mut environment = self.config().environment.clone();
         environment.insert("PORT".into(), text);
-        let mut handle = Handle::attach(&attempt, 0).map_err(|it| failed(&it))?;
-        handle.go(&environment).map_err(|it| failed(&it))?;
+        let mut handle = ShimHandle::attach(&attempt, 0).map_err(|it| failed(&it))?;
+        handle.start_agent(&environment).map_err(|it| failed(&it))?;
         self.app(row)
     }
 

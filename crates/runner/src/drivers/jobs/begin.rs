@@ -17,7 +17,7 @@ use bowline_machines::job::{Command, Effect, Life, Message, Process};
 use bowline_store::{
     Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, StoreError, unguessable,
 };
-use bowline_supervisor::{Spec, Want};
+use bowline_supervisor::{AttemptSpec, WantedState};
 use serde::Deserialize as _;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -42,9 +42,9 @@ impl Desk {
             if self.config.attempt(&id).exists() {
                 self.attached(row, attempt);
                 let want = match &row.job.life {
-                    Life::Running => Want::Running,
-                    life if stopped(life) => Want::Paused,
-                    _ => Want::Ended,
+                    Life::Running => WantedState::Running,
+                    life if stopped(life) => WantedState::Paused,
+                    _ => WantedState::Ended,
                 };
                 self.attempts.want(&id, want);
             } else if !intended && let Ok(change) = self.step(row, Command::Recover { attempt }) {
@@ -187,7 +187,7 @@ impl Desk {
             .filter(|(name, _)| check_env_name(name).is_ok());
         environment.extend(named.cloned());
         let command = command(&agent, row, &opening, &file, &workspace);
-        let mut spec = Spec::new(id, command, workspace);
+        let mut spec = AttemptSpec::new(id, command, workspace);
         spec.name = row.job.title.clone();
         spec.fence = u64::from(row.job.attempt);
         let mut here = live(row, row.job.attempt, false);
@@ -405,7 +405,7 @@ impl Desk {
         environment.insert("BOWLINE_VERIFY".into(), "1".into());
         let mut fresh = row.clone();
         fresh.about_mut().session = None;
-        let spec = Spec::new(
+        let spec = AttemptSpec::new(
             &id,
             command(&agent, &fresh, &text, &file, &workspace),
             workspace,
@@ -439,7 +439,7 @@ impl Desk {
             for (known, live) in of {
                 let needed = *known == id && awaits(&row, live.number);
                 if !needed || now.saturating_sub(live.since) > limit {
-                    self.attempts.want(known, Want::Ended);
+                    self.attempts.want(known, WantedState::Ended);
                 }
             }
         }
@@ -472,7 +472,7 @@ impl Desk {
                 // A client with turns reports the cost only at the end of one.
                 ended |= live.protocol == Protocol::Markers;
                 if ended && live.found.is_some() {
-                    self.attempts.want(id, Want::Ended);
+                    self.attempts.want(id, WantedState::Ended);
                 }
                 return;
             }

@@ -26,7 +26,7 @@ use bowline_store::{
     About, Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind,
     RecordQuery, Resource, Settle, Store as _, StoreError, VerificationRow,
 };
-use bowline_supervisor::Want;
+use bowline_supervisor::WantedState;
 use serde::Deserialize as _;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -575,10 +575,10 @@ fn without_words(effect: u64, number: u64) -> Told {
     }
 }
 
-pub(super) fn level(want: Level) -> Want {
+pub(super) fn level(want: Level) -> WantedState {
     match want {
-        Level::Running => Want::Running,
-        Level::Paused => Want::Paused,
-        Level::Ended => Want::Ended,
+        Level::Running => WantedState::Running,
+        Level::Paused => WantedState::Paused,
+        Level::Ended => WantedState::Ended,
     }
 }

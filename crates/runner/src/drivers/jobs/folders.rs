@@ -317,7 +317,7 @@ mod tests {
     use super::{Config, Folders, note_removal, noted_removals};
     use bowline_machines::job::Job;
     use bowline_store::{About, JobRow};
-    use bowline_supervisor::Shim;
+    use bowline_supervisor::ShimProgram;
     use bowline_test_support::wait_until;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use std::sync::{Arc, mpsc};
@@ -330,7 +330,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let workspace = data.path().join("workspaces/task_1/src");
         std::fs::create_dir_all(&workspace).unwrap();
-        let config = Config::new(data.path(), Shim::new("bowline-shim".as_ref(), &[]));
+        let config = Config::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
         let folders = Folders::open(Arc::new(config)).unwrap();
         let before = getrlimit(Resource::Nofile);
         let none = Rlimit {
@@ -361,7 +361,7 @@ mod tests {
         for name in ["task_1-1", "task_1-2", "task_1-v3", "task_10-7"] {
             std::fs::create_dir_all(data.path().join("attempts").join(name)).unwrap();
         }
-        let config = Config::new(data.path(), Shim::new("bowline-shim".as_ref(), &[]));
+        let config = Config::new(data.path(), ShimProgram::new("bowline-shim".as_ref(), &[]));
         let row = JobRow {
             id: "task_1".into(),
             version: 1,

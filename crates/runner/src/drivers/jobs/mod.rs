@@ -75,12 +75,12 @@ pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
 pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};
-use bowline_engine::actor::Descent;
+use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::{Protocol, Resume};
 use bowline_machines::job::{Limits, Process};
 use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
-use bowline_supervisor::{Attempt, Condition, Handle, Shim, Want};
+use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, ShimProgram, WantedState};
 use desk::{Desk, Input};
 use folder_claims::SharedClaims;
 use shift::Shift;
@@ -106,7 +106,7 @@ pub struct Config {
     /// Environment that every agent gets.
     pub environment: BTreeMap<String, String>,
     /// Program that is started as the shim of an agent.
-    pub shim: Shim,
+    pub shim: ShimProgram,
     /// Source of the time, so that tests can set it.
     pub clock: Clock,
     /// Limits that new tasks start with.
@@ -127,7 +127,7 @@ pub struct Config {
 
 impl Config {
     /// Creates a configuration with default values and no agents.
-    pub fn new(data: &Path, shim: Shim) -> Config {
+    pub fn new(data: &Path, shim: ShimProgram) -> Config {
         let types = TypeSpec::built_in();
         Config {
             data: data.to_owned(),
@@ -215,7 +215,7 @@ trait Agents: Send {
     fn begin(&self, begin: Begin, hidden: Vec<String>);
     fn attach(&self, id: &str, known: Known);
     fn hide(&self, id: &str, values: Vec<String>);
-    fn want(&self, id: &str, want: Want);
+    fn want(&self, id: &str, want: WantedState);
     fn interrupt(&self, id: &str);
     fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message);
     fn processed(&self, id: &str, upto: u64, resume: Resume);
@@ -236,7 +236,7 @@ impl Agents for Attempts {
         self.hide(id, values);
     }
 
-    fn want(&self, id: &str, want: Want) {
+    fn want(&self, id: &str, want: WantedState) {
         self.want(id, want);
     }
 
@@ -458,7 +458,7 @@ impl Jobs {
     }
 
     /// Returns the task of an agent that shows no token, found by the shim among its ancestors.
-    pub fn task_of_agent(&self, descent: &Descent) -> Option<String> {
+    pub fn task_of_agent(&self, descent: &ProcessAncestry) -> Option<String> {
         let config = self.config();
         descent.attempts.iter().find_map(|name| {
             let (task, number) = name.rsplit_once('-')?;
@@ -466,8 +466,8 @@ impl Jobs {
             if number.is_empty() || !name.chars().all(plain) {
                 return None;
             }
-            let attempt = Attempt::open(&config.attempt(name)).ok()?;
-            let shim = u32::try_from(Handle::attach(&attempt, 0).ok()?.hello().shim).ok()?;
+            let attempt = Attempt::open_existing(&config.attempt(name)).ok()?;
+            let shim = u32::try_from(ShimHandle::attach(&attempt, 0).ok()?.greeting().shim).ok()?;
             descent.processes.contains(&shim).then(|| task.to_owned())
         })
     }
@@ -488,15 +488,15 @@ impl Jobs {
     /// True if the process of the present attempt is alive, checked now.
     pub fn alive(&self, row: &JobRow) -> bool {
         let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
-        let attempt = Attempt::open(&folder).ok();
-        attempt.is_some_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
+        let attempt = Attempt::open_existing(&folder).ok();
+        attempt.is_some_and(|it| matches!(it.condition(), Ok(AttemptCondition::Alive)))
     }
 
     /// Returns the process id of the agent while its shim answers.
     pub fn pid(&self, row: &JobRow) -> Option<i32> {
         let folder = self.config().attempt(&attempt_id(&row.id, row.job.attempt));
-        let attempt = Attempt::open(&folder).ok()?;
-        let handle = Handle::attach(&attempt, 0).ok()?;
+        let attempt = Attempt::open_existing(&folder).ok()?;
+        let handle = ShimHandle::attach(&attempt, 0).ok()?;
         handle.last_status().agent
     }
 

@@ -27,7 +27,9 @@ use bowline_store::{
     About, Advance, Budget, Change, CheckpointRow, EventKind, NewEvent, Outcome, Place, Record,
     RecordBody, ReviewRow, Store, TimerChange,
 };
-use bowline_supervisor::{Attempt, Condition, Handle, State, Want, sweep};
+use bowline_supervisor::{
+    Attempt, AttemptCondition, ObservedState, ShimHandle, WantedState, sweep_attempt,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -410,7 +412,7 @@ fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
         else {
             continue;
         };
-        let Ok(attempt) = Attempt::open(&folder) else {
+        let Ok(attempt) = Attempt::open_existing(&folder) else {
             continue;
         };
         let known = last.entry(id.to_owned()).or_default();
@@ -423,31 +425,33 @@ fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
 
 /// Ends the process of an attempt, and everything it left behind.
 pub(super) fn end(folder: &Path) {
-    let Ok(attempt) = Attempt::open(folder) else {
+    let Ok(attempt) = Attempt::open_existing(folder) else {
         return;
     };
     match attempt.condition() {
-        Ok(Condition::Alive) => {}
-        Ok(Condition::Lost) => {
+        Ok(AttemptCondition::Alive) => {}
+        Ok(AttemptCondition::Lost) => {
             // The next check finds what cannot be swept.
-            let _ = sweep(&attempt);
+            let _ = sweep_attempt(&attempt);
             return;
         }
-        Ok(Condition::Ended(_) | Condition::Intended) | Err(_) => return,
+        Ok(AttemptCondition::Ended(_) | AttemptCondition::Intended) | Err(_) => return,
     }
-    let Ok(mut handle) = Handle::attach(&attempt, 0) else {
+    let Ok(mut handle) = ShimHandle::attach(&attempt, 0) else {
         return;
     };
-    if order(&mut handle, Want::Ended).is_err() {
+    if order(&mut handle, WantedState::Ended).is_err() {
         return;
     }
     let begun = Instant::now();
-    while handle.last_status().state != State::Ended && begun.elapsed() < ENDED_TIME {
+    while handle.last_status().state != ObservedState::Ended && begun.elapsed() < ENDED_TIME {
         let status = handle.last_status();
         let (out, err) = (status.out.end, status.err.end);
         // Its output is not read any more; unacknowledged, it would not exit.
-        if handle.acknowledge(out, err).is_err()
-            || handle.wait(out, err, Duration::from_secs(1)).is_err()
+        if handle.acknowledge_output(out, err).is_err()
+            || handle
+                .wait_for_change(out, err, Duration::from_secs(1))
+                .is_err()
         {
             return;
         }

@@ -3,7 +3,7 @@
 
 use super::{Config, folders};
 use bowline_store::{Store, StoreError};
-use bowline_supervisor::{Attempt, Condition, Error, Handle, Want};
+use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, SupervisorError, WantedState};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,26 +53,26 @@ pub fn still_alive(config: &Config, known: &UnknownAgent) -> Option<UnknownAgent
 }
 
 /// Orders an unknown agent to pause. Its shim carries that out, even without a server.
-pub fn hold_agent(config: &Config, known: &UnknownAgent) -> Result<(), Error> {
-    let attempt = Attempt::open(&config.attempt(&known.attempt))?;
-    let mut handle = Handle::attach(&attempt, 0)?;
-    order(&mut handle, Want::Paused)
+pub fn hold_agent(config: &Config, known: &UnknownAgent) -> Result<(), SupervisorError> {
+    let attempt = Attempt::open_existing(&config.attempt(&known.attempt))?;
+    let mut handle = ShimHandle::attach(&attempt, 0)?;
+    order(&mut handle, WantedState::Paused)
 }
 
 /// Gives an order to an agent that no dispatcher controls.
-pub(super) fn order(handle: &mut Handle, want: Want) -> Result<(), Error> {
+pub(super) fn order(handle: &mut ShimHandle, want: WantedState) -> Result<(), SupervisorError> {
     let status = handle.last_status();
     let (fence, generation) = (status.fence, status.generation + 1);
     handle.set_fence(fence);
-    handle.want(want, generation).map(drop)
+    handle.set_wanted_state(want, generation).map(drop)
 }
 
 fn live_agent(config: &Config, name: String, task: String) -> Option<UnknownAgent> {
-    let attempt = Attempt::open(&config.attempt(&name)).ok()?;
-    if !matches!(attempt.condition(), Ok(Condition::Alive)) {
+    let attempt = Attempt::open_existing(&config.attempt(&name)).ok()?;
+    if !matches!(attempt.condition(), Ok(AttemptCondition::Alive)) {
         return None;
     }
-    let handle = Handle::attach(&attempt, 0).ok();
+    let handle = ShimHandle::attach(&attempt, 0).ok();
     Some(UnknownAgent {
         attempt: name,
         task,

@@ -19,7 +19,7 @@ use bowline_engine::machines::plan::{Command, PlanMachine, RETRY_BASE_SECONDS, R
 use bowline_engine::operations::memory::{
     Artifact, FailureKind, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, TaskStatus,
 };
-use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::Settings;
 use bowline_words::Lang;
 use bowline_words::message::Reason;
@@ -61,7 +61,7 @@ pub fn run(
         parallel: options.parallel(),
         starts_max: None,
     };
-    let file = folder.state();
+    let file = folder.state_file();
     let parts = parts(context, file, names, &memory.settings, rules, screen)?;
     crew(parts, memory, begun)
 }
@@ -101,7 +101,7 @@ impl Memory {
     }
 
     fn task(&self) -> Result<Task, Error> {
-        let memory = self.folder.memory(&self.context)?;
+        let memory = self.folder.read_memory(&self.context)?;
         memory.current.ok_or_else(|| refused(Refusal::NoTask))
     }
 
@@ -269,7 +269,7 @@ impl Work for Memory {
     type Checked = ();
 
     fn ready(&mut self) -> Result<Vec<Unit>, Error> {
-        let Some(task) = self.folder.memory(&self.context)?.current else {
+        let Some(task) = self.folder.read_memory(&self.context)?.current else {
             return Ok(Vec::new());
         };
         match task.status {
@@ -341,7 +341,7 @@ impl Work for Memory {
     }
 
     fn over(&mut self) -> Result<Over, Error> {
-        let memory = self.folder.memory(&self.context)?;
+        let memory = self.folder.read_memory(&self.context)?;
         let stopped = |refusal| Ok(Over::Stopped(Box::new(refused(refusal))));
         let Some(task) = &memory.current else {
             return stopped(Refusal::NoTask);

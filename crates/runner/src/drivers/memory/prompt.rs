@@ -87,7 +87,7 @@ pub(super) fn prompt(
         DOCUMENT_CHARS_MAX,
     );
     let about = format!("{} {} {}", task.name, task.plan.goal, step.name);
-    let past = folder.past(context)?;
+    let past = folder.finished_tasks(context)?;
     let lessons = similar(&past, &about)
         .into_iter()
         .take(TASKS_MAX)
@@ -112,7 +112,7 @@ pub(super) fn prompt(
 
 fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Value, Error> {
     let sections = ["preferences", "cache", "statistics"];
-    match folder.agent(context, name) {
+    match folder.agent_file(context, name) {
         // A free-form agent name may be no file name.
         Err(_) => Ok(Value::Null),
         Ok(file) => Ok(parts(
@@ -123,7 +123,7 @@ fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Va
 }
 
 fn shared(context: &Context, folder: &MemoryFolder) -> Result<Value, Error> {
-    let view = folder.shared().view_or_empty(context)?;
+    let view = folder.shared_file().view_or_empty(context)?;
     Ok(parts(
         view.document.value(),
         &["shared_data", "preferences"],

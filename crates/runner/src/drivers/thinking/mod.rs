@@ -12,7 +12,7 @@ use crate::core::note::{Note, Reply};
 use crate::core::stopper::Stopper;
 use crate::core::why::Why;
 use bowline_engine::operations::thinking::{Refusal, Run, Sheet, Stage, Status, ThinkingRun};
-use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_engine::{Context, Error, MachineRefusal as Refused};
 use bowline_formats::settings::{Seconds, Settings};
 use bowline_words::Lang;
 use bowline_words::message::Reason;
@@ -38,8 +38,8 @@ pub fn run(
     begun: impl FnOnce(Stopper),
 ) -> Result<Report, Error> {
     let thinking = Thinking::new(context, run, options)?;
-    let sheet = run.sheet(context)?;
-    let created = run.file().view(context)?.document.value()["created_at"].to_string();
+    let sheet = run.read_sheet(context)?;
+    let created = run.file().read_view(context)?.document.value()["created_at"].to_string();
     let names = (format!("{} {created}", sheet.task_id), sheet.task_id);
     let rules = Rules {
         parallel: 1,
@@ -86,7 +86,7 @@ impl Thinking {
     }
 
     fn sheet(&self) -> Result<Sheet, Error> {
-        self.run.sheet(&self.context)
+        self.run.read_sheet(&self.context)
     }
 
     /// Returns the stage to work on: the one asked for, else the first that is not completed.
@@ -100,7 +100,7 @@ impl Thinking {
 
     fn fail(&self, stage: Stage, code: &str, why: Why) -> Result<After<()>, Error> {
         let message = why.line(Lang::En);
-        let changed = self.run.fail(&self.context, stage, code, &message)?;
+        let changed = self.run.fail_stage(&self.context, stage, code, &message)?;
         Ok(after_failure(&changed.state, stage, why.coded(code)))
     }
 
@@ -156,13 +156,13 @@ impl Thinking {
     ) -> Result<(), Error> {
         let (scores, metrics) = (numbers(scores), numbers(metrics));
         if !scores.is_empty() {
-            self.run.evaluate(&self.context, &scores)?;
+            self.run.evaluate_work(&self.context, &scores)?;
         }
         // Before the end of the stage: its standards may be about the metrics.
         if !metrics.is_empty() {
-            self.run.measure(&self.context, &metrics)?;
+            self.run.record_metrics(&self.context, &metrics)?;
         }
-        self.run.complete(&self.context, stage, outputs)?;
+        self.run.complete_stage(&self.context, stage, outputs)?;
         Ok(())
     }
 }
@@ -203,7 +203,7 @@ impl Work for Thinking {
 
     fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
         let stage = stage_of(unit)?;
-        let changed = self.run.start(&self.context, stage, None)?;
+        let changed = self.run.start_stage(&self.context, stage, None)?;
         Ok(self::unit(&changed.state, stage))
     }
 

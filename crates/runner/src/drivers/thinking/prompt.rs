@@ -35,7 +35,7 @@ pub(super) fn prompt(
         "The stage is done when this is there:",
         [needed].iter().filter(|it| !it.is_empty()),
     );
-    prompt.list("And when this is reached:", run.standards(stage)?);
+    prompt.list("And when this is reached:", run.stage_standards(stage)?);
     let earlier = Stage::ALL.into_iter().filter(|it| *it < stage);
     let earlier = earlier.flat_map(|stage| {
         let outputs = sheet.run.stage(stage).outputs.iter();
@@ -63,7 +63,7 @@ pub(super) fn prompt(
     let hands = match stage {
         Stage::Planning | Stage::Creation => r#"{"outputs": ["path", …]}"#.to_owned(),
         Stage::Selection => {
-            let values = run.values()?.join("\": 0 to 10, \"");
+            let values = run.core_values()?.join("\": 0 to 10, \"");
             format!("{{\"outputs\": [\"path\", …], \"scores\": {{\"{values}\": 0 to 10}}}}")
         }
         Stage::Reflection => {

@@ -16,7 +16,7 @@ use crate::core::hearing::FirstMessage;
 use crate::core::ladder::{Verdict, climb};
 use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
-use bowline_engine::supervisor::Want;
+use bowline_engine::supervisor::WantedState;
 use bowline_words::Lang;
 use bowline_words::message::Reason;
 use outcomes::tripped;
@@ -279,8 +279,8 @@ impl Conductor {
             Wish::Pause | Wish::Continue => {
                 self.paused = wish == Wish::Pause;
                 let want = match self.paused {
-                    true => Want::Paused,
-                    false => Want::Running,
+                    true => WantedState::Paused,
+                    false => WantedState::Running,
                 };
                 let now = ports.now_ms();
                 for (id, flight) in &mut self.flights {
@@ -305,7 +305,7 @@ impl Conductor {
                 self.ending = true;
                 for (id, flight) in &self.flights {
                     if flight.note.stage == Stage::Running {
-                        ports.want(id, flight.note.attempt, Want::Ended);
+                        ports.want(id, flight.note.attempt, WantedState::Ended);
                     }
                 }
             }
@@ -330,7 +330,7 @@ impl Conductor {
                 if let Some(flight) = self.flights.get_mut(id) {
                     flight.given_up = !retry;
                     flight.ended = Some(Why::said(reason.as_deref().unwrap_or_default()));
-                    ports.want(id, flight.note.attempt, Want::Ended);
+                    ports.want(id, flight.note.attempt, WantedState::Ended);
                 }
                 return Ok(());
             }
@@ -349,7 +349,7 @@ impl Conductor {
         match command {
             Command::ForceComplete { id, .. } | Command::Complete { id } => {
                 if let Some(flight) = self.comes_down(&id) {
-                    ports.want(&id, flight.note.attempt, Want::Ended);
+                    ports.want(&id, flight.note.attempt, WantedState::Ended);
                 }
             }
             Command::Retry { id } => {
@@ -507,7 +507,7 @@ impl Conductor {
             return Ok(());
         };
         flight.ended = Some(reason.into());
-        ports.want(id, flight.note.attempt, Want::Ended);
+        ports.want(id, flight.note.attempt, WantedState::Ended);
         Ok(())
     }
 
@@ -581,7 +581,7 @@ impl Conductor {
             attempt,
         });
         if self.paused {
-            ports.want(id, attempt, Want::Paused);
+            ports.want(id, attempt, WantedState::Paused);
         }
         Ok(())
     }

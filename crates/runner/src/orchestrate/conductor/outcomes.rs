@@ -34,7 +34,7 @@ impl Conductor {
                 Word::Limit(lifted) => {
                     let until = lifted.ms(now, flight.limited, breakers.retry_after_ms);
                     flight.limited = Some(until);
-                    ports.want(id, flight.note.attempt, Want::Ended);
+                    ports.want(id, flight.note.attempt, WantedState::Ended);
                 }
                 Word::Used { tokens, usd } => {
                     flight.note.used.add(tokens, usd, &mut flight.usd);
@@ -64,7 +64,7 @@ impl Conductor {
             && !flight.done
         {
             flight.ended = Some(why);
-            ports.want(id, flight.note.attempt, Want::Ended);
+            ports.want(id, flight.note.attempt, WantedState::Ended);
         }
         if turned {
             self.look_ahead(ports, id);

@@ -112,7 +112,7 @@ impl Conductor {
                 self.recall(ports, &id)?;
             } else if flight.ended.is_none() {
                 flight.ended = Some(Reason::Nothing.into());
-                ports.want(&id, flight.note.attempt, Want::Ended);
+                ports.want(&id, flight.note.attempt, WantedState::Ended);
             }
         }
         Ok(())

@@ -95,18 +95,18 @@ impl Repo {
         let room = self.room_of(id);
         let git = self.git.in_folder(&room);
         let base = format!("refs/bowline/base/{}", Repo::name(id));
-        let (Some(base), true) = (self.git.commit(&base)?, room.is_dir()) else {
+        let (Some(base), true) = (self.git.resolve_commit(&base)?, room.is_dir()) else {
             return Ok(None);
         };
         let tree = self.tree_of(&room, "forecast")?;
         if let Some(known) = seen.latest.get(id).filter(|known| known.tree == tree) {
             return Ok(Some(known.clone()));
         }
-        let head = git.commit("HEAD")?.unwrap_or(base.clone());
+        let head = git.resolve_commit("HEAD")?.unwrap_or(base.clone());
         let commit = self.commit_tree(&tree, &[&head], "a look at work that goes on", None)?;
-        let paths = self
-            .git
-            .text(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?;
+        let paths =
+            self.git
+                .output_text(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?;
         let paths = paths.split('\0').filter(|path| !path.is_empty());
         let snapshot = Snapshot {
             tree,
@@ -122,12 +122,12 @@ impl Repo {
     pub(super) fn tree_of(&self, folder: &std::path::Path, name: &str) -> Result<String, Error> {
         let git = self.git.in_folder(folder);
         let index = self.scratch(name, b"")?;
-        let own = PathBuf::from(git.text(&["rev-parse", "--git-path", "index"])?);
+        let own = PathBuf::from(git.output_text(&["rev-parse", "--git-path", "index"])?);
         if std::fs::copy(folder.join(own), &index).is_err() {
             std::fs::remove_file(&index)
                 .map_err(|error| failed("remove a scratch file", &error))?;
         }
-        let with = git.with("GIT_INDEX_FILE", &index);
+        let with = git.with_variable("GIT_INDEX_FILE", &index);
         let others = untracked_repositories(&with)?;
         let others = others
             .iter()
@@ -135,7 +135,7 @@ impl Repo {
         let others: Vec<String> = others.collect();
         let mut arguments = vec!["add", "--all", "--", "."];
         arguments.extend(others.iter().map(String::as_str));
-        with.text(&arguments)?;
-        with.text(&["write-tree"])
+        with.output_text(&arguments)?;
+        with.output_text(&["write-tree"])
     }
 }

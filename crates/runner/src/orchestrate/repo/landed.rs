@@ -19,7 +19,9 @@ impl Repo {
     /// Records the commit by which a task landed.
     pub(super) fn record_landing(&self, id: &str, commit: &str) -> Result<(), Error> {
         let name = self.landing_ref(id);
-        self.git.text(&["update-ref", &name, commit]).map(drop)
+        self.git
+            .output_text(&["update-ref", &name, commit])
+            .map(drop)
     }
 
     /// Reports which of these tasks landed but are no longer on a branch, and the command that
@@ -27,9 +29,11 @@ impl Repo {
     /// never landed, as a person completed them, are left out.
     pub fn landings_gone(&self, branch: &str, ids: &[String]) -> Result<Option<Why>, Error> {
         let folder = format!("refs/bowline/landed/{}/", self.run);
-        let refs =
-            self.git
-                .text(&["for-each-ref", "--format=%(refname) %(objectname)", &folder])?;
+        let refs = self.git.output_text(&[
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            &folder,
+        ])?;
         let refs: std::collections::BTreeMap<&str, &str> = refs
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -37,7 +41,7 @@ impl Repo {
         let names = ids.iter().map(|id| (id, self.landing_ref(id)));
         let landed = names.filter_map(|(id, name)| Some((id, *refs.get(name.as_str())?)));
         let landed: Vec<(&String, &str)> = landed.collect();
-        let tip = match self.git.commit(&format!("refs/heads/{branch}"))? {
+        let tip = match self.git.resolve_commit(&format!("refs/heads/{branch}"))? {
             Some(tip) => tip,
             None => self.tip(&self.target)?,
         };
@@ -46,7 +50,7 @@ impl Repo {
             let mut arguments = vec!["rev-list"];
             arguments.extend(some.iter().map(|(_, commit)| *commit));
             arguments.extend(["--not", &tip]);
-            let missing = self.git.text(&arguments)?;
+            let missing = self.git.output_text(&arguments)?;
             let missing: std::collections::BTreeSet<&str> = missing.lines().collect();
             for (id, commit) in some.iter().filter(|(_, commit)| missing.contains(commit)) {
                 // A rebased landing is there as another commit.
@@ -71,7 +75,7 @@ impl Repo {
         let commits: Vec<&str> = gone.iter().map(|(_, commit)| commit.as_str()).collect();
         let heads = self
             .git
-            .text(&[&["merge-base", "--independent"], &commits[..]].concat())?;
+            .output_text(&[&["merge-base", "--independent"], &commits[..]].concat())?;
         let heads: Vec<&str> = heads.lines().collect();
         let command = self.bring_onto(branch, &heads)?;
         let named = gone.iter().take(NAMED_MAX).map(|(id, commit)| {

@@ -82,7 +82,7 @@ impl Repo {
         let end = self
             .git
             .run(&["diff", "--name-only", "--no-renames", "-z", &range])?;
-        let changed: BTreeSet<&str> = end.printed.split('\0').collect();
+        let changed: BTreeSet<&str> = end.stdout.split('\0').collect();
         let touched = reserved.iter().map(|other| {
             let settled = |path: &str| self.plan.as_deref() == Some(path) || self.is_made(path);
             let mut paths = other.paths.clone();
@@ -124,7 +124,7 @@ impl Repo {
     /// behind; returns the last one.
     fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
         let room = self.git.in_folder(&self.room_of(&task.id));
-        let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
+        let head = room.output_text(&["rev-parse", "--verify", "HEAD"])?;
         let name = Repo::name(&task.id);
         self.keep_commit(&name, &head)?;
         self.keep_from_reflog(&room, "HEAD", &name)?;
@@ -160,7 +160,7 @@ impl Repo {
             format!("--grep=^Bowline-Task: {}$", escaped(&task.id)),
             format!("--grep=^Bowline-Run: {}$", self.run),
         ];
-        let found = self.git.text(&[
+        let found = self.git.output_text(&[
             "log",
             "--all-match",
             &patterns[0],
@@ -180,7 +180,7 @@ impl Repo {
         head: &str,
     ) -> Result<Result<String, Landed>, Error> {
         let end = self.git.run(&["merge-base", tip, head])?;
-        let contained = end.printed;
+        let contained = end.stdout;
         let base = match (end.code, self.stacked_on(task, head)?) {
             (Some(0), Some(below)) => below,
             (Some(0), None) => contained.clone(),
@@ -192,7 +192,7 @@ impl Repo {
                 return Ok(Err(Landed::Broken { why }));
             }
         };
-        let commits = self.git.text(&[
+        let commits = self.git.output_text(&[
             "rev-list",
             "--reverse",
             "--topo-order",
@@ -250,12 +250,12 @@ impl Repo {
     /// Returns the work of another task that a task was started on and that is not its own.
     fn stacked_on(&self, task: &TaskPlace, head: &str) -> Result<Option<String>, Error> {
         let name = format!("refs/bowline/stack/{}", Repo::name(&task.id));
-        let Some(below) = self.git.commit(&name)? else {
+        let Some(below) = self.git.resolve_commit(&name)? else {
             return Ok(None);
         };
         let below_it = self
             .git
-            .says(&["merge-base", "--is-ancestor", &below, head])?;
+            .exits_zero(&["merge-base", "--is-ancestor", &below, head])?;
         Ok(below_it.then_some(below))
     }
 
@@ -285,7 +285,9 @@ impl Repo {
                     None => return Ok(None),
                 },
             };
-            let message = self.git.text(&["log", "-1", "--format=%B", commit])?;
+            let message = self
+                .git
+                .output_text(&["log", "-1", "--format=%B", commit])?;
             last = Some((tree, message, commit.to_owned()));
         }
         Ok(last.map(|(tree, message, like)| (parent, tree, message, Some(like))))
@@ -342,16 +344,16 @@ impl Repo {
             let _ = std::fs::remove_dir_all(&place);
             self.strike_off(&place)?;
             let path = place.to_string_lossy();
-            self.git.text(&[
+            self.git.output_text(&[
                 "worktree", "add", "--quiet", "--force", "--detach", &path, commit,
             ])?;
         }
         self.furnish_once(&place)?;
-        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+        let own = git.output_text(&["rev-parse", "--absolute-git-dir"])?;
         // Only this thread works here, one commit at a time.
         let _ = std::fs::remove_file(PathBuf::from(own).join("index.lock"));
-        git.text(&["checkout", "--quiet", "--force", "--detach", commit])?;
-        git.text(&["clean", "--quiet", "-d", "--force"])?;
+        git.output_text(&["checkout", "--quiet", "--force", "--detach", commit])?;
+        git.output_text(&["clean", "--quiet", "-d", "--force"])?;
         Ok(place)
     }
 
@@ -375,12 +377,12 @@ impl Repo {
                 .run(&["update-ref", "-m", "bowline: landed", &name, new, old])?;
             return Ok(match end.code {
                 Some(0) => Advance::Done,
-                _ if self.git.commit(&name)?.as_deref() != Some(old) => Advance::Elsewhere,
-                _ => Advance::Blocked(in_the_way(&self.top(), &end.said)),
+                _ if self.git.resolve_commit(&name)?.as_deref() != Some(old) => Advance::Elsewhere,
+                _ => Advance::Blocked(in_the_way(&self.top(), &end.stderr)),
             });
         };
         let git = self.git.in_folder(&folder);
-        if git.commit("HEAD")?.as_deref() != Some(old) {
+        if git.resolve_commit("HEAD")?.as_deref() != Some(old) {
             return Ok(Advance::Elsewhere);
         }
         let aside = self.edits_aside(&folder, branch, old, new)?;
@@ -393,10 +395,10 @@ impl Repo {
             self.put_back(&aside)?;
         }
         let end = merged?;
-        Ok(match (end.code, self.git.commit(&name)?) {
+        Ok(match (end.code, self.git.resolve_commit(&name)?) {
             (_, Some(now)) if now == new => Advance::Done,
             (_, Some(now)) if now != old => Advance::Elsewhere,
-            _ => Advance::Blocked(in_the_way(&folder, &end.said)),
+            _ => Advance::Blocked(in_the_way(&folder, &end.stderr)),
         })
     }
 
@@ -414,13 +416,13 @@ impl Repo {
             let work = self.tip(&phase.branch)?;
             if self
                 .git
-                .says(&["merge-base", "--is-ancestor", &work, &tip])?
+                .exits_zero(&["merge-base", "--is-ancestor", &work, &tip])?
             {
                 self.unshow(phase)?;
                 return Ok(merged(&self.merge_of(&work, &tip)?));
             }
             let end = self.git.run(&["merge-base", &tip, &work])?;
-            let base = (end.code == Some(0)).then_some(end.printed);
+            let base = (end.code == Some(0)).then_some(end.stdout);
             let tree = match self.merge_trees(&tip, &work, None)? {
                 Merged::Clean(tree) => tree,
                 Merged::Conflict { tree, paths } => {
@@ -448,7 +450,7 @@ impl Repo {
             let trailers = "--format=%(trailers:key=Bowline-Task,valueonly)";
             let landed = self
                 .git
-                .text(&["log", trailers, &format!("{tip}..{work}")])?;
+                .output_text(&["log", trailers, &format!("{tip}..{work}")])?;
             let landed: Vec<&str> = landed.lines().filter(|id| !id.is_empty()).collect();
             let tree = self.ticked(&tree, &landed)?;
             let tree = self.without_meeting_edits(&self.target, &tip, &tree)?;
@@ -519,9 +521,9 @@ impl Repo {
 
     /// Returns the merge by which work came onto the target branch, or else the tip.
     fn merge_of(&self, work: &str, tip: &str) -> Result<String, Error> {
-        let merges = self
-            .git
-            .text(&["rev-list", "--merges", "--parents", "-n", "200", tip])?;
+        let merges =
+            self.git
+                .output_text(&["rev-list", "--merges", "--parents", "-n", "200", tip])?;
         let found = merges.lines().find_map(|line| {
             let mut words = line.split(' ');
             let commit = words.next()?;
@@ -559,7 +561,7 @@ impl Repo {
             return Ok(());
         }
         // Files that commands left there can be made again.
-        self.strike_off(&place)?.good()?;
+        self.strike_off(&place)?.into_stdout()?;
         self.give_back(&place)
     }
 }

@@ -126,22 +126,23 @@ impl Repo {
         run: &str,
         customs: Customs,
     ) -> Result<Option<Repo>, Error> {
-        let git = Git::at(root).held_by(hold);
+        let git = Git::for_folder(root).held_by(hold);
         let end = git.run(&["rev-parse", "--show-toplevel"])?;
         if end.code != Some(0) {
             // A repository that git refuses, for its owner or its settings, is still a repository.
             let marked = real(root).ancestors().any(|it| it.join(".git").exists());
             return match marked {
-                true => end.good().map(|_| None),
+                true => end.into_stdout().map(|_| None),
                 false => Ok(None),
             };
         }
         git.check_version()?;
         // The project may be a subfolder of its repository.
-        let top = real(Path::new(&end.printed));
+        let top = real(Path::new(&end.stdout));
         let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
         let prefix = prefix.unwrap_or_default();
-        let common = git.text(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        let common =
+            git.output_text(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         let common = PathBuf::from(common);
         let records = GitRecords::open(&side.join("git"));
         let records = records.map_err(|error| failed("make a folder", &error))?;
@@ -156,10 +157,13 @@ impl Repo {
                         path: root.to_owned(),
                     });
                 }
-                end.printed
+                end.stdout
             }
         };
-        if git.commit(&format!("refs/heads/{target}"))?.is_none() {
+        if git
+            .resolve_commit(&format!("refs/heads/{target}"))?
+            .is_none()
+        {
             return Err(Error::NoCommit {
                 path: root.to_owned(),
                 branch: target,
@@ -192,9 +196,12 @@ impl Repo {
     /// that only read skip this.
     pub fn prepare(&self) -> Result<(), Error> {
         // No git of an earlier run is alive, as this run holds the lock that all of them hold.
-        self.records.sweep(&self.common);
+        self.records.remove_dead_locks(&self.common);
         self.exclude()?;
-        if let Some(tip) = self.git.commit(&format!("refs/heads/{}", self.target))? {
+        if let Some(tip) = self
+            .git
+            .resolve_commit(&format!("refs/heads/{}", self.target))?
+        {
             self.record_target(&tip)?;
         }
         self.put_back_left()
@@ -226,7 +233,7 @@ impl Repo {
     fn exclude(&self) -> Result<(), Error> {
         let path = self
             .git
-            .text(&["rev-parse", "--git-path", "info/exclude"])?;
+            .output_text(&["rev-parse", "--git-path", "info/exclude"])?;
         let path = self.git.folder().join(path);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut more = String::new();
@@ -310,7 +317,9 @@ impl Repo {
 
     /// Returns all worktrees, each with the branch it is on.
     fn worktrees(&self) -> Result<Vec<(PathBuf, Option<String>)>, Error> {
-        let text = self.git.text(&["worktree", "list", "--porcelain", "-z"])?;
+        let text = self
+            .git
+            .output_text(&["worktree", "list", "--porcelain", "-z"])?;
         let mut all: Vec<(PathBuf, Option<String>)> = Vec::new();
         for field in text.split('\0') {
             if let Some(path) = field.strip_prefix("worktree ") {

@@ -113,7 +113,7 @@ impl Repo {
         };
         let text = self.file_in(tip, plan)?.unwrap_or_default();
         let git = self.git.in_folder(&folder);
-        let staged = !git.says(&["diff", "--cached", "--quiet", "HEAD", "--", plan])?;
+        let staged = !git.exits_zero(&["diff", "--cached", "--quiet", "HEAD", "--", plan])?;
         if text == landing || (!staged && self.merged_plan(&text, &landing, &here)?.is_some()) {
             return Ok(tree.to_owned());
         }
@@ -195,7 +195,9 @@ impl Repo {
     /// Restores a person's text of the plan. If an editor has saved the file meanwhile, that stays
     /// and the text is kept on a hidden ref.
     pub(super) fn put_back(&self, aside: &PlanAside) -> Result<(), Error> {
-        let at = self.git.commit(&format!("refs/heads/{}", aside.branch))?;
+        let at = self
+            .git
+            .resolve_commit(&format!("refs/heads/{}", aside.branch))?;
         let text = match at.as_ref() == Some(&aside.new) {
             true => &aside.after,
             false => &aside.before,

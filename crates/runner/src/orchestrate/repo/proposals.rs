@@ -212,7 +212,7 @@ impl Repo {
             .git
             .run(&["push", "--quiet", "--force", &how.remote, &to])?;
         if end.code != Some(0) {
-            let why = not_taken(how, &end.said);
+            let why = not_taken(how, &end.stderr);
             return Ok(Landed::Blocked { why });
         }
         let open = self.seen(task, how)?.is_some_and(|it| it.state == "OPEN");
@@ -312,12 +312,14 @@ impl Repo {
             .git
             .run(&["fetch", "--quiet", "--no-tags", &how.remote, &what])?;
         if end.code != Some(0) {
-            return Ok(Err(not_taken(how, &end.said)));
+            return Ok(Err(not_taken(how, &end.stderr)));
         }
-        let there = self.git.text(&["rev-parse", "--verify", &there])?;
+        let there = self.git.output_text(&["rev-parse", "--verify", &there])?;
         let here = self.tip(branch)?;
-        let ancestor =
-            |one: &str, other: &str| self.git.says(&["merge-base", "--is-ancestor", one, other]);
+        let ancestor = |one: &str, other: &str| {
+            self.git
+                .exits_zero(&["merge-base", "--is-ancestor", one, other])
+        };
         // Local commits that are not pushed are left alone.
         if here == there || ancestor(&there, &here)? {
             return Ok(Ok(there));

@@ -68,13 +68,12 @@ impl Repo {
             let mut made = Vec::new();
             for path in &paths {
                 let blob = match place.join(path).is_file() {
-                    true => {
-                        Some(
-                            self.git
-                                .in_folder(&place)
-                                .text(&["hash-object", "-w", "--", path])?,
-                        )
-                    }
+                    true => Some(self.git.in_folder(&place).output_text(&[
+                        "hash-object",
+                        "-w",
+                        "--",
+                        path,
+                    ])?),
                     false => None,
                 };
                 made.push((path.as_str(), blob));
@@ -87,7 +86,7 @@ impl Repo {
     /// Takes generated files out of a conflict in a worktree: they get the other side's version,
     /// and are generated again if that is possible.
     pub(super) fn remake_in(&self, git: &Git, room: &Path) -> Result<(), Error> {
-        let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+        let unmerged = git.output_text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         let unmerged: Vec<&str> = unmerged
             .split('\0')
             .filter(|path| self.is_made(path))
@@ -107,7 +106,7 @@ impl Repo {
                 self.command(&rule.command, room)?;
             }
             for path in &paths {
-                git.text(&["add", "--all", "--", path])?;
+                git.output_text(&["add", "--all", "--", path])?;
             }
         }
         Ok(())

@@ -41,10 +41,10 @@ impl Repo {
     /// Removes the branch of a task and what belongs to it; its commits are kept.
     fn remove_branch(&self, name: &str) -> Result<(), Error> {
         let branch = format!("refs/heads/{TASK_BRANCHES}{name}");
-        if let Some(tip) = self.git.commit(&branch)? {
+        if let Some(tip) = self.git.resolve_commit(&branch)? {
             self.keep_from_reflog(&self.git, &branch, name)?;
             self.keep_commit(name, &tip)?;
-            self.git.text(&["update-ref", "-d", &branch, &tip])?;
+            self.git.output_text(&["update-ref", "-d", &branch, &tip])?;
         }
         for ours in ["base", "stack"] {
             let ours = format!("refs/bowline/{ours}/{name}");
@@ -73,7 +73,7 @@ impl Repo {
         std::fs::write(&mark, "").map_err(|error| failed("write a file", &error))?;
         let end = self.strike_off(folder)?;
         if end.code != Some(0) && folder.exists() {
-            end.good()?;
+            end.into_stdout()?;
         }
         self.give_back(folder)?;
         self.end_removal(&mark)
@@ -112,11 +112,11 @@ impl Repo {
                 .and_then(|_| std::fs::write(&path, ""))
                 .map_err(|error| failed("keep .gitmodules", &error))?;
         }
-        let Some(head) = git.commit("HEAD")? else {
+        let Some(head) = git.resolve_commit("HEAD")? else {
             return Ok(None);
         };
         let dirty = !git
-            .text(&["status", "--porcelain", "--untracked-files=all"])?
+            .output_text(&["status", "--porcelain", "--untracked-files=all"])?
             .is_empty();
         if !dirty {
             return Ok(None);
@@ -135,7 +135,7 @@ impl Repo {
         let message = format!("rescued from {}", folder.display());
         let commit = self.commit_tree(tree, &[parent], &message, None)?;
         let kept = format!("refs/bowline/rescue/{name}-{}", &commit[..COMMIT_LETTERS]);
-        self.git.text(&["update-ref", &kept, &commit])?;
+        self.git.output_text(&["update-ref", &kept, &commit])?;
         Ok(kept)
     }
 
@@ -168,18 +168,18 @@ impl Repo {
         ];
         let mut parent = None;
         for name in refs {
-            parent = parent.or(self.git.commit(&name)?);
+            parent = parent.or(self.git.resolve_commit(&name)?);
         }
         let parent = parent.unwrap_or_default();
         let index = self.scratch(&format!("files-{name}"), b"")?;
         std::fs::remove_file(&index).map_err(|error| failed("remove a scratch file", &error))?;
         let git = self.git.in_folder(folder);
-        let git = git.with("GIT_DIR", &self.common);
-        let git = git.with("GIT_WORK_TREE", folder);
-        let git = git.with("GIT_INDEX_FILE", &index);
-        git.text(&["read-tree", &parent])?;
-        git.text(&["add", "--all", "--", "."])?;
-        let tree = git.text(&["write-tree"])?;
+        let git = git.with_variable("GIT_DIR", &self.common);
+        let git = git.with_variable("GIT_WORK_TREE", folder);
+        let git = git.with_variable("GIT_INDEX_FILE", &index);
+        git.output_text(&["read-tree", &parent])?;
+        git.output_text(&["add", "--all", "--", "."])?;
+        let tree = git.output_text(&["write-tree"])?;
         self.keep_tree(&tree, &parent, folder, name).map(drop)
     }
 
@@ -193,7 +193,7 @@ impl Repo {
     ) -> Result<bool, Error> {
         let git = self.git.in_folder(folder);
         let changed = ["diff", "--name-only", "--no-renames", "-z", old, new];
-        let paths = git.text(&changed)?;
+        let paths = git.output_text(&changed)?;
         let mut undone = false;
         for path in paths.split('\0').filter(|path| !path.is_empty()) {
             let file = folder.join(path);
@@ -202,13 +202,13 @@ impl Repo {
             };
             let here = file.symlink_metadata();
             if !here.is_ok_and(|it| it.is_file())
-                || git.text(&["hash-object", "--", path])? != landing
+                || git.output_text(&["hash-object", "--", path])? != landing
             {
                 continue;
             }
             undone = true;
             match self.blob_in(old, path)? {
-                Some(_) => drop(git.text(&["checkout", "--quiet", old, "--", path])?),
+                Some(_) => drop(git.output_text(&["checkout", "--quiet", old, "--", path])?),
                 None => std::fs::remove_file(&file)
                     .map_err(|error| failed("take a file away", &error))?,
             }
@@ -220,9 +220,14 @@ impl Repo {
     /// its own.
     pub(super) fn keep_commit(&self, name: &str, commit: &str) -> Result<(), Error> {
         let kept = format!("refs/bowline/task/{name}");
-        if let Some(before) = self.git.commit(&kept)?.filter(|before| before != commit) {
+        if let Some(before) = self
+            .git
+            .resolve_commit(&kept)?
+            .filter(|before| before != commit)
+        {
             let within = |one: &str, other: &str| {
-                self.git.says(&["merge-base", "--is-ancestor", one, other])
+                self.git
+                    .exits_zero(&["merge-base", "--is-ancestor", one, other])
             };
             if within(commit, &before)? {
                 return Ok(());
@@ -231,19 +236,23 @@ impl Repo {
                 self.keep_beside(name, &before)?;
             }
         }
-        self.git.text(&["update-ref", &kept, commit]).map(drop)
+        self.git
+            .output_text(&["update-ref", &kept, commit])
+            .map(drop)
     }
 
     fn keep_beside(&self, name: &str, commit: &str) -> Result<(), Error> {
         let kept = format!("refs/bowline/task/{name}-{}", &commit[..COMMIT_LETTERS]);
-        self.git.text(&["update-ref", &kept, commit]).map(drop)
+        self.git
+            .output_text(&["update-ref", &kept, commit])
+            .map(drop)
     }
 
     /// Keeps commits that were made but are on no ref any more: on a detached head, or reset away.
     pub(super) fn keep_from_reflog(&self, git: &Git, log: &str, name: &str) -> Result<(), Error> {
         let end = git.run(&["log", "-g", "--format=%H", "-n", REFLOG_MAX, log, "--"])?;
-        let mut seen: BTreeSet<&str> = end.printed.lines().collect();
-        let head = git.commit(log)?;
+        let mut seen: BTreeSet<&str> = end.stdout.lines().collect();
+        let head = git.resolve_commit(log)?;
         seen.extend(head.as_deref());
         if seen.is_empty() {
             return Ok(());
@@ -253,7 +262,7 @@ impl Repo {
         arguments.extend(["--not", "--branches", "--tags", "--remotes"]);
         arguments.push("--glob=refs/bowline/*");
         let end = self.git.run(&arguments)?;
-        let lines = end.printed.lines().map(|line| line.split(' '));
+        let lines = end.stdout.lines().map(|line| line.split(' '));
         let lines: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();
         let parents: BTreeSet<&str> = lines.iter().flat_map(|it| it[1..].to_vec()).collect();
         for line in &lines {

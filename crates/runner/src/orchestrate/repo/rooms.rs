@@ -7,7 +7,7 @@ use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use bowline_engine::git_locks::lock_in_the_way;
-use bowline_engine::process::GitEnd;
+use bowline_engine::process::GitResult;
 use bowline_words::message::Reason;
 use std::path::{Path, PathBuf};
 
@@ -94,13 +94,13 @@ impl Repo {
         if let Some(ahead) = &ahead {
             // From here on the work is the task's own.
             let stack = format!("refs/bowline/stack/{}", Repo::name(&task.id));
-            self.git.text(&["update-ref", &stack, ahead])?;
+            self.git.output_text(&["update-ref", &stack, ahead])?;
         }
         let tip = ahead.unwrap_or(tip);
         self.forget_removal(&Repo::name(&task.id))?;
         self.add_worktree(&room, &branch, &tip)?;
         let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
-        self.git.text(&["update-ref", &base, &tip])?;
+        self.git.output_text(&["update-ref", &base, &tip])?;
         Ok(true)
     }
 
@@ -109,17 +109,17 @@ impl Repo {
     pub(super) fn stands(&self, folder: &Path) -> Result<bool, Error> {
         let git = self.git.in_folder(folder);
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        let ours = self.git.text(&common)?;
+        let ours = self.git.output_text(&common)?;
         // A repository created in the folder has a common folder of its own.
         let stands = || -> Result<bool, Error> {
             let top = git.run(&["rev-parse", "--show-toplevel"])?;
             if top.code.is_none() {
                 // A killed git proves nothing about the folder.
-                top.good()?;
+                top.into_stdout()?;
                 return Ok(false);
             }
-            let here = top.code == Some(0) && same(Path::new(&top.printed), folder);
-            Ok(here && same(Path::new(&git.text(&common)?), Path::new(&ours)))
+            let here = top.code == Some(0) && same(Path::new(&top.stdout), folder);
+            Ok(here && same(Path::new(&git.output_text(&common)?), Path::new(&ours)))
         };
         if !folder.is_dir() || stands()? {
             return Ok(folder.is_dir());
@@ -135,14 +135,14 @@ impl Repo {
             return Ok(false);
         }
         let own = self.git.in_folder(room);
-        let own = own.text(&["rev-parse", "--absolute-git-dir"])?;
+        let own = own.output_text(&["rev-parse", "--absolute-git-dir"])?;
         Ok(Path::new(&own).join(FURNISHED).exists())
     }
 
     /// Removes the locks of a worktree and of the refs of its task: the processes that held them
     /// are gone.
     pub(super) fn unlock(&self, git: &Git, name: &str) -> Result<(), Error> {
-        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+        let own = git.output_text(&["rev-parse", "--absolute-git-dir"])?;
         for file in LOCKED {
             let _ = std::fs::remove_file(Path::new(&own).join(format!("{file}.lock")));
         }
@@ -179,7 +179,7 @@ impl Repo {
 
     /// Has git forget a worktree and removes its folder. Unlike `git worktree prune` it leaves
     /// other worktrees alone: they may be on a disk that is not mounted now.
-    pub(super) fn strike_off(&self, folder: &Path) -> Result<GitEnd, Error> {
+    pub(super) fn strike_off(&self, folder: &Path) -> Result<GitResult, Error> {
         let path = folder.to_string_lossy();
         self.git
             .run(&["worktree", "remove", "--force", "--force", &path])
@@ -190,7 +190,7 @@ impl Repo {
     /// at a commit that is nowhere else.
     pub(super) fn out_of_reach(&self, folder: &Path) -> Result<Option<Reason>, Error> {
         let git = self.git.in_folder(folder);
-        let noted = git.text(&["ls-files", "--stage", "-z"])?;
+        let noted = git.output_text(&["ls-files", "--stage", "-z"])?;
         let noted = noted.split('\0').filter_map(|line| {
             let (what, path) = line.split_once('\t')?;
             what.starts_with(LINK).then(|| path.to_owned())
@@ -203,7 +203,7 @@ impl Repo {
         let pattern = r"^submodule\..*\.path$";
         let file = ["config", "--file", ".gitmodules", "-z", "--get-regexp"];
         let named = git.run(&[&file[..], &[pattern]].concat())?;
-        let named = named.printed.split('\0');
+        let named = named.stdout.split('\0');
         let named: Vec<&str> = named
             .filter_map(|entry| entry.split_once('\n'))
             .map(|(_, path)| path)
@@ -213,9 +213,9 @@ impl Repo {
                 return Ok(Some(Reason::OwnRepository { path }));
             }
             let within = self.git.in_folder(&folder.join(&path));
-            let at = within.commit("HEAD")?;
+            let at = within.resolve_commit("HEAD")?;
             let known = self.blob_in(&format!("refs/heads/{}", self.target), &path)?;
-            let shared = within.text(&[
+            let shared = within.output_text(&[
                 "for-each-ref",
                 "--contains=HEAD",
                 "--count=1",
@@ -223,7 +223,7 @@ impl Repo {
                 "refs/tags",
             ]);
             let elsewhere = at == known || shared.is_ok_and(|found| !found.is_empty());
-            if at.is_some() && (!elsewhere || !within.says(&["diff", "--quiet", "HEAD"])?) {
+            if at.is_some() && (!elsewhere || !within.exits_zero(&["diff", "--quiet", "HEAD"])?) {
                 return Ok(Some(Reason::SubmoduleAlone { path }));
             }
         }
@@ -237,7 +237,7 @@ impl Repo {
         if !room.is_dir() {
             return Ok(None);
         }
-        let Some(head) = self.git.in_folder(&room).commit("HEAD")? else {
+        let Some(head) = self.git.in_folder(&room).resolve_commit("HEAD")? else {
             return Ok(None);
         };
         let tree = self.tree_of(&room, "stack")?;
@@ -248,11 +248,11 @@ impl Repo {
     fn add_worktree(&self, room: &Path, branch: &str, tip: &str) -> Result<(), Error> {
         let path = room.to_string_lossy();
         let name = format!("refs/heads/{branch}");
-        match self.git.commit(&name)? {
+        match self.git.resolve_commit(&name)? {
             Some(_) => self
                 .git
-                .text(&["worktree", "add", "--quiet", &path, branch])?,
-            None => self.git.text(&[
+                .output_text(&["worktree", "add", "--quiet", &path, branch])?,
+            None => self.git.output_text(&[
                 "worktree",
                 "add",
                 "--quiet",
@@ -270,7 +270,7 @@ impl Repo {
     pub(super) fn furnish_once(&self, room: &Path) -> Result<(), Error> {
         self.lease(room)?;
         let git = self.git.in_folder(room);
-        let own = PathBuf::from(git.text(&["rev-parse", "--absolute-git-dir"])?);
+        let own = PathBuf::from(git.output_text(&["rev-parse", "--absolute-git-dir"])?);
         let mark = own.join(FURNISHED);
         if mark.exists() {
             return Ok(());
@@ -314,24 +314,24 @@ impl Repo {
 
     /// Merges the branch of a phase into a worktree. Conflicts stay there with their markers.
     fn bring_in(&self, git: &Git, room: &Path, task: &TaskPlace) -> Result<(), Error> {
-        if git.commit("MERGE_HEAD")?.is_some() {
+        if git.resolve_commit("MERGE_HEAD")?.is_some() {
             return Ok(());
         }
         let name = format!("refs/heads/{}", task.phase.branch);
         let merge = ["merge", "--quiet", "--no-edit", &name];
         let mut end = git.run(&merge)?;
-        if end.code != Some(0) && git.commit("MERGE_HEAD")?.is_none() {
+        if end.code != Some(0) && git.resolve_commit("MERGE_HEAD")?.is_none() {
             // An interrupted merge leaves files that no commit explains. Keep them and start again.
             self.unlock(git, &Repo::name(&task.id))?;
             self.rescue(room, &Repo::name(&task.id))?;
-            git.text(&["reset", "--quiet", "--hard"])?;
-            git.text(&["clean", "--quiet", "--force", "-d"])?;
+            git.output_text(&["reset", "--quiet", "--hard"])?;
+            git.output_text(&["clean", "--quiet", "--force", "-d"])?;
             end = git.run(&merge)?;
         }
-        match (end.code, git.commit("MERGE_HEAD")?) {
+        match (end.code, git.resolve_commit("MERGE_HEAD")?) {
             (Some(0), _) => Ok(()),
             (_, Some(_)) => self.remake_in(git, room),
-            (_, None) => end.good().map(drop),
+            (_, None) => end.into_stdout().map(drop),
         }
     }
 
@@ -347,13 +347,13 @@ impl Repo {
         if let Some(said) = unparsable_modules(&git)? {
             return Ok(Err(Reason::BadModules { said }.into()));
         }
-        if git.commit("HEAD")?.is_none() {
+        if git.resolve_commit("HEAD")?.is_none() {
             // Its branch was deleted: continue from the commit it started from.
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
-            let head = git.text(&["symbolic-ref", "HEAD"])?;
-            git.text(&["update-ref", &head, &base])?;
+            let head = git.output_text(&["symbolic-ref", "HEAD"])?;
+            git.output_text(&["update-ref", &head, &base])?;
         }
-        let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+        let unmerged = git.output_text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         for path in unmerged.split('\0').filter(|path| !path.is_empty()) {
             let text = std::fs::read(room.join(path)).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
@@ -368,11 +368,11 @@ impl Repo {
         if let Some(why) = self.out_of_reach(&room)? {
             return Ok(Err(why.into()));
         }
-        git.text(&["add", "--all"])?;
-        let merging = git.commit("MERGE_HEAD")?.is_some();
-        if merging || !git.says(&["diff", "--cached", "--quiet"])? {
+        git.output_text(&["add", "--all"])?;
+        let merging = git.resolve_commit("MERGE_HEAD")?.is_some();
+        if merging || !git.exits_zero(&["diff", "--cached", "--quiet"])? {
             let message = format!("{}: {}", task.id, task.title);
-            git.text(&[
+            git.output_text(&[
                 "commit",
                 "--quiet",
                 "--no-verify",
@@ -407,18 +407,18 @@ impl Repo {
     /// True if a worktree or branch of a task exists.
     pub fn has_leftovers(&self, id: &str) -> bool {
         let branch = format!("refs/heads/{}", Repo::task_branch(id));
-        self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
+        self.room_of(id).is_dir() || self.git.resolve_commit(&branch).ok().flatten().is_some()
     }
 
     /// Creates the branch of a phase from the target branch, if it is missing.
     pub(super) fn phase_branch(&self, phase: &PhasePlace) -> Result<(), Error> {
         let name = format!("refs/heads/{}", phase.branch);
-        if self.git.commit(&name)?.is_none() {
+        if self.git.resolve_commit(&name)?.is_none() {
             let tip = self.tip(&self.target)?;
             let end = self.git.run(&["update-ref", &name, &tip, NOTHING])?;
             // Another thread may have created it at this moment.
-            if end.code != Some(0) && self.git.commit(&name)?.is_none() {
-                end.good()?;
+            if end.code != Some(0) && self.git.resolve_commit(&name)?.is_none() {
+                end.into_stdout()?;
             }
         }
         Ok(())
@@ -435,14 +435,14 @@ impl Repo {
         if !folder.exists() {
             self.strike_off(folder)?;
             let added = &["worktree", "add", "--quiet", &path, &phase.branch];
-            self.git.run(added)?.good()?;
+            self.git.run(added)?.into_stdout()?;
             self.furnish_once(folder)?;
         }
         let git = self.git.in_folder(folder);
         // A run leaves it detached, for people to look at.
         if git.run(&["symbolic-ref", "--quiet", "HEAD"])?.code == Some(1) {
             let onto = &["checkout", "--quiet", &phase.branch];
-            git.run(onto)?.good()?;
+            git.run(onto)?.into_stdout()?;
         }
         Ok(Some(folder.clone()))
     }
@@ -456,13 +456,13 @@ impl Repo {
         let changes = self
             .git
             .in_folder(folder)
-            .text(&["status", "--porcelain"])?;
+            .output_text(&["status", "--porcelain"])?;
         Ok((!changes.trim().is_empty()).then(|| folder.clone()))
     }
 
     pub(super) fn tip(&self, branch: &str) -> Result<String, Error> {
         self.git
-            .commit(&format!("refs/heads/{branch}"))?
+            .resolve_commit(&format!("refs/heads/{branch}"))?
             .ok_or_else(|| Error::NoCommit {
                 path: self.root.clone(),
                 branch: branch.to_owned(),
@@ -499,7 +499,7 @@ impl Repo {
 
 /// Returns the repositories in a worktree of which nothing is committed.
 pub(super) fn untracked_repositories(git: &Git) -> Result<Vec<String>, Error> {
-    let others = git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    let others = git.output_text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
     // All other paths are files.
     let folders = others.split('\0').filter(|path| path.ends_with('/'));
     Ok(folders
@@ -538,7 +538,7 @@ pub(super) fn unparsable_modules(git: &Git) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let end = git.run(&["config", "--file", MODULES, "--list"])?;
-    Ok((end.code != Some(0)).then(|| super::ways_out::first_lines(&end.said)))
+    Ok((end.code != Some(0)).then(|| super::ways_out::first_lines(&end.stderr)))
 }
 
 fn same(one: &Path, other: &Path) -> bool {

@@ -33,14 +33,14 @@ impl Repo {
         arguments.extend(base.as_deref());
         arguments.extend([ours, theirs]);
         let end = self.git.run(&arguments)?;
-        let mut fields = end.printed.split('\0').filter(|field| !field.is_empty());
+        let mut fields = end.stdout.split('\0').filter(|field| !field.is_empty());
         match (end.code, fields.next()) {
             (Some(0), Some(tree)) => Ok(Merged::Clean(tree.to_owned())),
             (Some(1), Some(tree)) => Ok(Merged::Conflict {
                 tree: tree.to_owned(),
                 paths: fields.map(str::to_owned).collect(),
             }),
-            _ => end.good().map(Merged::Clean),
+            _ => end.into_stdout().map(Merged::Clean),
         }
     }
 
@@ -56,11 +56,11 @@ impl Repo {
         let file = file.to_string_lossy();
         let mut git = self.git.clone();
         if let Some(like) = like {
-            let told = git.text(&["log", "-1", "--format=%an%x00%ae%x00%aI", like])?;
+            let told = git.output_text(&["log", "-1", "--format=%an%x00%ae%x00%aI", like])?;
             let mut told = told.split('\0');
             for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"] {
                 if let Some(value) = told.next().filter(|value| !value.is_empty()) {
-                    git = git.with(name, value);
+                    git = git.with_variable(name, value);
                 }
             }
         }
@@ -68,7 +68,7 @@ impl Repo {
         for parent in parents {
             arguments.extend(["-p", parent]);
         }
-        git.text(&arguments)
+        git.output_text(&arguments)
     }
 
     /// Returns a tree with other blobs for some files; a file without a blob is removed.
@@ -79,20 +79,20 @@ impl Repo {
     ) -> Result<String, Error> {
         let index = self.scratch("index", b"")?;
         std::fs::remove_file(&index).map_err(|error| failed("remove a scratch file", &error))?;
-        let git = self.git.with("GIT_INDEX_FILE", &index);
-        git.text(&["read-tree", tree])?;
+        let git = self.git.with_variable("GIT_INDEX_FILE", &index);
+        git.output_text(&["read-tree", tree])?;
         for (path, blob) in files {
             match blob {
                 Some(blob) => {
                     let entry = format!("100644,{blob},{path}");
-                    git.text(&["update-index", "--add", "--cacheinfo", &entry])?;
+                    git.output_text(&["update-index", "--add", "--cacheinfo", &entry])?;
                 }
                 None => {
-                    git.text(&["update-index", "--force-remove", "--", path])?;
+                    git.output_text(&["update-index", "--force-remove", "--", path])?;
                 }
             }
         }
-        git.text(&["write-tree"])
+        git.output_text(&["write-tree"])
     }
 
     /// Reads a file of a commit or a tree.
@@ -123,7 +123,7 @@ impl Repo {
         let file = self.scratch("plan", text.as_bytes())?;
         let blob = self
             .git
-            .text(&["hash-object", "-w", "--", &file.to_string_lossy()])?;
+            .output_text(&["hash-object", "-w", "--", &file.to_string_lossy()])?;
         self.with_files(tree, &[(plan, Some(blob))])
     }
 
@@ -137,8 +137,12 @@ impl Repo {
         let Some(plan) = &self.plan else {
             return false;
         };
-        let tracked = self.git.says(&["ls-files", "--error-unmatch", "--", plan]);
-        let same = self.git.says(&["diff", "--quiet", "HEAD", "--", plan]);
+        let tracked = self
+            .git
+            .exits_zero(&["ls-files", "--error-unmatch", "--", plan]);
+        let same = self
+            .git
+            .exits_zero(&["diff", "--quiet", "HEAD", "--", plan]);
         tracked.unwrap_or(false) && same.unwrap_or(false)
     }
 
@@ -146,7 +150,7 @@ impl Repo {
     pub(super) fn blob_in(&self, commit: &str, path: &str) -> Result<Option<String>, Error> {
         let name = format!("{commit}:{path}");
         let end = self.git.run(&["rev-parse", "--verify", "--quiet", &name])?;
-        Ok((end.code == Some(0)).then_some(end.printed))
+        Ok((end.code == Some(0)).then_some(end.stdout))
     }
 }
 

@@ -19,7 +19,9 @@ impl Repo {
     /// Records the tip of the target branch, so that a deleted branch can be restored.
     pub(super) fn record_target(&self, commit: &str) -> Result<(), Error> {
         let name = self.target_ref();
-        self.git.text(&["update-ref", &name, commit]).map(drop)
+        self.git
+            .output_text(&["update-ref", &name, commit])
+            .map(drop)
     }
 
     /// Returns the command that restores a missing branch.
@@ -45,7 +47,7 @@ impl Repo {
         };
         let on_it = self.worktrees()?.into_iter();
         let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
-        let tip = self.git.commit(&format!("refs/heads/{branch}"))?;
+        let tip = self.git.resolve_commit(&format!("refs/heads/{branch}"))?;
         Ok(match (tip, commits) {
             (None, []) => self.make_again(branch),
             (None, [one]) => format!("git -C {root} branch {name} {one}"),
@@ -57,7 +59,11 @@ impl Repo {
                     let folder = quoted(&folder.to_string_lossy());
                     format!("git -C {folder} merge {}", commits.join(" "))
                 }
-                (None, [one]) if self.git.says(&["merge-base", "--is-ancestor", &tip, one])? => {
+                (None, [one])
+                    if self
+                        .git
+                        .exits_zero(&["merge-base", "--is-ancestor", &tip, one])? =>
+                {
                     format!("git -C {root} branch --force {name} {one}")
                 }
                 (None, commits) => merge(commits),

@@ -3,7 +3,9 @@
 use crate::support::{BOUND, World, shim, signal};
 use bowline_formats::agents::{Adapter, Event, Protocol, Request, TurnEnd, Usage, What};
 use bowline_formats::markers::UserQuestion;
-use bowline_supervisor::{Exit, Handle, Sent, State, Stream, Want};
+use bowline_supervisor::{
+    AttemptExit, ObservedState, OutputStream, SendOutcome, ShimHandle, WantedState,
+};
 use bowline_test_support::{Lack, skip};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -67,7 +69,7 @@ impl From<Event<'_>> for Seen {
 /// A client that runs. Nothing of it is left when it is dropped.
 pub(super) struct Run {
     world: World,
-    handle: Handle,
+    handle: ShimHandle,
     protocol: Protocol,
     adapter: Adapter,
     /// The number of the next message.
@@ -92,13 +94,13 @@ impl Run {
                 .collect();
             spec.folder = folder.to_owned();
         });
-        shim().start(&world.attempt).unwrap();
+        shim().start_shim(&world.attempt).unwrap();
         let mut handle = world.attach();
         let environment: BTreeMap<String, String> = environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        handle.go(&environment).unwrap();
+        handle.start_agent(&environment).unwrap();
         Self {
             world,
             handle,
@@ -120,8 +122,11 @@ impl Run {
     }
 
     fn send(&mut self, text: &str, last: bool) {
-        let sent = self.handle.send(self.next, text.as_bytes(), last).unwrap();
-        assert_eq!(sent, Sent::Accepted);
+        let sent = self
+            .handle
+            .send_input(self.next, text.as_bytes(), last)
+            .unwrap();
+        assert_eq!(sent, SendOutcome::Accepted);
         self.next += 1;
     }
 
@@ -145,11 +150,11 @@ impl Run {
                 return None;
             }
             let from = self.adapter.offset();
-            let over = self.handle.last_status().state == State::Ended;
+            let over = self.handle.last_status().state == ObservedState::Ended;
             let (at, bytes) = self
                 .world
                 .attempt
-                .read(Stream::Out, from, PIECE_BYTES)
+                .read_output(OutputStream::Out, from, PIECE_BYTES)
                 .unwrap();
             assert!(at == from || bytes.is_empty());
             let pending = &mut self.pending;
@@ -158,7 +163,7 @@ impl Run {
                     .push(&bytes, &mut |event| pending.push_back(event.into()));
                 let read = self.adapter.resume().at.offset;
                 // An attempt that has ended meanwhile takes no orders.
-                let _ = self.handle.acknowledge(read, 0);
+                let _ = self.handle.acknowledge_output(read, 0);
             } else if over {
                 self.ended = true;
                 self.adapter
@@ -167,11 +172,11 @@ impl Run {
                 assert!(
                     Instant::now() < end,
                     "the client says nothing more: {}\n{}",
-                    self.world.output(Stream::Out),
-                    self.world.output(Stream::Err)
+                    self.world.output(OutputStream::Out),
+                    self.world.output(OutputStream::Err)
                 );
                 self.handle
-                    .wait(from, u64::MAX, Duration::from_millis(500))
+                    .wait_for_change(from, u64::MAX, Duration::from_millis(500))
                     .unwrap();
             }
         }
@@ -189,7 +194,7 @@ impl Run {
         }
         panic!(
             "the client ended after {all:#?}: {}",
-            self.world.output(Stream::Err)
+            self.world.output(OutputStream::Err)
         );
     }
 
@@ -201,7 +206,7 @@ impl Run {
     }
 
     /// All events that are left, and how the client ended.
-    pub(super) fn until_exit(&mut self) -> (Vec<Seen>, Exit) {
+    pub(super) fn until_exit(&mut self) -> (Vec<Seen>, AttemptExit) {
         let mut all = Vec::new();
         while let Some(seen) = self.next() {
             all.push(seen);
@@ -211,12 +216,12 @@ impl Run {
 
     /// Kills the client's own process with SIGKILL.
     pub(super) fn kill(&mut self) {
-        let agent = self.handle.status().unwrap().agent.unwrap();
+        let agent = self.handle.fetch_status().unwrap().agent.unwrap();
         signal(agent, rustix::process::Signal::KILL);
     }
 
     /// Ends the run as the product does.
     pub(super) fn end(&mut self) {
-        self.handle.want(Want::Ended, 1).unwrap();
+        self.handle.set_wanted_state(WantedState::Ended, 1).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! The agent's standard input: numbered messages, queued, written as the pipe drains.
 
-use crate::error::Refused;
-use crate::exit::Unread;
+use crate::error::ShimRefusal;
+use crate::exit::UnreadInput;
 use crate::protocol::InputStatus;
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionread;
@@ -26,12 +26,12 @@ const LOOK_MS_MAX: u64 = 500;
 
 /// Queue of messages for the agent's standard input.
 #[derive(Debug, Default)]
-pub(super) struct Input {
+pub(super) struct InputQueue {
     /// The writing end; `None` when standard input was closed.
     pipe: Option<File>,
     /// The reading end, opened when standard input was closed, to find what was never read.
     rest: Option<File>,
-    queue: VecDeque<Message>,
+    queue: VecDeque<QueuedInput>,
     queued: u64,
     /// The last accepted number.
     accepted: u64,
@@ -53,17 +53,17 @@ pub(super) struct Input {
 }
 
 #[derive(Debug)]
-struct Message {
+struct QueuedInput {
     seq: u64,
     bytes: Vec<u8>,
     at: usize,
 }
 
-impl Input {
-    pub(super) fn new(pipe: File) -> Input {
-        Input {
+impl InputQueue {
+    pub(super) fn new(pipe: File) -> InputQueue {
+        InputQueue {
             pipe: Some(pipe),
-            ..Input::default()
+            ..InputQueue::default()
         }
     }
 
@@ -85,37 +85,37 @@ impl Input {
     }
 
     /// Queues a message. `Ok(true)` when it had been accepted before.
-    pub(super) fn accept(
+    pub(super) fn accept_message(
         &mut self,
         seq: u64,
         bytes: Vec<u8>,
         last: bool,
         bound: u64,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, ShimRefusal> {
         if seq <= self.accepted {
             return Ok(true);
         }
         if self.last || self.broken {
-            return Err(Refused::InputClosed);
+            return Err(ShimRefusal::InputClosed);
         }
         if seq != self.accepted + 1 {
-            return Err(Refused::InputGap);
+            return Err(ShimRefusal::InputGap);
         }
         let count = bytes.len() as u64;
         if self.queued + count > bound {
-            return Err(Refused::InputFull);
+            return Err(ShimRefusal::InputFull);
         }
         self.accepted = seq;
         self.queued += count;
         self.last = last;
-        self.queue.push_back(Message { seq, bytes, at: 0 });
-        self.pump();
+        self.queue.push_back(QueuedInput { seq, bytes, at: 0 });
+        self.write_queued();
         Ok(false)
     }
 
     /// Writes as much as the pipe takes, without blocking: a stopped agent's pipe takes 64 kB and
     /// no more.
-    pub(super) fn pump(&mut self) {
+    pub(super) fn write_queued(&mut self) {
         while let Some(message) = self.queue.front_mut() {
             let Some(pipe) = self.pipe.as_mut().filter(|_| !self.broken) else {
                 return;
@@ -152,13 +152,13 @@ impl Input {
 
     /// Checks how much of the pipe the agent has read, and schedules the next check while something
     /// is left.
-    pub(super) fn look(&mut self, now: Instant) {
+    pub(super) fn check_progress(&mut self, now: Instant) {
         if self.places.is_empty() {
             return;
         }
         let pipe = self.pipe.as_ref().or(self.rest.as_ref());
         if let Some(Ok(unread)) = pipe.map(ioctl_fionread) {
-            self.note_read(unread);
+            self.record_read(unread);
         }
         if self.places.is_empty() {
             self.next_look = None;
@@ -169,7 +169,7 @@ impl Input {
     }
 
     /// Counts messages as read that end before the last `unread` bytes of the stream.
-    fn note_read(&mut self, unread: u64) {
+    fn record_read(&mut self, unread: u64) {
         let taken = self.total.saturating_sub(unread);
         while let Some((seq, _)) = self.places.pop_front_if(|(_, end)| *end <= taken) {
             self.read = seq;
@@ -182,7 +182,7 @@ impl Input {
     }
 
     /// Takes the input that was accepted and never read, once all readers are gone.
-    pub(super) fn unread(&mut self) -> Option<(Unread, Vec<u8>)> {
+    pub(super) fn take_unread(&mut self) -> Option<(UnreadInput, Vec<u8>)> {
         let rest = self.rest.take();
         let rest = rest.or_else(|| self.pipe.as_ref().and_then(other_end));
         let mut bytes = Vec::new();
@@ -191,14 +191,14 @@ impl Input {
             // counts.
             let _ = rest.take(PIPE_BYTES_MAX).read_to_end(&mut bytes);
         }
-        self.note_read(bytes.len() as u64);
+        self.record_read(bytes.len() as u64);
         let in_pipe = self.places.front();
         let in_queue = self.queue.front().map(|message| message.seq);
         let from_seq = in_pipe.map(|(seq, _)| *seq).or(in_queue);
         for message in self.queue.drain(..) {
             bytes.extend_from_slice(&message.bytes[message.at..]);
         }
-        let unread = Unread {
+        let unread = UnreadInput {
             from_seq: from_seq.filter(|_| !bytes.is_empty())?,
             bytes: bytes.len() as u64,
             saved: false,

@@ -19,7 +19,7 @@ use bowline_formats::agents::{Event, Protocol, Resume, Usage, What};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Life;
 use bowline_store::{About, Change, Key, Memory, Store as _};
-use bowline_supervisor::Shim;
+use bowline_supervisor::ShimProgram;
 use run::Run;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,7 @@ fn folder() -> tempfile::TempDir {
 fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     NOW.set(Some(BEGIN_S));
     IDS.set(0);
-    let mut config = Config::new(folder, Shim::new(Path::new("/bin/false"), &[]));
+    let mut config = Config::new(folder, ShimProgram::new(Path::new("/bin/false"), &[]));
     config.slots = 3;
     config.runs_per_hour = 10_000;
     let agent = AgentSpec {

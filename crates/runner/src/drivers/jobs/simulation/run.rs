@@ -12,7 +12,7 @@ use bowline_store::{
     About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
     RecordKind, RecordQuery, Store as _,
 };
-use bowline_supervisor::{Exit, Swept, Want};
+use bowline_supervisor::{AttemptExit, SweepReport, WantedState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
 
@@ -287,7 +287,7 @@ impl Run {
                     input: BTreeMap::new(),
                     read: 0,
                     reported: 0,
-                    want: Want::Running,
+                    want: WantedState::Running,
                     end: unbegun.then_some(End::NotBegun),
                     done: false,
                     reader: Some(Adapter::resume_at(
@@ -337,9 +337,9 @@ impl Run {
         let agent = world.agents.get_mut(&id).unwrap();
         match agent.want {
             _ if lost => agent.end = Some(End::Lost),
-            Want::Ended => agent.end = Some(End::Exited(None)),
-            Want::Paused => {}
-            Want::Running => agent.act(),
+            WantedState::Ended => agent.end = Some(End::Exited(None)),
+            WantedState::Paused => {}
+            WantedState::Running => agent.act(),
         }
     }
 
@@ -394,13 +394,13 @@ impl Run {
         let last = over.map(|end| {
             agent.reader = None;
             match end {
-                End::Lost => Happened::Lost(Swept::default()),
+                End::Lost => Happened::Lost(SweepReport::default()),
                 End::NotBegun => Happened::NotBegun { message: None },
                 End::Exited(code) => {
-                    let exit = Exit {
+                    let exit = AttemptExit {
                         started: true,
                         code,
-                        ..Exit::default()
+                        ..AttemptExit::default()
                     };
                     Happened::Exited {
                         exit: Box::new(exit),

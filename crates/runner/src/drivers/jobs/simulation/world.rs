@@ -11,7 +11,7 @@ use bowline_store::{
     Outcome, Pruned, Record, RecordQuery, Retention, SpendQuery, SpendRow, Store, StoreError,
     TimerRow,
 };
-use bowline_supervisor::Want;
+use bowline_supervisor::WantedState;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ pub(super) struct Agent {
     pub(super) read: u64,
     /// The last message reported as read to the process that watches the agent.
     pub(super) reported: u64,
-    pub(super) want: Want,
+    pub(super) want: WantedState,
     pub(super) end: Option<End>,
     pub(super) done: bool,
     /// Reader of the process that watches the agent; none if nothing watches it.
@@ -152,7 +152,7 @@ pub(super) enum Order {
         phase: String,
     },
     Attach(Resume),
-    Want(Want),
+    Want(WantedState),
     Say(Option<u64>, String),
 }
 
@@ -224,7 +224,7 @@ impl Agents for Shared {
 
     fn hide(&self, _id: &str, _values: Vec<String>) {}
 
-    fn want(&self, id: &str, want: Want) {
+    fn want(&self, id: &str, want: WantedState) {
         self.order(id, Order::Want(want));
     }
 
