@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::options::Options;
 use crate::output::{CHUNK_BYTES, MIX_BYTES, Mix, measured};
 use crate::report::Report;
-use bowline_formats::agents::{Adapter, Protocol, What};
+use bowline_formats::agents::{AgentAdapter, AgentEventKind, AgentProtocol};
 use serde_json::{Value, json};
 
 pub(crate) fn run(options: &Options) -> Outcome<Report> {
@@ -26,13 +26,15 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 }
 
 /// How many events were understood, and how many were not.
-fn read(protocol: Protocol, bytes: &[u8]) -> (usize, usize) {
+fn read(protocol: AgentProtocol, bytes: &[u8]) -> (usize, usize) {
     let (mut good, mut bad) = (0, 0);
-    let mut count = |event: bowline_formats::agents::Event<'_>| match event.what {
-        What::Malformed(_) | What::Ignored { .. } | What::ProtocolError(_) => bad += 1,
+    let mut count = |event: bowline_formats::agents::AgentEvent<'_>| match event.what {
+        AgentEventKind::Malformed(_)
+        | AgentEventKind::Ignored { .. }
+        | AgentEventKind::ProtocolError(_) => bad += 1,
         _ => good += 1,
     };
-    let mut adapter = Adapter::new(protocol, None);
+    let mut adapter = AgentAdapter::new(protocol, None);
     for chunk in bytes.chunks(CHUNK_BYTES) {
         adapter.push(chunk, &mut count);
     }
@@ -44,50 +46,52 @@ fn mixes() -> Vec<Mix> {
     vec![
         mix(
             "a working session",
-            Protocol::ClaudeStreamJson,
+            AgentProtocol::ClaudeStreamJson,
             claude_session,
         ),
-        mix("nothing but words", Protocol::ClaudeStreamJson, |number| {
-            (claude_says(&paragraphs(number)), 1)
-        }),
+        mix(
+            "nothing but words",
+            AgentProtocol::ClaudeStreamJson,
+            |number| (claude_says(&paragraphs(number)), 1),
+        ),
         mix(
             "nothing but tool calls",
-            Protocol::ClaudeStreamJson,
+            AgentProtocol::ClaudeStreamJson,
             |number| (claude_uses(number), 1),
         ),
         mix(
             "nothing but questions",
-            Protocol::ClaudeStreamJson,
+            AgentProtocol::ClaudeStreamJson,
             |number| (claude_says(&question(number)), 2),
         ),
-        mix("tool output", Protocol::ClaudeStreamJson, |number| {
+        mix("tool output", AgentProtocol::ClaudeStreamJson, |number| {
             (claude_result(number), 0)
         }),
-        mix("a working session", Protocol::CodexJson, codex_session),
-        mix("nothing but words", Protocol::CodexJson, |number| {
+        mix("a working session", AgentProtocol::CodexJson, codex_session),
+        mix("nothing but words", AgentProtocol::CodexJson, |number| {
             (codex_says(&paragraphs(number)), 1)
         }),
-        mix("command output", Protocol::CodexJson, |number| {
+        mix("command output", AgentProtocol::CodexJson, |number| {
             (codex_ran(number), 0)
         }),
-        mix("a working session", Protocol::Acp, acp_session),
+        mix("a working session", AgentProtocol::Acp, acp_session),
         mix(
             "nothing but words, a few at a time",
-            Protocol::Acp,
+            AgentProtocol::Acp,
             |number| (acp_says(&format!("and then part {number} ")), 1),
         ),
-        mix("tool output", Protocol::Acp, |number| {
+        mix("tool output", AgentProtocol::Acp, |number| {
             (acp_result(number), 0)
         }),
     ]
 }
 
 /// Output of about [`MIX_BYTES`]; `line` gives the next line and says how many events it has.
-fn mix(name: &str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
+fn mix(name: &str, protocol: AgentProtocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
     let mut text = String::with_capacity(MIX_BYTES + 65_536);
     let mut events = 0;
     // What comes before the session is the repeated past, and passed over.
-    if protocol == Protocol::Acp {
+    if protocol == AgentProtocol::Acp {
         let opened = json!({"jsonrpc": "2.0", "id": "session-new", "result": {"sessionId": "a-1"}});
         text.push_str(&format!("{opened}\n"));
         events += 1;

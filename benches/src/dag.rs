@@ -7,8 +7,8 @@ use crate::measure::{Contender, in_turns, time};
 use crate::options::Options;
 use crate::report::{Bound, Report};
 use bowline_engine::Context;
-use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::settings::Settings;
+use bowline_engine::formats::orchestrate::RunMode;
+use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::operations::orchestrate::{Orchestration, OrchestrationOptions};
 use bowline_engine::supervisor::WantedState;
 use bowline_machines::orchestrate::{Command as Move, Effect, Id, PhaseEnd, Run};
@@ -325,7 +325,7 @@ fn alone(folder: &Path) -> Outcome<Duration> {
         &context,
         &OrchestrationOptions {
             plan: None,
-            mode: Mode::Normal,
+            mode: RunMode::Normal,
             parallel: u32::try_from(PARALLEL)?,
             project: None,
         },
@@ -335,8 +335,8 @@ fn alone(folder: &Path) -> Outcome<Duration> {
         landings_max: usize::MAX,
         ..runner::rules(
             &runner::Options::default(),
-            &Settings::default(),
-            Mode::Normal,
+            &BowlineSettings::default(),
+            RunMode::Normal,
         )
     };
     let (taken, ended) = time(|| -> Outcome<Ended> {

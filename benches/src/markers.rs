@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::options::Options;
 use crate::output::{CHUNK_BYTES, MIX_BYTES, Mix, measured};
 use crate::report::Report;
-use bowline_formats::markers::{Kind, Options as ParserOptions, Parser};
+use bowline_formats::markers::{MarkerContent, MarkerParser, MarkerParserOptions as ParserOptions};
 use std::fmt::Write as _;
 
 pub(crate) fn run(options: &Options) -> Outcome<Report> {
@@ -33,11 +33,11 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
 /// How many markers were understood, and how many were not.
 fn parse(bytes: &[u8]) -> (usize, usize) {
     let (mut good, mut bad) = (0, 0);
-    let mut count = |event: bowline_formats::markers::Event| match event.kind {
-        Kind::Malformed(_) | Kind::Ignored { .. } => bad += 1,
+    let mut count = |event: bowline_formats::markers::MarkerEvent| match event.kind {
+        MarkerContent::Malformed(_) | MarkerContent::Ignored { .. } => bad += 1,
         _ => good += 1,
     };
-    let mut parser = Parser::new(ParserOptions::default());
+    let mut parser = MarkerParser::new(ParserOptions::default());
     for chunk in bytes.chunks(CHUNK_BYTES) {
         parser.push(chunk, &mut count);
     }

@@ -50,7 +50,7 @@ fn pages() -> Vec<(String, String)> {
     let mut pages = machine_pages();
     pages.push((web_words::PATH.into(), web_words::words()));
     for (kind, _) in schema::ALL {
-        if let Some(text) = schema::page(kind) {
+        if let Some(text) = schema::schema_page(kind) {
             pages.push((format!("docs/formats/{kind}.md"), text));
         }
     }

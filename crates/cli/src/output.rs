@@ -2,7 +2,7 @@
 
 use crate::args::Common;
 use bowline_engine::files::{ChangeOutcome, FileNotice, FileView};
-use bowline_engine::formats::client_hooks::quoted;
+use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Context, Error, ExitClass, advice};
@@ -200,7 +200,7 @@ impl Output {
     pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
         let place = match document {
             Some(document) if !finding.pointer.is_empty() => {
-                let (line, column) = document.position(&finding.pointer);
+                let (line, column) = document.line_and_column(&finding.pointer);
                 format!(" {} ({line}:{column})", finding.pointer)
             }
             Some(_) | None if !finding.pointer.is_empty() => format!(" {}", finding.pointer),
@@ -325,7 +325,7 @@ fn pasted(error: &Error, hint: String) -> String {
         _ => return hint,
     };
     let path = path.display().to_string();
-    let word = quoted(&path);
+    let word = quote_word(&path);
     if word == path {
         return hint;
     }

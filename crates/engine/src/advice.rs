@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::files::FileView;
 use crate::kinds::{DocumentState, FileKind};
 use crate::workspace;
-pub use bowline_gate::advice::{NextCommand, quoted};
+pub use bowline_gate::advice::{NextCommand, quote_word};
 use bowline_machines::Advice;
 use bowline_machines::thinking::{Metric, Stage};
 use bowline_words::Lang;
@@ -118,7 +118,7 @@ fn naming_options(view: &FileView, here: Option<&Path>) -> Option<(String, Strin
         let near: PathBuf = near.components().collect();
         match near.as_os_str().is_empty() {
             true => ".".to_owned(),
-            false => quoted(&near.display().to_string()),
+            false => quote_word(&near.display().to_string()),
         }
     };
     let root = view.path.to_str();

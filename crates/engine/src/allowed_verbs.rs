@@ -139,7 +139,7 @@ pub fn allowed_verbs(
         DocumentState::Thinking(_) => of_thinking(view, beside),
         DocumentState::TaskState(memory) => of_memory(memory, at),
         DocumentState::Develop(run) => of_develop(context, file, view, run.as_deref(), at)?,
-        DocumentState::Orchestrate => match OrchestrateFile::read(&view.document) {
+        DocumentState::Orchestrate => match OrchestrateFile::read_state(&view.document) {
             Ok(read) => of_orchestration(&read.state, at),
             Err(findings) => return Err(file.damaged_error(findings)),
         },
@@ -428,7 +428,7 @@ fn of_develop(
     all.push(AllowedVerb::new("seal"));
     for gate in Gate::ALL {
         let on = |allowed: AllowedVerb| allowed.with_id(gate.name());
-        let runs = seal.as_ref().and_then(|seal| seal.rules.command(gate));
+        let runs = seal.as_ref().and_then(|seal| seal.rules.gate_command(gate));
         let evidence = match runs {
             Some(_) => Evidence::Sealed {
                 exit_code: 0,

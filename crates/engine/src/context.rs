@@ -204,7 +204,7 @@ impl Context {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Request {
             id: format!("{now_ms:x}-{:x}-{count:x}", std::process::id()),
-            at: time::utc(self.now()),
+            at: time::format_utc(self.now()),
             now_ms,
             what: self.what.clone(),
         }

@@ -33,7 +33,7 @@ impl PendingEffect {
         let value = match self {
             PendingEffect::PushHistory(entry) => {
                 let mut history = json!({});
-                TaskHistoryFile::write(&vec![(**entry).clone()], &mut history, Timestamp(0));
+                TaskHistoryFile::write_state(&vec![(**entry).clone()], &mut history, Timestamp(0));
                 json!({ "push_history": history["tasks"][0].take() })
             }
             PendingEffect::Tick { task, folder } => json!({ "tick": task, "in": folder }),
@@ -60,7 +60,7 @@ impl PendingEffect {
         let entry = value.get_mut("push_history")?.take();
         let document =
             JsonDocument::new(json!({ "version": "1.0", "tasks": [entry], "statistics": {} }));
-        let entries = TaskHistoryFile::read(&document).ok()?.state;
+        let entries = TaskHistoryFile::read_state(&document).ok()?.state;
         Some(PendingEffect::PushHistory(Box::new(
             entries.into_iter().next()?,
         )))

@@ -420,7 +420,7 @@ impl Error {
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
-            Error::Path(trouble) => path::code(trouble),
+            Error::Path(trouble) => path::path_trouble_code(trouble),
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
             Error::StaleEvidence { .. } => "stale_evidence",

@@ -349,7 +349,7 @@ fn restore_chosen(
                 JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
                     message: Wrong::VersionUnreadable {
                         sequence: way.version,
-                        found: Box::new(error.found()),
+                        found: Box::new(error.to_message()),
                     },
                     hint: Advice::ChooseFromHistory,
                 })?;

@@ -5,7 +5,7 @@ use crate::effects::PendingEffect;
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
-use bowline_formats::json::{JsonDocument, lookup};
+use bowline_formats::json::{JsonDocument, value_at};
 use bowline_formats::memory::agent_memory::{self, AgentMemory, AgentMemoryFile};
 use bowline_formats::memory::shared_context::{self, SharedContext, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
@@ -255,7 +255,7 @@ fn is_agent_file(name: &str) -> bool {
 #[derive(Debug, Clone)]
 pub enum DocumentState {
     /// A thinking run.
-    Thinking(Box<thinking::Sheet>),
+    Thinking(Box<thinking::ThinkingSheet>),
     /// Tasks that are not over.
     TaskState(Box<plan::Memory>),
     /// Tasks that are over.
@@ -331,7 +331,10 @@ impl MachineFile for ThinkingKind {
     const KIND: FileKind = FileKind::Thinking;
 
     fn document_state(run: &thinking_run::Run, document: &Value) -> DocumentState {
-        DocumentState::Thinking(Box::new(thinking::Sheet::new(run.clone(), document)))
+        DocumentState::Thinking(Box::new(thinking::ThinkingSheet::new(
+            run.clone(),
+            document,
+        )))
     }
 }
 
@@ -407,11 +410,11 @@ pub(crate) fn restored_document(
     if kind != FileKind::Develop {
         return document.clone();
     }
-    let Ok(read) = DevelopFile::read(document) else {
+    let Ok(read) = DevelopFile::read_state(document) else {
         return document.clone();
     };
     let mut value = read.fixed;
-    DevelopFile::write(&read.state.as_ref().map(closed), &mut value, at);
+    DevelopFile::write_state(&read.state.as_ref().map(closed), &mut value, at);
     document.reconcile(&value)
 }
 
@@ -431,7 +434,7 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
 /// Returns the key by which the subjects of two documents are told apart: the task, the agent, or
 /// the start time of a run.
 pub(crate) fn subject_key(kind: FileKind, value: &Value) -> Option<String> {
-    let text = |pointer| lookup(value, pointer).and_then(Value::as_str);
+    let text = |pointer| value_at(value, pointer).and_then(Value::as_str);
     // Ids are counted per folder and day: two tasks may have the same one.
     let task =
         |id: &'static str, begun| Some(format!("{} ({})", text(id)?, text(begun).unwrap_or("-")));
@@ -479,9 +482,9 @@ pub fn examine_document(
 /// does not mean that the run is over.
 fn examine_orchestration(document: &JsonDocument) -> Result<ExaminedDocument, Vec<Finding>> {
     let mut examined = examine_machine::<OrchestrateKind>(document)?;
-    let summary = orchestrate::summary(document)?;
-    if examined.status == "completed" && !summary.finished() {
-        let word = if summary.untouched() {
+    let summary = orchestrate::summarise_document(document)?;
+    if examined.status == "completed" && !summary.is_finished() {
+        let word = if summary.is_untouched() {
             "pending"
         } else {
             "in_progress"
@@ -494,7 +497,7 @@ fn examine_orchestration(document: &JsonDocument) -> Result<ExaminedDocument, Ve
 fn examine_machine<K: MachineFile>(
     document: &JsonDocument,
 ) -> Result<ExaminedDocument, Vec<Finding>> {
-    let read = K::Format::read(document)?;
+    let read = K::Format::read_state(document)?;
     Ok(examine_state::<K>(&read.state, read.findings, read.fixed))
 }
 
@@ -504,7 +507,7 @@ pub(crate) fn examine_state<K: MachineFile>(
     findings: Vec<Finding>,
     fixed: Value,
 ) -> ExaminedDocument {
-    let id = id_pointer(K::KIND).and_then(|pointer| lookup(&fixed, pointer));
+    let id = id_pointer(K::KIND).and_then(|pointer| value_at(&fixed, pointer));
     let known = K::document_state(state, &fixed);
     let read_only = findings
         .iter()
@@ -528,7 +531,7 @@ fn examine_plain<F: StateFormat>(
     status: impl Fn(&F::State) -> String,
     state: impl Fn(F::State) -> DocumentState,
 ) -> Result<ExaminedDocument, Vec<Finding>> {
-    let read = F::read(document)?;
+    let read = F::read_state(document)?;
     Ok(ExaminedDocument {
         status: status(&read.state),
         state: state(read.state),
@@ -555,7 +558,7 @@ pub(crate) fn initial_document(
         FileKind::TaskState => task_state::new_document(now),
         FileKind::TaskHistory => task_history::new_document(),
         FileKind::SharedContext => {
-            let today = time::utc(now);
+            let today = time::format_utc(now);
             let session = next_id("session", today.split('T').next().unwrap_or_default(), []);
             shared_context::new_document(&session, now)
         }

@@ -11,7 +11,7 @@
 //! it writes, is neither an edit nor a version.
 
 use crate::kinds::{FileKind, is_document, subject_key};
-use bowline_formats::merge::{distance, merge};
+use bowline_formats::three_way_merge::{count_differences, merge_json};
 use bowline_formats::transition::Transition;
 use bowline_statefiles::kind::OUTSIDE;
 use bowline_statefiles::{ContentHash, History, Line};
@@ -123,7 +123,7 @@ impl VersionWindow {
     fn nearest_version(&self, edited: &Value) -> Option<usize> {
         let mut best: Option<(usize, usize)> = None;
         for (back, known) in self.versions.iter().rev().enumerate() {
-            let far = distance(edited, &known.value);
+            let far = count_differences(edited, &known.value);
             if best.is_none_or(|(_, nearest)| far < nearest) {
                 best = Some((back, far));
             }
@@ -349,8 +349,8 @@ fn apply_changes(
         if !change.is_about(kind, value) {
             continue;
         }
-        let merged = merge(&change.before, &change.after, value);
-        if distance(&merged, value) > 0 {
+        let merged = merge_json(&change.before, &change.after, value);
+        if count_differences(&merged, value) > 0 {
             *value = merged;
             lost.push(change.what.clone());
         }

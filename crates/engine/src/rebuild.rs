@@ -2,8 +2,8 @@
 
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{self, Meta, Mode};
-use bowline_formats::tasks_md::{self, Task, TasksFile};
+use bowline_formats::orchestrate::{self, OrchestrationMeta, RunMode};
+use bowline_formats::tasks_md::{self, PlanTask, TasksFile};
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::{
     Config, Facts, Graph, Landing, NodeSpec, PhaseFacts, Run, Status,
@@ -23,8 +23,8 @@ pub(crate) fn rebuild_orchestration(root: &Path, now: Timestamp) -> Option<JsonD
     let text = TASKS_FILES
         .iter()
         .find_map(|name| std::fs::read_to_string(root.join(name)).ok())?;
-    let tasks = tasks_md::parse(&text);
-    if tasks.blocking().is_some() {
+    let tasks = tasks_md::parse_plan(&text);
+    if tasks.blocking_finding().is_some() {
         return None;
     }
     let run = run_of(&tasks, Config::default(), now)?;
@@ -32,9 +32,9 @@ pub(crate) fn rebuild_orchestration(root: &Path, now: Timestamp) -> Option<JsonD
         .project
         .clone()
         .or_else(|| workspace::folder_name(root))?;
-    let meta = Meta {
+    let meta = OrchestrationMeta {
         project,
-        mode: Mode::UltraThin,
+        mode: RunMode::UltraThin,
         slack_webhook_url: None,
     };
     Some(orchestrate::new_document(&meta, &run, now))
@@ -49,7 +49,7 @@ pub(crate) fn node_specs(tasks: &TasksFile) -> Vec<NodeSpec> {
             (id.as_str(), needs)
         })
         .collect();
-    let spec = |task: &Task| NodeSpec {
+    let spec = |task: &PlanTask| NodeSpec {
         id: task.id.as_str().into(),
         phase: task.phase,
         section: task.section,

@@ -21,7 +21,7 @@ impl Replay for OrchestrateReplay {
         steps: &[&RawValue],
     ) -> Result<String, Box<dyn Error + Send + Sync>> {
         let document = JsonDocument::parse(text.as_bytes())?;
-        let read = OrchestrateFile::read(&document).map_err(|findings| {
+        let read = OrchestrateFile::read_state(&document).map_err(|findings| {
             let told = findings.into_iter().last();
             told.map_or_else(String::new, |finding| finding.message.to_string())
         })?;
@@ -30,7 +30,7 @@ impl Replay for OrchestrateReplay {
             let RecordedStep { at, command } = serde_json::from_str(step.get())?;
             OrchestrateMachine::advance(&mut run, command, at)?;
         }
-        OrchestrateFile::write(&run, &mut value, run.updated_at());
+        OrchestrateFile::write_state(&run, &mut value, run.updated_at());
         Ok(document.reconcile(&value).text().to_owned())
     }
 }

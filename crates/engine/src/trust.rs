@@ -5,7 +5,7 @@ use crate::develop::{RunFolder, evidence};
 use crate::error::Error;
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::DevelopFile;
-use bowline_formats::develop::evidence::Evidence;
+use bowline_formats::develop::evidence::EvidenceRecord;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
@@ -26,9 +26,9 @@ pub(crate) fn trusted_document(
 ) -> Result<(JsonDocument, Vec<String>), Vec<Finding>> {
     match assess_trust(path, file, snapshot).map_err(untrusted_finding)? {
         RunTrust::Run(run) if !run.distrusted.is_empty() => {
-            let mut value = DevelopFile::read(&document)?.fixed;
+            let mut value = DevelopFile::read_state(&document)?.fixed;
             // The run has its own time; the one given here is not used.
-            DevelopFile::write(&Some(run.run), &mut value, Timestamp(0));
+            DevelopFile::write_state(&Some(run.run), &mut value, Timestamp(0));
             Ok((document.reconcile(&value), run.distrusted))
         }
         RunTrust::Run(_) | RunTrust::Nothing => Ok((document, Vec::new())),
@@ -62,7 +62,7 @@ pub(crate) fn claimed_run(file: &StateFile) -> Result<Option<Run>, Error> {
     let snapshot = file.load()?;
     let text = snapshot.text().ok().flatten();
     let document = text.and_then(|text| JsonDocument::parse(text.as_bytes()).ok());
-    let read = document.and_then(|document| DevelopFile::read(&document).ok());
+    let read = document.and_then(|document| DevelopFile::read_state(&document).ok());
     Ok(read.and_then(|read| read.state))
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn proven_progress(path: &Path) -> Result<ProvenProgress, Error> {
     Ok(proven_by(&records))
 }
 
-fn proven_by(records: &[Evidence]) -> ProvenProgress {
+fn proven_by(records: &[EvidenceRecord]) -> ProvenProgress {
     let mut proven = ProvenProgress {
         reached: Phase::Design,
         entered: Phase::Review,
@@ -116,7 +116,7 @@ fn proven_by(records: &[Evidence]) -> ProvenProgress {
 /// Limits the phase of the document to the range that the evidence allows: an earlier phase would
 /// guard less, and a later one is not proven.
 pub(crate) fn limit_phase(document: &JsonDocument, proven: &ProvenProgress) -> JsonDocument {
-    let Ok(read) = DevelopFile::read(document) else {
+    let Ok(read) = DevelopFile::read_state(document) else {
         return document.clone();
     };
     let run = read.state.map(|run| Run {
@@ -124,7 +124,7 @@ pub(crate) fn limit_phase(document: &JsonDocument, proven: &ProvenProgress) -> J
         ..run
     });
     let mut value = read.fixed;
-    DevelopFile::write(&run, &mut value, Timestamp(0));
+    DevelopFile::write_state(&run, &mut value, Timestamp(0));
     document.reconcile(&value)
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn limit_phase(document: &JsonDocument, proven: &ProvenProgress) -> J
 /// nothing can be trusted.
 pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     let document = JsonDocument::parse(text.as_bytes()).ok()?;
-    let read = DevelopFile::read(&document).ok()?;
+    let read = DevelopFile::read_state(&document).ok()?;
     let run = read.state.map(|run| {
         let pending = |known: &Checkpoint| Checkpoint::pending(known.id.clone());
         let checkpoints = run.checkpoints.iter().map(pending).collect();
@@ -142,7 +142,7 @@ pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
         }
     });
     let mut value = read.fixed;
-    DevelopFile::write(&run, &mut value, Timestamp(0));
+    DevelopFile::write_state(&run, &mut value, Timestamp(0));
     // The result must differ from the text that is not trusted.
     let document = document.reconcile(&value);
     if document.text() == text {

@@ -5,10 +5,10 @@
 //! file is neither kept nor shown.
 
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
-use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_list, put_time};
-use crate::time::{parse, utc};
+use crate::document_reader::{DocumentReader, put_list, put_time, put_value};
+use crate::finding::{Finding, ReadResult, Severity};
+use crate::json::{JsonDocument, child_pointer};
+use crate::time::{format_utc, parse_time};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
 use bowline_words::message::{Found, Kind, Repair};
@@ -45,7 +45,7 @@ pub struct CheckpointFile;
 
 /// A saved state of a task, its agent and their conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checkpoint {
+pub struct TaskCheckpoint {
     /// The checkpoint's id, `cp_…`.
     pub id: String,
     /// Id of the task it belongs to.
@@ -77,11 +77,11 @@ pub struct Checkpoint {
     /// The kind of input that the agent waited for.
     pub blocked_by: Option<BlockedBy>,
     /// The conversation, oldest message first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ConversationMessage>,
     /// Names of the environment variables that were set.
     pub variables: Vec<String>,
     /// Dependencies that were provided.
-    pub dependencies: Vec<Provided>,
+    pub dependencies: Vec<ProvidedDependency>,
     /// Path of the workspace folder.
     pub workspace: String,
     /// Files that were made, relative to the workspace.
@@ -102,7 +102,7 @@ pub struct Checkpoint {
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct ConversationMessage {
     /// The speaker, one of [`ROLES`].
     pub role: &'static str,
     /// Text of the message.
@@ -115,7 +115,7 @@ pub struct Message {
 
 /// A dependency that was provided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provided {
+pub struct ProvidedDependency {
     /// Kind of the dependency.
     pub kind: String,
     /// Name of the dependency.
@@ -126,23 +126,23 @@ pub struct Provided {
 
 /// Returns the file name of a checkpoint saved at that time.
 pub fn file_name(created_at: Timestamp) -> String {
-    let stamp = utc(created_at).replace([':', '.'], "-");
+    let stamp = format_utc(created_at).replace([':', '.'], "-");
     format!("checkpoint_{stamp}.json")
 }
 
 /// Returns the document of a new checkpoint file.
-pub fn new_document(checkpoint: &Checkpoint) -> JsonDocument {
+pub fn new_document(checkpoint: &TaskCheckpoint) -> JsonDocument {
     let mut value = json!({});
-    CheckpointFile::write(checkpoint, &mut value, checkpoint.created_at);
+    CheckpointFile::write_state(checkpoint, &mut value, checkpoint.created_at);
     JsonDocument::new(value)
 }
 
 impl StateFormat for CheckpointFile {
-    type State = Checkpoint;
+    type State = TaskCheckpoint;
     const KIND: &'static str = "checkpoint";
 
-    fn read(document: &JsonDocument) -> Result<Read<Checkpoint>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<TaskCheckpoint>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         for place in ["/task", "/agent"] {
             if !reading.get(place).is_some_and(Value::is_object) {
                 let message = Found::NothingToTakeUp;
@@ -150,19 +150,19 @@ impl StateFormat for CheckpointFile {
             }
         }
         let checkpoint = read_checkpoint(&mut reading);
-        Ok(reading.end(checkpoint))
+        Ok(reading.finish(checkpoint))
     }
 
     /// Writes the checkpoint. `_at` is unused: the file has only the time at which it was saved.
-    fn write(checkpoint: &Checkpoint, value: &mut Value, _at: Timestamp) {
+    fn write_state(checkpoint: &TaskCheckpoint, value: &mut Value, _at: Timestamp) {
         write_checkpoint(checkpoint, value);
     }
 }
 
-fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
+fn read_checkpoint(reading: &mut DocumentReader<'_>) -> TaskCheckpoint {
     let modified = reading.get("/workspace/lastModified");
-    let known = modified.and_then(Value::as_str).and_then(parse);
-    let created_at = reading.time_or("/createdAt", known.unwrap_or(Timestamp(0)), utc);
+    let known = modified.and_then(Value::as_str).and_then(parse_time);
+    let created_at = reading.read_time_or("/createdAt", known.unwrap_or(Timestamp(0)), format_utc);
     let id = format!("cp_{}", created_at.0);
     for place in [
         "/conversationHistory",
@@ -170,7 +170,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         "/workspace",
         "/protocols",
     ] {
-        reading.object(place);
+        reading.read_object(place);
     }
     for place in [
         "/task/currentPhase",
@@ -180,34 +180,34 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         "/agent/blockedBy",
         "/workspace/lastModified",
     ] {
-        reading.expect(place);
+        reading.expect_field(place);
     }
-    let phase = reading.count("/task/currentPhase");
-    Checkpoint {
-        id: reading.text("/id", &id),
-        task_id: reading.text("/taskId", ""),
+    let phase = reading.read_count("/task/currentPhase");
+    TaskCheckpoint {
+        id: reading.read_text("/id", &id),
+        task_id: reading.read_text("/taskId", ""),
         created_at,
-        created_by: reading.word("/createdBy", &CREATORS, |it| it, "system"),
-        reason: reading.word("/reason", &REASONS, |it| it, "interval"),
-        task_status: reading.word(
+        created_by: reading.read_word("/createdBy", &CREATORS, |it| it, "system"),
+        reason: reading.read_word("/reason", &REASONS, |it| it, "interval"),
+        task_status: reading.read_word(
             "/task/status",
             &TaskStatus::ALL,
             TaskStatus::name,
             TaskStatus::InProgress,
         ),
-        task_type: reading.text("/task/type", "custom"),
+        task_type: reading.read_text("/task/type", "custom"),
         task_phase: phase,
         progress: read_progress(reading),
-        agent_status: reading.word(
+        agent_status: reading.read_word(
             "/agent/status",
             &AgentStatus::ALL,
             AgentStatus::name,
             AgentStatus::Paused,
         ),
-        pid: reading.count("/agent/pid"),
-        agent_phase: reading.count("/agent/currentPhase"),
-        current_step: reading.optional_text("/agent/currentStep"),
-        tokens_used: reading.whole_or("/agent/tokensUsed", 0),
+        pid: reading.read_count("/agent/pid"),
+        agent_phase: reading.read_count("/agent/currentPhase"),
+        current_step: reading.read_optional_text("/agent/currentStep"),
+        tokens_used: reading.read_whole_or("/agent/tokensUsed", 0),
         blocked_by: match reading.get("/agent/blockedBy") {
             None | Some(Value::Null) => None,
             Some(_) => read_block(reading),
@@ -215,30 +215,30 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         messages: read_messages(reading, created_at),
         variables: read_variables(reading),
         dependencies: read_provided(reading, created_at),
-        workspace: reading.text("/workspace/path", ""),
-        deliverables: reading.texts("/workspace/deliverables"),
-        last_modified: reading.time("/workspace/lastModified"),
-        pending_dependencies: reading.list("/protocols/pendingDependencies").to_vec(),
-        pending_questions: reading.list("/protocols/pendingQuestions").to_vec(),
+        workspace: reading.read_text("/workspace/path", ""),
+        deliverables: reading.read_texts("/workspace/deliverables"),
+        last_modified: reading.read_time("/workspace/lastModified"),
+        pending_dependencies: reading.read_list("/protocols/pendingDependencies").to_vec(),
+        pending_questions: reading.read_list("/protocols/pendingQuestions").to_vec(),
         completed_phases: read_phases(reading),
-        session_id: reading.optional_text("/sessionId"),
-        code_ref: reading.optional_text("/codeRef"),
+        session_id: reading.read_optional_text("/sessionId"),
+        code_ref: reading.read_optional_text("/codeRef"),
     }
 }
 
-fn read_progress(reading: &mut Reading<'_>) -> u32 {
-    let progress = reading.count_or("/task/progress", 0);
+fn read_progress(reading: &mut DocumentReader<'_>) -> u32 {
+    let progress = reading.read_count_or("/task/progress", 0);
     if progress > 100 {
         let message = Found::ProgressRange {
             value: progress.to_string(),
         };
         let place = "/task/progress";
-        reading.mend(Severity::Error, "out_of_range", place, message, 100.into());
+        reading.repair_value(Severity::Error, "out_of_range", place, message, 100.into());
     }
     progress.min(100)
 }
 
-fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
+fn read_block(reading: &mut DocumentReader<'_>) -> Option<BlockedBy> {
     let place = "/agent/blockedBy";
     let found = reading.get(place).and_then(Value::as_str);
     let block = found.and_then(BlockedBy::from_name);
@@ -246,31 +246,31 @@ fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
         let message = Found::NotOneOf {
             words: "dependency, question, review, null".into(),
         };
-        reading.mend(Severity::Error, "unknown_word", place, message, Value::Null);
+        reading.repair_value(Severity::Error, "unknown_word", place, message, Value::Null);
     }
     block
 }
 
-fn read_messages(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Message> {
+fn read_messages(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<ConversationMessage> {
     let list = "/conversationHistory/messages";
-    let good = reading.objects(list);
+    let good = reading.read_objects(list);
     let mut messages = Vec::with_capacity(good.len());
     for &index in &good {
         let field = |name: &str| format!("{list}/{index}/{name}");
-        messages.push(Message {
-            role: reading.word(&field("role"), &ROLES, |it| it, "system"),
-            content: reading.text(&field("content"), ""),
-            at: reading.time_or(&field("timestamp"), known, utc),
+        messages.push(ConversationMessage {
+            role: reading.read_word(&field("role"), &ROLES, |it| it, "system"),
+            content: reading.read_text(&field("content"), ""),
+            at: reading.read_time_or(&field("timestamp"), known, format_utc),
             metadata: read_metadata(reading, &field("metadata")),
         });
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
     let last = i64::try_from(messages.len()).unwrap_or(i64::MAX) - 1;
-    reading.derived("/conversationHistory/lastMessageIndex", last.into());
+    reading.check_derived("/conversationHistory/lastMessageIndex", last.into());
     messages
 }
 
-fn read_metadata(reading: &mut Reading<'_>, place: &str) -> Option<Value> {
+fn read_metadata(reading: &mut DocumentReader<'_>, place: &str) -> Option<Value> {
     let found = reading.get(place)?;
     if found.is_object() || found.is_null() {
         return Some(found.clone());
@@ -278,21 +278,21 @@ fn read_metadata(reading: &mut Reading<'_>, place: &str) -> Option<Value> {
     let message = Found::ShouldBe {
         wanted: Kind::ObjectOrNull,
     };
-    reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+    reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
     Some(Value::Null)
 }
 
-fn read_variables(reading: &mut Reading<'_>) -> Vec<String> {
-    let Some(map) = reading.object("/environment/variables") else {
+fn read_variables(reading: &mut DocumentReader<'_>) -> Vec<String> {
+    let Some(map) = reading.read_object("/environment/variables") else {
         return Vec::new();
     };
     for (name, value) in map {
         if !is_sealed(value) && !value.is_null() {
-            let place = child("/environment/variables", name);
+            let place = child_pointer("/environment/variables", name);
             let message = Found::HoldsValue;
-            reading.set(&place, Value::Null);
+            reading.set_repaired(&place, Value::Null);
             let repair = Some(Repair::TakeValueOut);
-            reading.note(Severity::Warning, "secret_in_file", &place, message, repair);
+            reading.add_finding(Severity::Warning, "secret_in_file", &place, message, repair);
         }
     }
     map.keys().cloned().collect()
@@ -305,64 +305,64 @@ fn is_sealed(value: &Value) -> bool {
         .is_some_and(|it| it.starts_with("encrypted:"))
 }
 
-fn read_provided(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Provided> {
+fn read_provided(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<ProvidedDependency> {
     let list = "/environment/dependencies";
-    let good = reading.objects(list);
+    let good = reading.read_objects(list);
     let mut all = Vec::with_capacity(good.len());
     for &index in &good {
         let field = |name: &str| format!("{list}/{index}/{name}");
-        all.push(Provided {
-            kind: reading.text(&field("type"), "env_variable"),
-            name: reading.text(&field("name"), ""),
-            at: reading.time_or(&field("providedAt"), known, utc),
+        all.push(ProvidedDependency {
+            kind: reading.read_text(&field("type"), "env_variable"),
+            name: reading.read_text(&field("name"), ""),
+            at: reading.read_time_or(&field("providedAt"), known, format_utc),
         });
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
     all
 }
 
-fn read_phases(reading: &mut Reading<'_>) -> Vec<u32> {
+fn read_phases(reading: &mut DocumentReader<'_>) -> Vec<u32> {
     let list = "/protocols/completedPhases";
-    let items = reading.list(list);
+    let items = reading.read_list(list);
     let number = |item: &Value| item.as_u64().and_then(|it| u32::try_from(it).ok());
     let phases: Vec<u32> = items.iter().filter_map(number).collect();
     if phases.len() != items.len() {
         let message = Found::NotAllPhases;
         let value = phases.clone().into();
-        reading.mend(Severity::Error, "wrong_type", list, message, value);
+        reading.repair_value(Severity::Error, "wrong_type", list, message, value);
     }
     phases
 }
 
-fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
+fn write_checkpoint(checkpoint: &TaskCheckpoint, value: &mut Value) {
     let c = checkpoint;
     let blocked = c.blocked_by.map(BlockedBy::name);
-    put(value, "/id", c.id.clone());
-    put(value, "/taskId", c.task_id.clone());
-    put_time(value, "/createdAt", Some(c.created_at), utc);
-    put(value, "/createdBy", c.created_by);
-    put(value, "/reason", c.reason);
-    put(value, "/task/status", c.task_status.name());
-    put(value, "/task/type", c.task_type.clone());
-    put(value, "/task/currentPhase", c.task_phase);
-    put(value, "/task/progress", c.progress);
-    put(value, "/agent/status", c.agent_status.name());
-    put(value, "/agent/pid", c.pid);
-    put(value, "/agent/currentPhase", c.agent_phase);
-    put(value, "/agent/currentStep", c.current_step.clone());
-    put(value, "/agent/tokensUsed", c.tokens_used);
-    put(value, "/agent/blockedBy", blocked);
+    put_value(value, "/id", c.id.clone());
+    put_value(value, "/taskId", c.task_id.clone());
+    put_time(value, "/createdAt", Some(c.created_at), format_utc);
+    put_value(value, "/createdBy", c.created_by);
+    put_value(value, "/reason", c.reason);
+    put_value(value, "/task/status", c.task_status.name());
+    put_value(value, "/task/type", c.task_type.clone());
+    put_value(value, "/task/currentPhase", c.task_phase);
+    put_value(value, "/task/progress", c.progress);
+    put_value(value, "/agent/status", c.agent_status.name());
+    put_value(value, "/agent/pid", c.pid);
+    put_value(value, "/agent/currentPhase", c.agent_phase);
+    put_value(value, "/agent/currentStep", c.current_step.clone());
+    put_value(value, "/agent/tokensUsed", c.tokens_used);
+    put_value(value, "/agent/blockedBy", blocked);
     let list = "/conversationHistory/messages";
     put_list(value, list, &c.messages, |item, message| {
-        put(item, "/role", message.role);
-        put(item, "/content", message.content.clone());
-        put_time(item, "/timestamp", Some(message.at), utc);
+        put_value(item, "/role", message.role);
+        put_value(item, "/content", message.content.clone());
+        put_time(item, "/timestamp", Some(message.at), format_utc);
         if let Some(metadata) = &message.metadata {
-            put(item, "/metadata", metadata.clone());
+            put_value(item, "/metadata", metadata.clone());
         }
     });
     let last = i64::try_from(c.messages.len()).unwrap_or(i64::MAX) - 1;
-    put(value, "/conversationHistory/lastMessageIndex", last);
+    put_value(value, "/conversationHistory/lastMessageIndex", last);
     let old = value.pointer("/environment/variables");
     let sealed = |name: &String| old?.get(name).filter(|it| is_sealed(it)).cloned();
     let variables: Map<String, Value> = c
@@ -370,25 +370,30 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
         .iter()
         .map(|name| (name.clone(), sealed(name).unwrap_or(Value::Null)))
         .collect();
-    put(value, "/environment/variables", variables);
+    put_value(value, "/environment/variables", variables);
     let list = "/environment/dependencies";
     put_list(value, list, &c.dependencies, |item, provided| {
-        put(item, "/type", provided.kind.clone());
-        put(item, "/name", provided.name.clone());
-        put_time(item, "/providedAt", Some(provided.at), utc);
+        put_value(item, "/type", provided.kind.clone());
+        put_value(item, "/name", provided.name.clone());
+        put_time(item, "/providedAt", Some(provided.at), format_utc);
     });
-    put(value, "/workspace/path", c.workspace.clone());
-    put(value, "/workspace/deliverables", c.deliverables.clone());
-    put_time(value, "/workspace/lastModified", c.last_modified, utc);
+    put_value(value, "/workspace/path", c.workspace.clone());
+    put_value(value, "/workspace/deliverables", c.deliverables.clone());
+    put_time(
+        value,
+        "/workspace/lastModified",
+        c.last_modified,
+        format_utc,
+    );
     let asked = c.pending_dependencies.clone();
-    put(value, "/protocols/pendingDependencies", asked);
+    put_value(value, "/protocols/pendingDependencies", asked);
     let questions = c.pending_questions.clone();
-    put(value, "/protocols/pendingQuestions", questions);
+    put_value(value, "/protocols/pendingQuestions", questions);
     let phases = c.completed_phases.clone();
-    put(value, "/protocols/completedPhases", phases);
+    put_value(value, "/protocols/completedPhases", phases);
     for (name, optional) in [("sessionId", &c.session_id), ("codeRef", &c.code_ref)] {
         if optional.is_some() || value.get(name).is_some() {
-            put(value, &child("", name), optional.clone());
+            put_value(value, &child_pointer("", name), optional.clone());
         }
     }
 }

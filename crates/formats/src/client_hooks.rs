@@ -53,18 +53,18 @@ pub fn settings_of(client: &str) -> &'static [&'static str] {
 
 /// The way in which a hook finds the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach<'p> {
+pub enum ShimLocation<'p> {
     /// By its absolute path on this machine.
     Path(&'p str),
     /// By launcher or `PATH`, wherever the file is checked out; holds the client's name.
     Anywhere(&'p str),
 }
 
-impl Reach<'_> {
-    fn command(self, event: &str) -> String {
+impl ShimLocation<'_> {
+    fn hook_command(self, event: &str) -> String {
         let client = match self {
-            Reach::Path(program) => return format!("{} hook", quoted(program)),
-            Reach::Anywhere(client) => client,
+            ShimLocation::Path(program) => return format!("{} hook", quote_word(program)),
+            ShimLocation::Anywhere(client) => client,
         };
         // Some clients show a person nothing of it, so the model gets the notice as well.
         let script = if event == "SessionStart" {
@@ -83,28 +83,28 @@ impl Reach<'_> {
 }
 
 /// Returns the launcher script of a clone.
-pub fn launcher(program: &str) -> String {
+pub fn launcher_script(program: &str) -> String {
     format!(
         "#!/bin/sh\n# Put in by 'bowline init', taken out by 'bowline init --uninstall'.\nexec {} \"$@\"\n",
-        quoted(program)
+        quote_word(program)
     )
 }
 
 /// The two variants of the shared layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum HookLayout {
     /// Names used by Claude Code and Codex.
     Claude,
     /// Names used by Gemini.
     Gemini,
 }
 
-impl Dialect {
+impl HookLayout {
     /// Returns the events we subscribe to, with a tool matcher for tool events. The first one can
     /// deny.
-    const fn events(self) -> &'static [(&'static str, Option<&'static str>)] {
+    const fn hook_events(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
-            Dialect::Claude => &[
+            HookLayout::Claude => &[
                 ("PreToolUse", Some("*")),
                 (
                     "PostToolUse",
@@ -116,7 +116,7 @@ impl Dialect {
                 ("PreCompact", None),
                 ("Stop", None),
             ],
-            Dialect::Gemini => &[
+            HookLayout::Gemini => &[
                 ("BeforeTool", Some(".*")),
                 ("AfterTool", Some("write_file|replace|run_shell_command")),
                 ("SessionStart", None),
@@ -126,20 +126,20 @@ impl Dialect {
         }
     }
 
-    fn handler(self, event: &str, reach: Reach<'_>) -> Value {
-        let command = reach.command(event);
+    fn hook_handler(self, event: &str, reach: ShimLocation<'_>) -> Value {
+        let command = reach.hook_command(event);
         match self {
-            Dialect::Claude => {
+            HookLayout::Claude => {
                 let mut handler =
                     json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
-                if event == "PreToolUse" && matches!(reach, Reach::Path(_)) {
+                if event == "PreToolUse" && matches!(reach, ShimLocation::Path(_)) {
                     // Clients that know this key block the tool when the gate cannot be asked.
                     handler["onFailure"] = json!("block");
                 }
                 handler
             }
             // Gemini counts in milliseconds.
-            Dialect::Gemini => {
+            HookLayout::Gemini => {
                 let timeout = TIMEOUT_SECONDS * 1000;
                 json!({"name": "bowline", "type": "command", "command": command, "timeout": timeout})
             }
@@ -150,7 +150,7 @@ impl Dialect {
 /// Error for a settings file of unexpected shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place} should be {wanted}")]
-pub struct Unexpected {
+pub struct UnexpectedShape {
     /// The offending place in the file.
     pub place: String,
     /// The shape that was expected there.
@@ -158,39 +158,39 @@ pub struct Unexpected {
 }
 
 /// Returns the settings with our hooks. Older entries of ours are replaced.
-pub fn installed(
+pub fn add_hooks(
     settings: &Value,
-    reach: Reach<'_>,
-    dialect: Dialect,
-) -> Result<Value, Unexpected> {
-    let mut settings = removed(settings)?;
-    let root = object(&mut settings, "the file")?;
+    reach: ShimLocation<'_>,
+    dialect: HookLayout,
+) -> Result<Value, UnexpectedShape> {
+    let mut settings = remove_hooks(settings)?;
+    let root = expect_object(&mut settings, "the file")?;
     let hooks = root.entry("hooks").or_insert_with(|| json!({}));
-    let hooks = object(hooks, "hooks")?;
-    for (event, tools) in dialect.events() {
-        let handler = dialect.handler(event, reach);
+    let hooks = expect_object(hooks, "hooks")?;
+    for (event, tools) in dialect.hook_events() {
+        let handler = dialect.hook_handler(event, reach);
         let mut group = Map::new();
         if let Some(tools) = tools {
             group.insert("matcher".into(), json!(tools));
         }
         group.insert("hooks".into(), json!([handler]));
         let groups = hooks.entry(*event).or_insert_with(|| json!([]));
-        list(groups, event)?.push(Value::Object(group));
+        expect_list(groups, event)?.push(Value::Object(group));
     }
     Ok(settings)
 }
 
 /// Returns the settings without our hooks and without the empty lists they would leave.
-pub fn removed(settings: &Value) -> Result<Value, Unexpected> {
+pub fn remove_hooks(settings: &Value) -> Result<Value, UnexpectedShape> {
     let mut settings = settings.clone();
-    let root = object(&mut settings, "the file")?;
+    let root = expect_object(&mut settings, "the file")?;
     let Some(hooks) = root.get_mut("hooks") else {
         return Ok(settings);
     };
-    let hooks = object(hooks, "hooks")?;
+    let hooks = expect_object(hooks, "hooks")?;
     let mut emptied = Vec::new();
     for (event, groups) in hooks.iter_mut() {
-        let groups = list(groups, event)?;
+        let groups = expect_list(groups, event)?;
         let before = groups.len();
         groups.retain_mut(|group| {
             let Some(Value::Array(handlers)) = group.get_mut("hooks") else {
@@ -215,7 +215,7 @@ pub fn removed(settings: &Value) -> Result<Value, Unexpected> {
 }
 
 /// True if the settings call our program before every tool.
-pub fn asks(settings: &str) -> bool {
+pub fn has_gate_hook(settings: &str) -> bool {
     let Ok(settings) = serde_json::from_str::<Value>(settings) else {
         return false;
     };
@@ -246,7 +246,7 @@ const PLUGIN_BEGIN: &str = "// bowline: asks the gate of a develop run before ev
 
 /// Returns our plugin for OpenCode. Without the program it prints one notice and lets calls
 /// continue; any other failure to ask denies the call.
-pub fn plugin() -> String {
+pub fn opencode_plugin() -> String {
     let timeout = TIMEOUT_SECONDS * 1000;
     format!(
         r#"{PLUGIN_BEGIN}, and tells the agent where its work stands.
@@ -293,7 +293,7 @@ pub fn is_our_plugin(text: &[u8]) -> bool {
 }
 
 /// Quotes one word for a shell. Letters of every script stay readable.
-pub fn quoted(word: &str) -> String {
+pub fn quote_word(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -302,15 +302,21 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-fn object<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String, Value>, Unexpected> {
-    value.as_object_mut().ok_or_else(|| Unexpected {
+fn expect_object<'v>(
+    value: &'v mut Value,
+    place: &str,
+) -> Result<&'v mut Map<String, Value>, UnexpectedShape> {
+    value.as_object_mut().ok_or_else(|| UnexpectedShape {
         place: place.to_owned(),
         wanted: "an object",
     })
 }
 
-fn list<'v>(value: &'v mut Value, event: &str) -> Result<&'v mut Vec<Value>, Unexpected> {
-    value.as_array_mut().ok_or_else(|| Unexpected {
+fn expect_list<'v>(
+    value: &'v mut Value,
+    event: &str,
+) -> Result<&'v mut Vec<Value>, UnexpectedShape> {
+    value.as_array_mut().ok_or_else(|| UnexpectedShape {
         place: format!("hooks.{event}"),
         wanted: "a list",
     })
@@ -335,15 +341,15 @@ mod tests {
     #[test]
     fn what_is_put_in_comes_out_again() {
         for settings in [theirs(), json!({}), json!({"hooks": {}})] {
-            let ours = installed(
+            let ours = add_hooks(
                 &settings,
-                Reach::Path("/opt/my tools/bowline-shim"),
-                Dialect::Claude,
+                ShimLocation::Path("/opt/my tools/bowline-shim"),
+                HookLayout::Claude,
             )
             .unwrap();
             let handler = &ours["hooks"]["Stop"][0]["hooks"][0]["command"];
             assert_eq!(handler, "'/opt/my tools/bowline-shim' hook");
-            let left = removed(&ours).unwrap();
+            let left = remove_hooks(&ours).unwrap();
             let none = settings["hooks"].as_object().is_none_or(Map::is_empty);
             assert_eq!(left, if none { json!({}) } else { settings });
         }
@@ -351,12 +357,27 @@ mod tests {
 
     #[test]
     fn putting_them_in_twice_is_once_and_another_path_replaces() {
-        let once = installed(&theirs(), Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap();
+        let once = add_hooks(
+            &theirs(),
+            ShimLocation::Path("/a/bowline-shim"),
+            HookLayout::Claude,
+        )
+        .unwrap();
         assert_eq!(
-            installed(&once, Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap(),
+            add_hooks(
+                &once,
+                ShimLocation::Path("/a/bowline-shim"),
+                HookLayout::Claude
+            )
+            .unwrap(),
             once
         );
-        let moved = installed(&once, Reach::Path("/b/bowline-shim"), Dialect::Claude).unwrap();
+        let moved = add_hooks(
+            &once,
+            ShimLocation::Path("/b/bowline-shim"),
+            HookLayout::Claude,
+        )
+        .unwrap();
         assert!(!moved.to_string().contains("/a/bowline-shim"));
         assert_eq!(moved["hooks"]["PreToolUse"].as_array().unwrap().len(), 2);
         assert_eq!(
@@ -368,29 +389,36 @@ mod tests {
     #[test]
     fn another_shape_is_not_touched() {
         let wrong = json!({"hooks": {"Stop": "no list"}});
-        let error = installed(&wrong, Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap_err();
+        let error = add_hooks(
+            &wrong,
+            ShimLocation::Path("/a/bowline-shim"),
+            HookLayout::Claude,
+        )
+        .unwrap_err();
         assert_eq!(error.to_string(), "hooks.Stop should be a list");
-        let error = installed(&json!([]), Reach::Path("x"), Dialect::Gemini).unwrap_err();
+        let error = add_hooks(&json!([]), ShimLocation::Path("x"), HookLayout::Gemini).unwrap_err();
         assert_eq!(error.place, "the file");
     }
 
     #[test]
     fn every_event_we_put_in_is_one_the_hook_knows() {
-        use crate::hook::Event;
-        for dialect in [Dialect::Claude, Dialect::Gemini] {
-            let ours = installed(&json!({}), Reach::Anywhere("gemini"), dialect).unwrap();
+        use crate::hook::HookEvent;
+        for dialect in [HookLayout::Claude, HookLayout::Gemini] {
+            let ours = add_hooks(&json!({}), ShimLocation::Anywhere("gemini"), dialect).unwrap();
             let hooks = ours["hooks"].as_object().unwrap();
-            let events: Vec<Option<Event>> =
-                hooks.keys().map(|name| Event::from_name(name)).collect();
-            assert!(events.contains(&Some(Event::PreToolUse)));
+            let events: Vec<Option<HookEvent>> = hooks
+                .keys()
+                .map(|name| HookEvent::from_name(name))
+                .collect();
+            assert!(events.contains(&Some(HookEvent::PreToolUse)));
             assert!(!events.contains(&None), "{hooks:?}");
-            assert_eq!(removed(&ours).unwrap(), json!({}));
+            assert_eq!(remove_hooks(&ours).unwrap(), json!({}));
         }
     }
 
     #[test]
     fn a_plugin_names_no_path_and_is_known_as_ours() {
-        let text = plugin();
+        let text = opencode_plugin();
         assert!(
             text.contains(r#"existsSync(own) ? own : "bowline-shim""#),
             "{text}"
@@ -401,19 +429,24 @@ mod tests {
 
     #[test]
     fn a_committed_hook_has_no_path_of_this_machine_and_never_holds_a_tool_by_failing() {
-        let once = installed(&theirs(), Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap();
-        let ours = installed(&once, Reach::Anywhere("claude"), Dialect::Claude).unwrap();
+        let once = add_hooks(
+            &theirs(),
+            ShimLocation::Path("/a/bowline-shim"),
+            HookLayout::Claude,
+        )
+        .unwrap();
+        let ours = add_hooks(&once, ShimLocation::Anywhere("claude"), HookLayout::Claude).unwrap();
         let text = ours.to_string();
         assert!(
             !text.contains("/a/") && !text.contains("onFailure"),
             "{text}"
         );
-        assert_eq!(removed(&ours).unwrap(), theirs());
+        assert_eq!(remove_hooks(&ours).unwrap(), theirs());
         // An older version named no client.
         let earlier = text.replace("--shared claude", "--shared");
         assert_ne!(earlier, text);
         let earlier = serde_json::from_str(&earlier).unwrap();
-        assert_eq!(removed(&earlier).unwrap(), theirs());
+        assert_eq!(remove_hooks(&earlier).unwrap(), theirs());
     }
 
     #[test]
@@ -427,7 +460,7 @@ mod tests {
             ("A=b", "'A=b'"),
             ("$x", "'$x'"),
         ] {
-            assert_eq!(quoted(word), expected);
+            assert_eq!(quote_word(word), expected);
         }
     }
 }

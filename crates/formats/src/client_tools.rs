@@ -11,7 +11,7 @@ pub const NAME: &str = "bowline";
 
 /// The layouts of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryLayout {
     /// Layout of Claude Code (`.mcp.json`).
     Servers,
     /// Layout of Gemini (`.gemini/settings.json`).
@@ -20,25 +20,25 @@ pub enum Entry {
     Opencode,
 }
 
-impl Entry {
-    const fn key(self) -> &'static str {
+impl EntryLayout {
+    const fn servers_key(self) -> &'static str {
         match self {
-            Entry::Servers | Entry::Gemini => "mcpServers",
-            Entry::Opencode => "mcp",
+            EntryLayout::Servers | EntryLayout::Gemini => "mcpServers",
+            EntryLayout::Opencode => "mcp",
         }
     }
 
-    fn value(self) -> Value {
+    fn entry_value(self) -> Value {
         match self {
-            Entry::Servers => json!({ "command": NAME, "args": ["mcp"] }),
-            Entry::Gemini => {
-                let mut value = Entry::Servers.value();
+            EntryLayout::Servers => json!({ "command": NAME, "args": ["mcp"] }),
+            EntryLayout::Gemini => {
+                let mut value = EntryLayout::Servers.entry_value();
                 for name in GEMINI_VARIABLES {
                     value["env"][name] = format!("${{{name}:-}}").into();
                 }
                 value
             }
-            Entry::Opencode => {
+            EntryLayout::Opencode => {
                 json!({ "type": "local", "command": [NAME, "mcp"], "enabled": true })
             }
         }
@@ -46,7 +46,8 @@ impl Entry {
 
     /// True if this version or an earlier one wrote the entry.
     fn is_ours(self, found: &Value) -> bool {
-        *found == self.value() || self == Entry::Gemini && *found == Entry::Servers.value()
+        *found == self.entry_value()
+            || self == EntryLayout::Gemini && *found == EntryLayout::Servers.entry_value()
     }
 }
 
@@ -55,14 +56,14 @@ const GEMINI_VARIABLES: [&str; 2] = ["BOWLINE_TOKEN_FILE", "BOWLINE_AGENT_TOKEN_
 
 /// Returns the settings with our current entry. An entry of that name that we did not write stays;
 /// so do settings, or a list of servers, that are not an object.
-pub fn installed(settings: &Value, entry: Entry) -> Value {
+pub fn add_entry(settings: &Value, entry: EntryLayout) -> Value {
     let mut settings = settings.clone();
     if let Some(root) = settings.as_object_mut() {
-        let servers = root.entry(entry.key()).or_insert_with(|| json!({}));
+        let servers = root.entry(entry.servers_key()).or_insert_with(|| json!({}));
         if let Some(servers) = servers.as_object_mut()
             && servers.get(NAME).is_none_or(|found| entry.is_ours(found))
         {
-            servers.insert(NAME.to_owned(), entry.value());
+            servers.insert(NAME.to_owned(), entry.entry_value());
         }
     }
     settings
@@ -70,12 +71,14 @@ pub fn installed(settings: &Value, entry: Entry) -> Value {
 
 /// Returns the settings without our entry and without the empty list it would leave. An entry that
 /// was edited by hand stays.
-pub fn removed(settings: &Value, entry: Entry) -> Value {
+pub fn remove_entry(settings: &Value, entry: EntryLayout) -> Value {
     let mut settings = settings.clone();
     let Some(root) = settings.as_object_mut() else {
         return settings;
     };
-    let servers = root.get_mut(entry.key()).and_then(Value::as_object_mut);
+    let servers = root
+        .get_mut(entry.servers_key())
+        .and_then(Value::as_object_mut);
     let ours =
         |servers: &&mut Map<String, Value>| servers.get(NAME).is_some_and(|it| entry.is_ours(it));
     let Some(servers) = servers.filter(ours) else {
@@ -83,14 +86,16 @@ pub fn removed(settings: &Value, entry: Entry) -> Value {
     };
     servers.shift_remove(NAME);
     if servers.is_empty() {
-        root.shift_remove(entry.key());
+        root.shift_remove(entry.servers_key());
     }
     settings
 }
 
 /// True if the settings have an entry of our name that we did not write.
-pub fn is_theirs(settings: &Value, entry: Entry) -> bool {
-    let found = settings.get(entry.key()).and_then(|it| it.get(NAME));
+pub fn is_theirs(settings: &Value, entry: EntryLayout) -> bool {
+    let found = settings
+        .get(entry.servers_key())
+        .and_then(|it| it.get(NAME));
     found.is_some_and(|found| !entry.is_ours(found))
 }
 
@@ -108,7 +113,7 @@ const CODEX_VARIABLES: &str = "env_vars = [\"XDG_STATE_HOME\", \"XDG_CONFIG_HOME
 const CODEX_APPROVAL: &str = "default_tools_approval_mode = \"approve\"\n";
 
 /// Our entry as it is found in the settings of Codex.
-enum Found {
+enum CodexEntry {
     Nothing,
     /// It starts our program as we do; a person may have added options.
     Ours {
@@ -119,12 +124,12 @@ enum Found {
     Theirs,
 }
 
-fn found(text: &str) -> Found {
+fn find_codex_entry(text: &str) -> CodexEntry {
     let Ok(root) = text.parse::<toml::Table>() else {
-        return Found::Theirs;
+        return CodexEntry::Theirs;
     };
     let Some(entry) = root.get("mcp_servers").and_then(|it| it.get(NAME)) else {
-        return Found::Nothing;
+        return CodexEntry::Nothing;
     };
     let args = toml::Value::from(vec!["mcp"]);
     match entry.get("command") == Some(&NAME.into()) && entry.get("args") == Some(&args) {
@@ -134,21 +139,21 @@ fn found(text: &str) -> Found {
                 ("default_tools_approval_mode", CODEX_APPROVAL),
             ];
             let missing = lines.iter().filter(|(key, _)| entry.get(key).is_none());
-            Found::Ours {
+            CodexEntry::Ours {
                 missing: missing.map(|(_, line)| *line).collect(),
             }
         }
-        false => Found::Theirs,
+        false => CodexEntry::Theirs,
     }
 }
 
 /// Returns the text with our table: appended if absent, completed if an earlier version wrote it.
 /// `None` if that would change a person's own entry.
-pub fn codex_installed(text: &str) -> Option<String> {
-    let after = match found(text) {
-        Found::Theirs => return None,
-        Found::Ours { missing } => text.replacen(CODEX, &format!("{CODEX}{missing}"), 1),
-        Found::Nothing => {
+pub fn add_codex_entry(text: &str) -> Option<String> {
+    let after = match find_codex_entry(text) {
+        CodexEntry::Theirs => return None,
+        CodexEntry::Ours { missing } => text.replacen(CODEX, &format!("{CODEX}{missing}"), 1),
+        CodexEntry::Nothing => {
             let between = match text {
                 "" => "",
                 text if text.ends_with('\n') => "\n",
@@ -157,16 +162,17 @@ pub fn codex_installed(text: &str) -> Option<String> {
             format!("{text}{between}{CODEX}{CODEX_VARIABLES}{CODEX_APPROVAL}")
         }
     };
-    matches!(found(&after), Found::Ours { missing } if missing.is_empty()).then_some(after)
+    matches!(find_codex_entry(&after), CodexEntry::Ours { missing } if missing.is_empty())
+        .then_some(after)
 }
 
 /// Returns the text without our table and the options added to it. `None` if an entry of our name
 /// would remain.
-pub fn codex_removed(text: &str) -> Option<String> {
-    match found(text) {
-        Found::Theirs => return None,
-        Found::Nothing => return Some(text.to_owned()),
-        Found::Ours { .. } => {}
+pub fn remove_codex_entry(text: &str) -> Option<String> {
+    match find_codex_entry(text) {
+        CodexEntry::Theirs => return None,
+        CodexEntry::Nothing => return Some(text.to_owned()),
+        CodexEntry::Ours { .. } => {}
     }
     let (before, rest) = text.split_once(CODEX)?;
     let (mut end, mut at) = (0, 0);
@@ -186,7 +192,7 @@ pub fn codex_removed(text: &str) -> Option<String> {
         Some(kept) => format!("{kept}\n{after}"),
         None => format!("{before}{after}"),
     };
-    matches!(found(&after), Found::Nothing).then_some(after)
+    matches!(find_codex_entry(&after), CodexEntry::Nothing).then_some(after)
 }
 
 /// True if the settings are an empty object.
@@ -204,55 +210,58 @@ mod tests {
     fn what_is_put_in_comes_out_again() {
         let theirs = json!({ "mcpServers": { "other": { "command": "x" } }, "model": 1 });
         for settings in [json!({}), theirs] {
-            let ours = installed(&settings, Entry::Servers);
+            let ours = add_entry(&settings, EntryLayout::Servers);
             assert_eq!(ours["mcpServers"]["bowline"]["command"], "bowline");
-            assert_eq!(installed(&ours, Entry::Servers), ours);
-            assert_eq!(removed(&ours, Entry::Servers), settings);
+            assert_eq!(add_entry(&ours, EntryLayout::Servers), ours);
+            assert_eq!(remove_entry(&ours, EntryLayout::Servers), settings);
         }
-        let earlier = installed(&json!({}), Entry::Servers);
-        let gemini = installed(&earlier, Entry::Gemini);
-        assert_eq!(gemini, installed(&json!({}), Entry::Gemini));
+        let earlier = add_entry(&json!({}), EntryLayout::Servers);
+        let gemini = add_entry(&earlier, EntryLayout::Gemini);
+        assert_eq!(gemini, add_entry(&json!({}), EntryLayout::Gemini));
         assert_ne!(gemini, earlier);
         for settings in [earlier, gemini] {
-            assert_eq!(removed(&settings, Entry::Gemini), json!({}));
+            assert_eq!(remove_entry(&settings, EntryLayout::Gemini), json!({}));
         }
-        let opencode = installed(&json!({ "model": "m" }), Entry::Opencode);
+        let opencode = add_entry(&json!({ "model": "m" }), EntryLayout::Opencode);
         assert_eq!(opencode["mcp"]["bowline"]["command"][1], "mcp");
-        assert_eq!(removed(&opencode, Entry::Opencode), json!({ "model": "m" }));
+        assert_eq!(
+            remove_entry(&opencode, EntryLayout::Opencode),
+            json!({ "model": "m" })
+        );
     }
 
     #[test]
     fn what_somebody_wrote_under_our_name_is_theirs() {
         let own = json!({ "mcpServers": { "bowline": { "command": "/my/bowline", "args": ["mcp", "--role", "read-only"] } } });
-        assert_eq!(installed(&own, Entry::Servers), own);
-        assert_eq!(removed(&own, Entry::Servers), own);
+        assert_eq!(add_entry(&own, EntryLayout::Servers), own);
+        assert_eq!(remove_entry(&own, EntryLayout::Servers), own);
         for odd in [json!([]), json!({ "mcpServers": 1 })] {
-            assert_eq!(installed(&odd, Entry::Servers), odd);
-            assert_eq!(removed(&odd, Entry::Servers), odd);
+            assert_eq!(add_entry(&odd, EntryLayout::Servers), odd);
+            assert_eq!(remove_entry(&odd, EntryLayout::Servers), odd);
         }
-        assert!(is_theirs(&own, Entry::Servers));
+        assert!(is_theirs(&own, EntryLayout::Servers));
         for text in [
             "[mcp_servers.bowline]\ncommand = \"mine\"\n",
             "mcp_servers = { bowline = { command = \"bowline\", args = [\"mcp\", \"--role\", \"read-only\"] } }\n",
             "no TOML",
         ] {
-            assert_eq!(codex_installed(text), None);
-            assert_eq!(codex_removed(text), None);
+            assert_eq!(add_codex_entry(text), None);
+            assert_eq!(remove_codex_entry(text), None);
         }
         // A list in which no table of ours can stand behind the others.
         let closed = "mcp_servers = { other = { command = \"x\" } }\n";
-        assert_eq!(codex_installed(closed), None);
-        assert_eq!(codex_removed(closed).as_deref(), Some(closed));
+        assert_eq!(add_codex_entry(closed), None);
+        assert_eq!(remove_codex_entry(closed).as_deref(), Some(closed));
     }
 
     #[test]
     fn a_table_for_codex_stands_behind_what_is_there() {
         for text in ["", "model = \"x\"\n", "[a]\nb = 1\n\n"] {
-            let ours = codex_installed(text).unwrap();
+            let ours = add_codex_entry(text).unwrap();
             let lines = format!("{CODEX_VARIABLES}{CODEX_APPROVAL}");
             assert!(ours.ends_with(&lines) && ours.starts_with(text));
-            assert_eq!(codex_installed(&ours).as_ref(), Some(&ours));
-            assert_eq!(codex_removed(&ours).as_deref(), Some(text), "{text:?}");
+            assert_eq!(add_codex_entry(&ours).as_ref(), Some(&ours));
+            assert_eq!(remove_codex_entry(&ours).as_deref(), Some(text), "{text:?}");
         }
     }
 
@@ -265,18 +274,18 @@ mod tests {
             let earlier = format!("{theirs}\n{CODEX}{more}{other}");
             let later = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{more}{other}");
             let now = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{CODEX_APPROVAL}{more}{other}");
-            assert_eq!(codex_installed(&earlier).as_ref(), Some(&now));
-            let completed = codex_installed(&later).unwrap();
+            assert_eq!(add_codex_entry(&earlier).as_ref(), Some(&now));
+            let completed = add_codex_entry(&later).unwrap();
             assert_eq!(completed.matches(CODEX_APPROVAL).count(), 1);
-            assert_eq!(codex_installed(&completed).as_ref(), Some(&completed));
+            assert_eq!(add_codex_entry(&completed).as_ref(), Some(&completed));
             for text in [earlier, later, completed, now] {
-                assert_eq!(codex_removed(&text), Some(format!("{theirs}{other}")));
+                assert_eq!(remove_codex_entry(&text), Some(format!("{theirs}{other}")));
             }
         }
         let asking = format!("{CODEX}{CODEX_VARIABLES}default_tools_approval_mode = \"prompt\"\n");
-        assert_eq!(codex_installed(&asking).as_ref(), Some(&asking));
+        assert_eq!(add_codex_entry(&asking).as_ref(), Some(&asking));
         // What would be left without a command is no entry that the client can read.
         let deeper = format!("{CODEX}[mcp_servers.bowline.env]\nA = \"1\"\n");
-        assert_eq!(codex_removed(&deeper), None);
+        assert_eq!(remove_codex_entry(&deeper), None);
     }
 }

@@ -49,7 +49,7 @@ impl Finding {
             "repair": self.repair.as_ref().map(|repair| repair.say(Lang::En)),
         });
         if let (Some(document), Some(map)) = (document, value.as_object_mut()) {
-            let (line, column) = document.position(&self.pointer);
+            let (line, column) = document.line_and_column(&self.pointer);
             map.insert("line".into(), line.into());
             map.insert("column".into(), column.into());
         }
@@ -59,7 +59,7 @@ impl Finding {
 
 /// The result of reading a file: its state, its findings, and its repaired value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Read<S> {
+pub struct ReadResult<S> {
     /// The typed state of the file.
     pub state: S,
     /// All findings, in the order of the file.
@@ -68,9 +68,9 @@ pub struct Read<S> {
     pub fixed: Value,
 }
 
-impl<S> Read<S> {
+impl<S> ReadResult<S> {
     /// Returns the highest severity among the findings.
-    pub fn worst(&self) -> Option<Severity> {
+    pub fn worst_severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 }

@@ -4,39 +4,39 @@
 //! that names a folder matches everything in it.
 
 /// True if the path matches the pattern.
-pub fn matches(pattern: &str, path: &str) -> bool {
-    let pattern = names(pattern);
-    let path: Vec<&str> = names(path);
+pub fn matches_path(pattern: &str, path: &str) -> bool {
+    let pattern = path_parts(pattern);
+    let path: Vec<&str> = path_parts(path);
     // A pattern that ends at a parent folder matches everything in it.
-    !pattern.is_empty() && (1..=path.len()).any(|end| whole(&pattern, &path[..end]))
+    !pattern.is_empty() && (1..=path.len()).any(|end| matches_parts(&pattern, &path[..end]))
 }
 
 /// True if something below the folder may match the pattern; false only if that is impossible.
 pub fn may_match_below(pattern: &str, folder: &str) -> bool {
-    let pattern = names(pattern);
-    for (index, name) in names(folder).into_iter().enumerate() {
+    let pattern = path_parts(pattern);
+    for (index, name) in path_parts(folder).into_iter().enumerate() {
         match pattern.get(index) {
             // The pattern names a parent folder.
             None => return true,
             Some(&"**") => return true,
-            Some(one) if within(one.as_bytes(), name.as_bytes()) => {}
+            Some(one) if matches_name(one.as_bytes(), name.as_bytes()) => {}
             Some(_) => return false,
         }
     }
     true
 }
 
-fn names(path: &str) -> Vec<&str> {
+fn path_parts(path: &str) -> Vec<&str> {
     let skipped = |name: &&str| !name.is_empty() && *name != ".";
     path.split('/').filter(skipped).collect()
 }
 
-fn whole(pattern: &[&str], path: &[&str]) -> bool {
+fn matches_parts(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
-        (Some((&"**", rest)), _) => (0..=path.len()).any(|skip| whole(rest, &path[skip..])),
+        (Some((&"**", rest)), _) => (0..=path.len()).any(|skip| matches_parts(rest, &path[skip..])),
         (Some((one, rest)), Some((name, below))) => {
-            within(one.as_bytes(), name.as_bytes()) && whole(rest, below)
+            matches_name(one.as_bytes(), name.as_bytes()) && matches_parts(rest, below)
         }
         (None, Some(_)) | (Some(_), None) => false,
     }
@@ -44,7 +44,7 @@ fn whole(pattern: &[&str], path: &[&str]) -> bool {
 
 /// Matches one name against one part of a pattern. It backtracks to the last star only: linear in
 /// practice, never exponential.
-fn within(pattern: &[u8], name: &[u8]) -> bool {
+fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while read < name.len() {
@@ -55,7 +55,7 @@ fn within(pattern: &[u8], name: &[u8]) -> bool {
             }
             Some(b'?') => {
                 at += 1;
-                read += width(name[read]);
+                read += char_width(name[read]);
             }
             Some(&byte) if byte == name[read] => {
                 at += 1;
@@ -74,7 +74,7 @@ fn within(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Returns the length in bytes of the UTF-8 character that begins with this byte.
-fn width(first: u8) -> usize {
+fn char_width(first: u8) -> usize {
     match first {
         0xf0.. => 4,
         0xe0.. => 3,
@@ -111,7 +111,7 @@ mod tests {
             ("", "anything", false),
             ("**", "any/thing", true),
         ] {
-            assert_eq!(matches(pattern, path), wanted, "{pattern} {path}");
+            assert_eq!(matches_path(pattern, path), wanted, "{pattern} {path}");
         }
     }
 

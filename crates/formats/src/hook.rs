@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// Hook events of agent clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum HookEvent {
     /// A tool is about to be used.
     PreToolUse,
     /// A tool was used.
@@ -25,46 +25,46 @@ pub enum Event {
     UserPromptSubmit,
 }
 
-impl Event {
+impl HookEvent {
     /// All events, in order of declaration.
-    pub const ALL: [Event; 7] = [
-        Event::PreToolUse,
-        Event::PostToolUse,
-        Event::SessionStart,
-        Event::SubagentStart,
-        Event::PreCompact,
-        Event::Stop,
-        Event::UserPromptSubmit,
+    pub const ALL: [HookEvent; 7] = [
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::SessionStart,
+        HookEvent::SubagentStart,
+        HookEvent::PreCompact,
+        HookEvent::Stop,
+        HookEvent::UserPromptSubmit,
     ];
 
     /// Returns the name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Event::PreToolUse => "pre-tool-use",
-            Event::PostToolUse => "post-tool-use",
-            Event::SessionStart => "session-start",
-            Event::SubagentStart => "subagent-start",
-            Event::PreCompact => "pre-compact",
-            Event::Stop => "stop",
-            Event::UserPromptSubmit => "user-prompt-submit",
+            HookEvent::PreToolUse => "pre-tool-use",
+            HookEvent::PostToolUse => "post-tool-use",
+            HookEvent::SessionStart => "session-start",
+            HookEvent::SubagentStart => "subagent-start",
+            HookEvent::PreCompact => "pre-compact",
+            HookEvent::Stop => "stop",
+            HookEvent::UserPromptSubmit => "user-prompt-submit",
         }
     }
 
     /// Returns the name used in a response to the client.
-    pub const fn outward(self) -> &'static str {
+    pub const fn client_name(self) -> &'static str {
         match self {
-            Event::PreToolUse => "PreToolUse",
-            Event::PostToolUse => "PostToolUse",
-            Event::SessionStart => "SessionStart",
-            Event::SubagentStart => "SubagentStart",
-            Event::PreCompact => "PreCompact",
-            Event::Stop => "Stop",
-            Event::UserPromptSubmit => "UserPromptSubmit",
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::SubagentStart => "SubagentStart",
+            HookEvent::PreCompact => "PreCompact",
+            HookEvent::Stop => "Stop",
+            HookEvent::UserPromptSubmit => "UserPromptSubmit",
         }
     }
 
     /// Parses the event's name in the spelling of any client.
-    pub fn from_name(name: &str) -> Option<Event> {
+    pub fn from_name(name: &str) -> Option<HookEvent> {
         let plain: String = name
             .chars()
             .filter(char::is_ascii_alphanumeric)
@@ -75,15 +75,17 @@ impl Event {
             | "beforetool"
             | "beforeshellexecution"
             | "toolexecutebefore"
-            | "permissionrequest" => Event::PreToolUse,
+            | "permissionrequest" => HookEvent::PreToolUse,
             "posttooluse" | "aftertool" | "toolexecuteafter" | "afterfileedit" => {
-                Event::PostToolUse
+                HookEvent::PostToolUse
             }
-            "sessionstart" => Event::SessionStart,
-            "subagentstart" => Event::SubagentStart,
-            "precompact" | "precompress" => Event::PreCompact,
-            "stop" | "afteragent" => Event::Stop,
-            "userpromptsubmit" | "beforeagent" | "beforesubmitprompt" => Event::UserPromptSubmit,
+            "sessionstart" => HookEvent::SessionStart,
+            "subagentstart" => HookEvent::SubagentStart,
+            "precompact" | "precompress" => HookEvent::PreCompact,
+            "stop" | "afteragent" => HookEvent::Stop,
+            "userpromptsubmit" | "beforeagent" | "beforesubmitprompt" => {
+                HookEvent::UserPromptSubmit
+            }
             _ => return None,
         })
     }
@@ -93,7 +95,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookMessage {
     /// The event; `None` if its name is unknown.
-    pub event: Option<Event>,
+    pub event: Option<HookEvent>,
     /// Working folder of the session.
     pub cwd: Option<String>,
     /// Name of the tool; empty if there is none.
@@ -121,7 +123,7 @@ pub enum HookError {
 
 impl HookMessage {
     /// Parses the JSON message of any supported client.
-    pub fn read(bytes: &[u8]) -> Result<HookMessage, HookError> {
+    pub fn parse(bytes: &[u8]) -> Result<HookMessage, HookError> {
         let value: Value = serde_json::from_slice(bytes).map_err(HookError::NotJson)?;
         let Value::Object(map) = value else {
             return Err(HookError::NotAnObject);
@@ -142,7 +144,7 @@ impl HookMessage {
             .iter()
             .any(|key| map.get(*key).and_then(Value::as_bool) == Some(true));
         Ok(HookMessage {
-            event: event.as_deref().and_then(Event::from_name),
+            event: event.as_deref().and_then(HookEvent::from_name),
             cwd: text(&["cwd", "workspace", "directory"]),
             tool,
             input,
@@ -163,7 +165,7 @@ pub fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
 
 /// The response of a hook to its client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct HookResponse {
     /// Output for the client: JSON or nothing.
     pub stdout: String,
     /// Message for the agent if the call is denied.
@@ -172,38 +174,38 @@ pub struct Answer {
     pub code: u8,
 }
 
-impl Answer {
+impl HookResponse {
     /// Returns an empty response: the call continues.
     pub fn silent() -> Self {
-        Answer::default()
+        HookResponse::default()
     }
 
     /// Returns a denial with its reason.
     pub fn deny(reason: impl Into<String>) -> Self {
-        Answer {
+        HookResponse {
             stderr: reason.into(),
             code: 2,
-            ..Answer::default()
+            ..HookResponse::default()
         }
     }
 
     /// Returns a response that adds text to the agent's context.
-    pub fn context(event: Event, words: &str) -> Self {
+    pub fn add_context(event: HookEvent, words: &str) -> Self {
         let value = json!({
-            "hookSpecificOutput": {"hookEventName": event.outward(), "additionalContext": words}
+            "hookSpecificOutput": {"hookEventName": event.client_name(), "additionalContext": words}
         });
-        Answer {
+        HookResponse {
             stdout: format!("{value}\n"),
-            ..Answer::default()
+            ..HookResponse::default()
         }
     }
 
     /// Returns a response that keeps the agent from stopping, with the reason.
-    pub fn go_on(reason: &str) -> Self {
+    pub fn keep_working(reason: &str) -> Self {
         let value = json!({"decision": "block", "reason": reason});
-        Answer {
+        HookResponse {
             stdout: format!("{value}\n"),
-            ..Answer::default()
+            ..HookResponse::default()
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod client_hooks;
 pub mod client_tools;
 pub mod develop;
+pub mod document_reader;
 pub mod engagement;
 pub mod finding;
 pub mod foreign;
@@ -14,10 +15,8 @@ pub mod import;
 pub mod json;
 pub mod markers;
 pub mod memory;
-pub mod merge;
 pub mod orchestrate;
 pub mod permission_rule;
-pub mod reading;
 #[cfg(feature = "rest")]
 pub mod rest;
 pub mod run_settings;
@@ -28,6 +27,7 @@ pub mod tasks_md;
 pub mod terminal;
 pub mod thinking;
 pub mod thinking_settings;
+pub mod three_way_merge;
 pub mod time;
 pub mod tool_input;
 pub mod transition;
@@ -35,7 +35,7 @@ pub mod visible;
 pub mod zip;
 
 use bowline_machines::Timestamp;
-use finding::{Finding, Read};
+use finding::{Finding, ReadResult};
 use json::JsonDocument;
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ pub trait StateFormat {
     const KIND: &'static str;
 
     /// Reads a document; fails with all findings if it cannot be read as this kind.
-    fn read(document: &JsonDocument) -> Result<Read<Self::State>, Vec<Finding>>;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Self::State>, Vec<Finding>>;
 
     /// Writes a state into the value of its document. Fields unknown to the state are left alone.
-    fn write(state: &Self::State, value: &mut Value, at: Timestamp);
+    fn write_state(state: &Self::State, value: &mut Value, at: Timestamp);
 }

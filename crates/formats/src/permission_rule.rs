@@ -17,7 +17,7 @@ const SHELL: [char; 12] = [
 /// A rule that permits or denies the use of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PermissionRule {
+pub struct ToolPermissionRule {
     /// Name of the tool, as its client spells it.
     pub tool: String,
     /// Patterns of input fields by name; other fields are free.
@@ -30,9 +30,9 @@ pub struct PermissionRule {
     pub task: Option<String>,
 }
 
-impl PermissionRule {
+impl ToolPermissionRule {
     /// True if the rule applies to this use of a tool; `input` is JSON.
-    pub fn fits(&self, task: &str, tool: &str, input: &str) -> bool {
+    pub fn applies_to(&self, task: &str, tool: &str, input: &str) -> bool {
         if self.tool != tool || self.task.as_ref().is_some_and(|it| it != task) {
             return false;
         }
@@ -46,12 +46,12 @@ impl PermissionRule {
 }
 
 /// Returns the rule that decides: the first one that denies, else the first one that permits.
-pub fn deciding<'a, T>(
-    rules: impl Iterator<Item = (T, &'a PermissionRule)>,
+pub fn deciding_rule<'a, T>(
+    rules: impl Iterator<Item = (T, &'a ToolPermissionRule)>,
     (task, tool, input): (&str, &str, &str),
-) -> Option<(T, &'a PermissionRule)> {
+) -> Option<(T, &'a ToolPermissionRule)> {
     let mut permits = None;
-    for (id, rule) in rules.filter(|(_, rule)| rule.fits(task, tool, input)) {
+    for (id, rule) in rules.filter(|(_, rule)| rule.applies_to(task, tool, input)) {
         if rule.denies {
             return Some((id, rule));
         }
@@ -88,13 +88,13 @@ fn stands_for(pattern: &str, text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn rule(tool: &str, input: &[(&str, &str)], denies: bool) -> PermissionRule {
+    fn rule(tool: &str, input: &[(&str, &str)], denies: bool) -> ToolPermissionRule {
         let pair = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-        PermissionRule {
+        ToolPermissionRule {
             tool: tool.into(),
             input: input.iter().map(pair).collect(),
             denies,
-            ..PermissionRule::default()
+            ..ToolPermissionRule::default()
         }
     }
 
@@ -126,17 +126,17 @@ mod tests {
     #[test]
     fn a_rule_looks_at_the_tool_its_fields_and_the_task() {
         let tests = rule("Bash", &[("command", "cargo test*")], false);
-        let fits = |input: &str| tests.fits("task_a", "Bash", input);
+        let fits = |input: &str| tests.applies_to("task_a", "Bash", input);
         assert!(fits(r#"{"command":"cargo test","description":"run"}"#));
         assert!(!fits(r#"{"description":"cargo test"}"#));
         assert!(!fits("no JSON"));
-        assert!(!tests.fits("task_a", "Shell", r#"{"command":"cargo test"}"#));
+        assert!(!tests.applies_to("task_a", "Shell", r#"{"command":"cargo test"}"#));
         let mut here = rule("Read", &[], false);
-        assert!(here.fits("task_a", "Read", "{}"));
+        assert!(here.applies_to("task_a", "Read", "{}"));
         here.task = Some("task_b".into());
-        assert!(!here.fits("task_a", "Read", "{}"));
+        assert!(!here.applies_to("task_a", "Read", "{}"));
         let number = rule("Wait", &[("seconds", "5")], false);
-        assert!(number.fits("task_a", "Wait", r#"{"seconds":5}"#));
+        assert!(number.applies_to("task_a", "Wait", r#"{"seconds":5}"#));
     }
 
     #[test]
@@ -148,10 +148,13 @@ mod tests {
         let decides = |command: &str| {
             let input = serde_json::json!({ "command": command }).to_string();
             let asked = ("task_a", "Bash", input.as_str());
-            deciding((0..).zip(&rules), asked).map(|(index, _)| index)
+            deciding_rule((0..).zip(&rules), asked).map(|(index, _)| index)
         };
         assert_eq!(decides("git push origin"), Some(1));
         assert_eq!(decides("ls"), Some(0));
-        assert_eq!(deciding((0..).zip(&rules), ("task_a", "Write", "{}")), None);
+        assert_eq!(
+            deciding_rule((0..).zip(&rules), ("task_a", "Write", "{}")),
+            None
+        );
     }
 }

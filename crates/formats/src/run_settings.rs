@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The table `[orchestrate]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Orchestrate {
+pub struct OrchestrateSettings {
     /// Commands that must exit with 0 before a phase is merged.
     pub checks: Vec<Vec<String>>,
     /// Command that must exit with 0 before a task counts as completed.
@@ -32,25 +32,25 @@ pub struct Orchestrate {
     /// Command run in every new worktree.
     pub setup: Vec<String>,
     /// Files that a command regenerates if two sides changed them.
-    pub regenerate: Vec<Regenerate>,
+    pub regenerate: Vec<RegenerateRule>,
     /// Number of ports leased to every worktree.
     pub ports: Option<u16>,
     /// Lowest port that may be leased.
     pub first_port: Option<u16>,
     /// Free resources required before an agent is started.
-    pub free: Free,
+    pub free: FreeResources,
     /// The way in which finished work is merged.
-    pub land: Landing,
+    pub land: LandingMode,
     /// True if tasks may start on top of work that is not merged yet.
     pub stack: bool,
     /// Commands for pull requests.
-    pub pull_request: PullRequest,
+    pub pull_request: PullRequestSettings,
 }
 
 /// The way in which finished work is merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Landing {
+pub enum LandingMode {
     /// Merged onto the branch of its phase.
     #[default]
     Branch,
@@ -62,7 +62,7 @@ pub enum Landing {
 /// Files that are never merged: a command makes them from the rest of the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Regenerate {
+pub struct RegenerateRule {
     /// Paths of the files, relative to the root of the project.
     pub files: Vec<String>,
     /// The command that makes them.
@@ -72,7 +72,7 @@ pub struct Regenerate {
 /// Free resources required before an agent is started; absent values have a default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Free {
+pub struct FreeResources {
     /// Free memory in megabytes.
     pub memory_mb: Option<u64>,
     /// Free disk space in megabytes.
@@ -85,7 +85,7 @@ pub struct Free {
 /// for GitHub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PullRequest {
+pub struct PullRequestSettings {
     /// Name of the git remote that branches are pushed to.
     pub remote: Option<String>,
     /// Command that opens a pull request.
@@ -103,7 +103,7 @@ pub struct PullRequest {
 /// The table `[thinking]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Thinking {
+pub struct ThinkingSettings {
     /// Time limit of a stage; a stage that runs longer fails.
     pub stage_timeout: Option<Seconds>,
 }
@@ -112,21 +112,21 @@ pub struct Thinking {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::BowlineSettings;
 
     #[test]
     fn rooms_and_landings_are_read() {
         let text = "[orchestrate]\nports = 2\nfirst_port = 30000\nland = \"pr\"\nstack = true\n\
                     regenerate = [{ files = [\"Cargo.lock\"], command = [\"cargo\", \"metadata\"] }]\n\
                     [orchestrate.free]\ndisk_mb = 1\n[orchestrate.pull_request]\nremote = \"fork\"\nevery = \"5s\"\n";
-        let run = Settings::read(text).unwrap().orchestrate;
+        let run = BowlineSettings::parse(text).unwrap().orchestrate;
         assert_eq!((run.ports, run.first_port), (Some(2), Some(30_000)));
-        assert_eq!((run.land, run.stack), (Landing::PullRequest, true));
+        assert_eq!((run.land, run.stack), (LandingMode::PullRequest, true));
         assert_eq!(run.regenerate[0].files, ["Cargo.lock"]);
         assert_eq!(run.free.disk_mb, Some(1));
         assert_eq!(run.pull_request.remote.as_deref(), Some("fork"));
         assert_eq!(run.pull_request.every, Some(Seconds(5)));
-        let wrong = Settings::read("[orchestrate]\nland = \"air\"").unwrap_err();
+        let wrong = BowlineSettings::parse("[orchestrate]\nland = \"air\"").unwrap_err();
         assert!(wrong.to_string().contains("air"), "{wrong}");
     }
 }

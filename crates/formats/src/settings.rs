@@ -1,9 +1,9 @@
 //! Parser for `bowline.toml`: agents, types of work, limits, notifications, and how runs behave.
 //! The table `[develop]` has a parser of its own, because it is sealed.
 
-use crate::agents::Protocol;
+use crate::agents::AgentProtocol;
 use crate::agents::launch::BuiltInClient;
-use crate::run_settings::{Orchestrate, Thinking};
+use crate::run_settings::{OrchestrateSettings, ThinkingSettings};
 use bowline_words::message::BadSetting;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -12,30 +12,30 @@ use toml::de::{DeTable, DeValue};
 /// The whole file; every table may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct BowlineSettings {
     /// Defaults for tasks and agents.
-    pub defaults: Defaults,
+    pub defaults: TaskDefaults,
     /// Agents by their name.
-    pub agent: BTreeMap<String, Agent>,
+    pub agent: BTreeMap<String, AgentSettings>,
     /// Types of work by their name.
     #[serde(rename = "type")]
-    pub types: BTreeMap<String, Type>,
+    pub types: BTreeMap<String, WorkType>,
     /// Limits on runs, time and money.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Receivers of notifications.
-    pub notify: Notify,
+    pub notify: NotifySettings,
     /// Settings of the task server.
     pub server: ServerSettings,
     /// Settings of orchestrations.
-    pub orchestrate: Orchestrate,
+    pub orchestrate: OrchestrateSettings,
     /// Settings of thinking runs.
-    pub thinking: Thinking,
+    pub thinking: ThinkingSettings,
 }
 
 /// Defaults for tasks and agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Defaults {
+pub struct TaskDefaults {
     /// Agent of tasks that name none.
     pub agent: Option<String>,
     /// Names of variables passed to every agent.
@@ -45,7 +45,7 @@ pub struct Defaults {
 /// An agent: either a command or a built-in client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub struct AgentSettings {
     /// Program and arguments; empty for a built-in client.
     #[serde(default)]
     pub command: Vec<String>,
@@ -57,16 +57,16 @@ pub struct Agent {
     #[serde(default)]
     pub args: Vec<String>,
     /// Protocol that the command speaks.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<AgentProtocol>,
     /// Names of additional variables passed to it.
     #[serde(default)]
     pub env: Vec<String>,
 }
 
-impl Agent {
+impl AgentSettings {
     /// Rejects an agent that is neither a command nor a built-in client, and arguments that would
     /// break the client's protocol.
-    fn check(&self, name: &str) -> Result<(), BadSetting> {
+    fn check_client(&self, name: &str) -> Result<(), BadSetting> {
         let agent = name.to_owned();
         let Some(client) = self.client else {
             return match &self.command[..] {
@@ -95,7 +95,7 @@ impl Agent {
                 model,
             });
         }
-        match self.args.iter().find(|word| client.reserves(word)) {
+        match self.args.iter().find(|word| client.reserves_argument(word)) {
             Some(argument) => Err(BadSetting::ReservedArgument {
                 agent,
                 client: client_name,
@@ -109,19 +109,19 @@ impl Agent {
 /// A type of work with its phases.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Type {
+pub struct WorkType {
     /// True if a process that exits with 0 has completed its phase.
     pub complete_on_exit: bool,
     /// Program and arguments by which a reviewer can start the result; `{port}` is filled in.
     pub app: Vec<String>,
     /// The phases, in order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<WorkPhase>,
 }
 
 /// A phase of a type of work.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Phase {
+pub struct WorkPhase {
     /// Name of the phase.
     pub name: String,
     /// Names of its steps.
@@ -155,7 +155,7 @@ fn yes() -> bool {
 /// Limits on runs, time and money.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct RunLimits {
     pub slots: Option<u32>,
     pub retry_after: Option<Seconds>,
     pub reworks: Option<u32>,
@@ -173,7 +173,7 @@ pub struct Limits {
 /// Receivers of notifications. Addresses are secrets: only their host is shown.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Notify {
+pub struct NotifySettings {
     /// Address that gets every event as JSON.
     pub webhook: Option<String>,
     /// Address of a Slack webhook.
@@ -186,7 +186,7 @@ pub struct Notify {
     pub desktop: bool,
 }
 
-impl std::fmt::Debug for Notify {
+impl std::fmt::Debug for NotifySettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let told = |it: &Option<String>| it.is_some();
         f.debug_struct("Notify")
@@ -230,15 +230,15 @@ pub struct Seconds(pub i64);
 
 impl Seconds {
     /// Returns the duration in milliseconds.
-    pub fn ms(self) -> i64 {
+    pub fn as_ms(self) -> i64 {
         self.0.saturating_mul(1_000)
     }
 
-    fn read(value: &toml::Value) -> Result<Seconds, String> {
+    fn parse_value(value: &toml::Value) -> Result<Seconds, String> {
         let seconds = match value {
             toml::Value::Integer(seconds) => Some(*seconds).filter(|it| *it >= 0),
             toml::Value::String(text) => {
-                crate::develop::policy::seconds(text).and_then(|it| i64::try_from(it).ok())
+                crate::develop::policy::parse_seconds(text).and_then(|it| i64::try_from(it).ok())
             }
             _ => None,
         };
@@ -258,7 +258,7 @@ fn not_a_time(value: &toml::Value) -> String {
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = toml::Value::deserialize(deserializer)?;
-        let seconds = Seconds::read(&value).map_err(serde::de::Error::custom)?;
+        let seconds = Seconds::parse_value(&value).map_err(serde::de::Error::custom)?;
         match seconds.0 {
             0 => Err(serde::de::Error::custom(not_a_time(&value))),
             _ => Ok(seconds),
@@ -271,16 +271,17 @@ pub(crate) fn from_zero<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Seconds>, D::Error> {
     let value = toml::Value::deserialize(deserializer)?;
-    let seconds = Seconds::read(&value).map_err(serde::de::Error::custom)?;
+    let seconds = Seconds::parse_value(&value).map_err(serde::de::Error::custom)?;
     Ok(Some(seconds))
 }
 
-impl Settings {
+impl BowlineSettings {
     /// Parses `bowline.toml` and checks its agents and types.
-    pub fn read(text: &str) -> Result<Settings, BadSetting> {
-        let settings: Settings = toml::from_str(text).map_err(|error| fault(text, &error))?;
+    pub fn parse(text: &str) -> Result<BowlineSettings, BadSetting> {
+        let settings: BowlineSettings =
+            toml::from_str(text).map_err(|error| parser_error(text, &error))?;
         for (name, agent) in &settings.agent {
-            agent.check(name)?;
+            agent.check_client(name)?;
         }
         for (name, kind) in &settings.types {
             if kind.phases.is_empty() {
@@ -292,7 +293,7 @@ impl Settings {
 }
 
 /// Converts a parser error to one with line and key.
-fn fault(text: &str, error: &toml::de::Error) -> BadSetting {
+fn parser_error(text: &str, error: &toml::de::Error) -> BadSetting {
     let said = error.message().lines().collect::<Vec<_>>().join(" ");
     let at = error.span().map_or(0, |span| span.start);
     let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
@@ -338,7 +339,7 @@ mod tests {
                     [[type.leaflet.phases]]\nname = \"Draft\"\ndeliverables = [\"drafts/*.md\"]\nreview = false\n\
                     [limits]\nslots = 5\nretry_after = \"2m\"\n[develop]\ntree = true\n[notify]\nslack = \"https://s3cret\"\n\
                     [orchestrate]\nevidence = [\"make\", \"check\"]\nbackoff = 0\n[thinking]\nstage_timeout = \"45m\"\n";
-        let settings = Settings::read(text).unwrap();
+        let settings = BowlineSettings::parse(text).unwrap();
         assert_eq!(settings.defaults.agent.as_deref(), Some("mine"));
         assert_eq!(settings.agent["mine"].protocol, None);
         let phase = &settings.types["leaflet"].phases[0];
@@ -350,9 +351,12 @@ mod tests {
         assert_eq!(settings.orchestrate.evidence, ["make", "check"]);
         assert_eq!(settings.orchestrate.backoff, Some(Seconds(0)));
         assert_eq!(settings.thinking.stage_timeout, Some(Seconds(2_700)));
-        assert_eq!(Settings::read("").unwrap(), Settings::default());
+        assert_eq!(
+            BowlineSettings::parse("").unwrap(),
+            BowlineSettings::default()
+        );
         assert!(!format!("{settings:?}").contains("s3cret"));
-        let server = |text: &str| Settings::read(text).map(|it| it.server.public_url);
+        let server = |text: &str| BowlineSettings::parse(text).map(|it| it.server.public_url);
         assert_eq!(
             server("[server]\npublic_url = \"https://Bow.example:8443/\""),
             Ok(Some("https://bow.example:8443".into()))
@@ -367,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        let wrong = |text: &str| Settings::read(text).unwrap_err().to_string();
+        let wrong = |text: &str| BowlineSettings::parse(text).unwrap_err().to_string();
         assert_eq!(
             wrong("[agent.a]\ncommand = []"),
             "agent 'a' has an empty command"
@@ -378,7 +382,7 @@ mod tests {
         assert!(wrong("[limits]\nwall_time = 0").starts_with("line 2: '0' is no time"));
         assert!(wrong("[orchestrate]\nchekcs = []").contains("chekcs"));
         assert!(wrong("[agent.x]\ncommand = [\"x\"]\nprotocol = \"smoke\"").contains("smoke"));
-        let found = |text: &str| Settings::read(text).unwrap_err();
+        let found = |text: &str| BowlineSettings::parse(text).unwrap_err();
         let notify = |line, key: &str| BadSetting::Notify {
             line,
             key: key.into(),
@@ -407,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_built_in_client_takes_a_model_and_arguments_but_not_those_of_its_protocol() {
-        let read = |text: &str| Settings::read(&format!("[agent.x]\n{text}"));
+        let read = |text: &str| BowlineSettings::parse(&format!("[agent.x]\n{text}"));
         let good = read("client = \"claude\"\nmodel = \"opus\"\nargs = [\"--effort\", \"high\"]\n");
         assert_eq!(good.unwrap().agent["x"].client, Some(BuiltInClient::Claude));
         for (text, part) in [

@@ -19,7 +19,7 @@ pub struct TerminalFilter {
 }
 
 /// Result of parsing an escape sequence.
-enum Sequence {
+enum EscapeSequence {
     /// Its length in bytes, and the part that is kept.
     Whole(usize, String),
     /// It continues in the next chunk.
@@ -28,13 +28,13 @@ enum Sequence {
 
 impl TerminalFilter {
     /// Filters the next chunk and returns the text that is safe to show.
-    pub fn filter(&mut self, bytes: &[u8]) -> String {
+    pub fn filter_chunk(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.rest);
         all.extend_from_slice(bytes);
         let whole = whole_letters(&all);
         self.rest = all.split_off(whole);
         let text = String::from_utf8_lossy(&all).into_owned();
-        let (shown, used) = self.shown(&text, false);
+        let (shown, used) = self.harmless_text(&text, false);
         self.rest
             .splice(0..0, text.as_bytes()[used..].iter().copied());
         shown
@@ -43,7 +43,7 @@ impl TerminalFilter {
     /// Returns the rest at the end of the output and resets colours.
     pub fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.rest);
-        let (mut shown, _) = self.shown(&String::from_utf8_lossy(&rest), true);
+        let (mut shown, _) = self.harmless_text(&String::from_utf8_lossy(&rest), true);
         if std::mem::take(&mut self.coloured) {
             shown.push_str(RESET);
         }
@@ -51,11 +51,11 @@ impl TerminalFilter {
     }
 
     /// Returns the harmless text and the number of bytes consumed.
-    fn shown(&mut self, text: &str, last: bool) -> (String, usize) {
+    fn harmless_text(&mut self, text: &str, last: bool) -> (String, usize) {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
         while let Some(found) = text[at..].find([ESCAPE, '\r']) {
-            out.push_str(&visible::prose(&text[at..at + found]));
+            out.push_str(&visible::escape_prose(&text[at..at + found]));
             at += found;
             let tail = &text[at..];
             let unfinished = !last && tail.len() < ESCAPE_BYTES_MAX;
@@ -67,18 +67,18 @@ impl TerminalFilter {
                 at += 1 + usize::from(behind.starts_with('\n'));
                 continue;
             }
-            match sequence(tail) {
-                Sequence::Unfinished if unfinished => return (out, at),
+            match parse_sequence(tail) {
+                EscapeSequence::Unfinished if unfinished => return (out, at),
                 // An unterminated escape is dropped; the text behind it is shown.
-                Sequence::Unfinished => at += 1,
-                Sequence::Whole(length, kept) => {
+                EscapeSequence::Unfinished => at += 1,
+                EscapeSequence::Whole(length, kept) => {
                     self.coloured |= !kept.is_empty();
                     out.push_str(&kept);
                     at += length;
                 }
             }
         }
-        out.push_str(&visible::prose(&text[at..]));
+        out.push_str(&visible::escape_prose(&text[at..]));
         (out, text.len())
     }
 }
@@ -97,31 +97,33 @@ fn whole_letters(bytes: &[u8]) -> usize {
 }
 
 /// Parses the escape sequence at the beginning of a text.
-fn sequence(text: &str) -> Sequence {
+fn parse_sequence(text: &str) -> EscapeSequence {
     let bytes = text.as_bytes();
     let is_final = |byte: &u8| (b'@'..=b'~').contains(byte);
     match bytes.get(1) {
-        None => Sequence::Unfinished,
+        None => EscapeSequence::Unfinished,
         Some(b'[') => {
             let body = &bytes[2..];
             let length = body.iter().take_while(|byte| (b' '..=b'?').contains(*byte));
             let length = length.count();
             match body.get(length) {
-                None => Sequence::Unfinished,
-                Some(b'm') => Sequence::Whole(length + 3, colour(&text[2..2 + length])),
-                Some(byte) if is_final(byte) => Sequence::Whole(length + 3, String::new()),
+                None => EscapeSequence::Unfinished,
+                Some(b'm') => {
+                    EscapeSequence::Whole(length + 3, readable_colours(&text[2..2 + length]))
+                }
+                Some(byte) if is_final(byte) => EscapeSequence::Whole(length + 3, String::new()),
                 // Broken off: the character that breaks it is shown.
-                Some(_) => Sequence::Whole(length + 2, String::new()),
+                Some(_) => EscapeSequence::Whole(length + 2, String::new()),
             }
         }
         Some(b']' | b'P' | b'X' | b'^' | b'_') => {
             match text[2..].find(['\u{7}', '\n', ESCAPE]).map(|at| at + 2) {
-                None => Sequence::Unfinished,
+                None => EscapeSequence::Unfinished,
                 Some(at) => match (bytes[at], bytes.get(at + 1)) {
-                    (b'\x07', _) => Sequence::Whole(at + 1, String::new()),
-                    (b'\x1b', Some(b'\\')) => Sequence::Whole(at + 2, String::new()),
-                    (b'\x1b', None) => Sequence::Unfinished,
-                    _ => Sequence::Whole(at, String::new()),
+                    (b'\x07', _) => EscapeSequence::Whole(at + 1, String::new()),
+                    (b'\x1b', Some(b'\\')) => EscapeSequence::Whole(at + 2, String::new()),
+                    (b'\x1b', None) => EscapeSequence::Unfinished,
+                    _ => EscapeSequence::Whole(at, String::new()),
                 },
             }
         }
@@ -131,16 +133,16 @@ fn sequence(text: &str) -> Sequence {
                 .take_while(|byte| (b' '..=b'/').contains(*byte));
             let length = between.count() + 1;
             match bytes.get(length) {
-                None => Sequence::Unfinished,
-                Some(b'0'..=b'~') => Sequence::Whole(length + 1, String::new()),
-                Some(_) => Sequence::Whole(length, String::new()),
+                None => EscapeSequence::Unfinished,
+                Some(b'0'..=b'~') => EscapeSequence::Whole(length + 1, String::new()),
+                Some(_) => EscapeSequence::Whole(length, String::new()),
             }
         }
     }
 }
 
 /// Returns the colours that hide nothing: no background, no black, no concealed text.
-fn colour(parameters: &str) -> String {
+fn readable_colours(parameters: &str) -> String {
     let mut kept = Vec::new();
     for parameter in parameters.split(';') {
         match parameter.parse::<u8>() {
@@ -165,7 +167,7 @@ mod tests {
 
     fn whole(bytes: &[u8]) -> String {
         let mut filter = TerminalFilter::default();
-        let mut shown = filter.filter(bytes);
+        let mut shown = filter.filter_chunk(bytes);
         shown.push_str(&filter.finish());
         shown
     }
@@ -202,7 +204,7 @@ mod tests {
         let expected = whole(text);
         for size in 1..text.len() {
             let mut filter = TerminalFilter::default();
-            let pieces = text.chunks(size).map(|piece| filter.filter(piece));
+            let pieces = text.chunks(size).map(|piece| filter.filter_chunk(piece));
             let mut shown: String = pieces.collect();
             shown.push_str(&filter.finish());
             assert_eq!(shown, expected, "in pieces of {size}");

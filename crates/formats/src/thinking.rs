@@ -1,11 +1,13 @@
 //! `thinking_state.json`.
 
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
+use crate::document_reader::{
+    DocumentReader, pointer_of_keys, put_later, put_time, put_value, rule_broken,
+};
+use crate::finding::{Finding, ReadResult, Severity};
 use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
-use crate::reading::{Reading, at, put, put_later, put_time, rule_broken};
-use crate::time::utc;
+use crate::time::format_utc;
 use bowline_machines::thinking::{
     AppliedLesson, Evaluation, Feedback, Lesson, Metric, Metrics, RETRIES_MAX, Run, Score, Stage,
     StageError, StageState, Status, ThinkingMachine,
@@ -33,7 +35,7 @@ pub struct ThinkingFile;
 
 /// A run together with the description of the task in its file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sheet {
+pub struct ThinkingSheet {
     pub task_id: String,
     /// Title shown to people.
     pub title: String,
@@ -43,15 +45,15 @@ pub struct Sheet {
     pub run: Run,
 }
 
-impl Sheet {
+impl ThinkingSheet {
     /// Combines a run with the document it was read from.
     pub fn new(run: Run, document: &Value) -> Self {
         let text = |name: &str| document[name].as_str().unwrap_or_default();
-        Sheet {
+        ThinkingSheet {
             task_id: text("task_id").to_owned(),
             title: text("title").to_owned(),
             goal: text("goal").to_owned(),
-            updated_at: crate::time::parse(text("updated_at")),
+            updated_at: crate::time::parse_time(text("updated_at")),
             run,
         }
     }
@@ -63,10 +65,10 @@ pub fn new_document(task_id: &str, title: &str, goal: &str, created: Timestamp) 
         "task_id": task_id,
         "title": title,
         "goal": goal,
-        "created_at": utc(created),
-        "updated_at": utc(created),
+        "created_at": format_utc(created),
+        "updated_at": format_utc(created),
     });
-    ThinkingFile::write(&Run::new(), &mut value, created);
+    ThinkingFile::write_state(&Run::new(), &mut value, created);
     JsonDocument::new(value)
 }
 
@@ -74,8 +76,8 @@ impl StateFormat for ThinkingFile {
     type State = Run;
     const KIND: &'static str = "thinking";
 
-    fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         let stages = reading.get("/stages").and_then(Value::as_object);
         let known = |stages: &Map<String, Value>| {
             Stage::ALL.iter().any(|it| stages.contains_key(it.name()))
@@ -88,19 +90,19 @@ impl StateFormat for ThinkingFile {
             return Err(reading.give_up("/stages", "missing_field", Found::NoStages));
         }
         for name in ["task_id", "title", "goal"] {
-            reading.text(&at(&[name]), "");
+            reading.read_text(&pointer_of_keys(&[name]), "");
         }
         for name in ["created_at", "updated_at"] {
-            if reading.get(&at(&[name])).is_none() {
-                reading.note(
+            if reading.get(&pointer_of_keys(&[name])).is_none() {
+                reading.add_finding(
                     Severity::Warning,
                     "missing_field",
-                    &at(&[name]),
+                    &pointer_of_keys(&[name]),
                     Found::Missing,
                     None,
                 );
             }
-            reading.time(&at(&[name]));
+            reading.read_time(&pointer_of_keys(&[name]));
         }
         let stages = Stage::ALL.map(|stage| read_stage(&mut reading, stage));
         let guess = Stage::ALL
@@ -108,7 +110,7 @@ impl StateFormat for ThinkingFile {
             .rev()
             .find(|stage| stages[stage.index()].status != Status::Pending)
             .unwrap_or(Stage::Planning);
-        let current = reading.word("/current_stage", &Stage::ALL, Stage::name, guess);
+        let current = reading.read_word("/current_stage", &Stage::ALL, Stage::name, guess);
         let run = Run {
             stages,
             current,
@@ -116,57 +118,60 @@ impl StateFormat for ThinkingFile {
             metrics: read_metrics(&mut reading),
             feedback: read_feedback(&mut reading),
         };
-        reading.derived("/overall_status", Value::from(run.overall().name()));
-        reading.derived(
+        reading.check_derived("/overall_status", Value::from(run.overall().name()));
+        reading.check_derived(
             "/progress_percentage",
             Value::from(run.progress_percentage()),
         );
         check_rules(&mut reading, &run);
-        Ok(reading.end(run))
+        Ok(reading.finish(run))
     }
 
-    fn write(run: &Run, value: &mut Value, now: Timestamp) {
-        put_later(value, "/updated_at", now, utc);
-        put(value, "/current_stage", run.current.name());
-        put(value, "/overall_status", run.overall().name());
-        put(value, "/progress_percentage", run.progress_percentage());
+    fn write_state(run: &Run, value: &mut Value, now: Timestamp) {
+        put_later(value, "/updated_at", now, format_utc);
+        put_value(value, "/current_stage", run.current.name());
+        put_value(value, "/overall_status", run.overall().name());
+        put_value(value, "/progress_percentage", run.progress_percentage());
         for stage in Stage::ALL {
             write_stage(value, stage, run.stage(stage));
         }
         for score in &run.evaluation.scores {
-            let place = at(&["core_values_evaluation", &score.name]);
-            put(value, &place, number(score.value));
+            let place = pointer_of_keys(&["core_values_evaluation", &score.name]);
+            put_value(value, &place, number_value(score.value));
         }
-        put(
+        put_value(
             value,
             "/core_values_evaluation/weighted_score",
-            number(run.evaluation.weighted),
+            number_value(run.evaluation.weighted),
         );
         for metric in Metric::ALL {
-            put(
+            put_value(
                 value,
-                &at(&["quality_metrics", metric.name()]),
-                number(run.metrics.get(metric)),
+                &pointer_of_keys(&["quality_metrics", metric.name()]),
+                number_value(run.metrics.get(metric)),
             );
         }
         write_feedback(value, &run.feedback);
     }
 }
 
-fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
+fn read_stage(reading: &mut DocumentReader<'_>, stage: Stage) -> StageState {
     let field = |name: &str| format!("/stages/{}/{name}", stage.name());
-    if reading.object(&at(&["stages", stage.name()])).is_none() {
-        reading.set(
-            &at(&["stages", stage.name()]),
+    if reading
+        .read_object(&pointer_of_keys(&["stages", stage.name()]))
+        .is_none()
+    {
+        reading.set_repaired(
+            &pointer_of_keys(&["stages", stage.name()]),
             stage_value(stage, &StageState::pending()),
         );
         return StageState::pending();
     }
     for name in ["started_at", "completed_at", "duration_minutes"] {
-        reading.expect(&field(name));
+        reading.expect_field(&field(name));
     }
-    let started_at = reading.time(&field("started_at"));
-    let completed_at = reading.time(&field("completed_at"));
+    let started_at = reading.read_time(&field("started_at"));
+    let completed_at = reading.read_time(&field("completed_at"));
     let failed = reading.get(&field("error")).is_some_and(Value::is_object);
     let guess = match (started_at, completed_at) {
         _ if failed => Status::Failed,
@@ -174,20 +179,22 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
         (Some(_), None) => Status::InProgress,
         (None, None) => Status::Pending,
     };
-    let status = reading.word(&field("status"), &Status::ALL, Status::name, guess);
-    reading.derived(&field("thinking_type"), Value::from(stage.thinking_type()));
-    let duration_minutes = reading.count(&field("duration_minutes")).map(i64::from);
-    let outputs = reading.texts(&field("outputs"));
+    let status = reading.read_word(&field("status"), &Status::ALL, Status::name, guess);
+    reading.check_derived(&field("thinking_type"), Value::from(stage.thinking_type()));
+    let duration_minutes = reading
+        .read_count(&field("duration_minutes"))
+        .map(i64::from);
+    let outputs = reading.read_texts(&field("outputs"));
     let error = failed.then(|| StageError {
-        code: reading.text(&field("error/code"), "unknown"),
-        message: reading.text(&field("error/message"), ""),
+        code: reading.read_text(&field("error/code"), "unknown"),
+        message: reading.read_text(&field("error/message"), ""),
         at: reading
-            .time(&field("error/timestamp"))
+            .read_time(&field("error/timestamp"))
             .or(completed_at)
             .or(started_at)
             .unwrap_or(Timestamp(0)),
     });
-    let retry_count = reading.optional_count(&field("retry_count"), 0);
+    let retry_count = reading.read_optional_count(&field("retry_count"), 0);
     StageState {
         status,
         started_at,
@@ -199,26 +206,26 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
     }
 }
 
-fn read_evaluation(reading: &mut Reading<'_>) -> Evaluation {
-    let Some(map) = reading.object("/core_values_evaluation") else {
+fn read_evaluation(reading: &mut DocumentReader<'_>) -> Evaluation {
+    let Some(map) = reading.read_object("/core_values_evaluation") else {
         let evaluation = Evaluation::default();
         for score in &evaluation.scores {
-            let place = at(&["core_values_evaluation", &score.name]);
-            reading.set(&place, number(score.value));
+            let place = pointer_of_keys(&["core_values_evaluation", &score.name]);
+            reading.set_repaired(&place, number_value(score.value));
         }
         return evaluation;
     };
     let mut scores = Vec::new();
     for name in map.keys().filter(|name| *name != "weighted_score") {
-        let place = at(&["core_values_evaluation", name]);
-        let value = reading.number(&place);
+        let place = pointer_of_keys(&["core_values_evaluation", name]);
+        let value = reading.read_number(&place);
         if let Some(value) = value
             && !(0.0..=10.0).contains(&value)
         {
             let message = Found::ScoreRange {
                 value: value.to_string(),
             };
-            reading.note(Severity::Error, "out_of_range", &place, message, None);
+            reading.add_finding(Severity::Error, "out_of_range", &place, message, None);
         }
         scores.push(Score {
             name: name.clone(),
@@ -227,50 +234,50 @@ fn read_evaluation(reading: &mut Reading<'_>) -> Evaluation {
     }
     Evaluation {
         scores,
-        weighted: reading.number("/core_values_evaluation/weighted_score"),
+        weighted: reading.read_number("/core_values_evaluation/weighted_score"),
     }
 }
 
-fn read_metrics(reading: &mut Reading<'_>) -> Metrics {
-    if reading.object("/quality_metrics").is_none() {
+fn read_metrics(reading: &mut DocumentReader<'_>) -> Metrics {
+    if reading.read_object("/quality_metrics").is_none() {
         return Metrics::default();
     }
     Metrics(Metric::ALL.map(|metric| {
-        let place = at(&["quality_metrics", metric.name()]);
-        let value = reading.number(&place);
+        let place = pointer_of_keys(&["quality_metrics", metric.name()]);
+        let value = reading.read_number(&place);
         if let Some(value) = value
             && !(0.0..=1.0).contains(&value)
         {
             let message = Found::MetricRange {
                 value: value.to_string(),
             };
-            reading.note(Severity::Error, "out_of_range", &place, message, None);
+            reading.add_finding(Severity::Error, "out_of_range", &place, message, None);
         }
         value
     }))
 }
 
-fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
+fn read_feedback(reading: &mut DocumentReader<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    reading.object("/feedback");
+    reading.read_object("/feedback");
     let list = "/feedback/from_previous_tasks";
-    let good = reading.objects(list);
+    let good = reading.read_objects(list);
     for &index in &good {
         let place = format!("{list}/{index}");
         feedback.from_previous_tasks.push(AppliedLesson {
-            task_id: reading.text(&format!("{place}/task_id"), ""),
-            learnings: reading.texts(&format!("{place}/learnings")),
+            task_id: reading.read_text(&format!("{place}/task_id"), ""),
+            learnings: reading.read_texts(&format!("{place}/learnings")),
             stages: read_stages(reading, &format!("{place}/apply_to_stages")),
         });
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
     read_next_lessons(reading, &mut feedback);
     if reading.get("/feedback/from_execution").is_some()
-        && let Some(map) = reading.object("/feedback/from_execution")
+        && let Some(map) = reading.read_object("/feedback/from_execution")
     {
         for name in map.keys() {
-            let place = at(&["feedback", "from_execution", name]);
-            match (name.as_str(), reading.number(&place)) {
+            let place = pointer_of_keys(&["feedback", "from_execution", name]);
+            match (name.as_str(), reading.read_number(&place)) {
                 (_, None) => {
                     let message = Found::SaysNothing;
                     reading.drop_key(Severity::Warning, "missing_field", &place, message);
@@ -281,18 +288,18 @@ fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
         }
     }
     if reading.get("/feedback/learnings").is_some() {
-        feedback.learnings = reading.texts("/feedback/learnings");
+        feedback.learnings = reading.read_texts("/feedback/learnings");
     }
     if reading.get("/feedback/improvements").is_some() {
-        feedback.improvements = reading.texts("/feedback/improvements");
+        feedback.improvements = reading.read_texts("/feedback/improvements");
     }
     feedback
 }
 
-fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
+fn read_next_lessons(reading: &mut DocumentReader<'_>, feedback: &mut Feedback) {
     let list = "/feedback/for_next_tasks";
     let mut good = Vec::new();
-    for (index, item) in reading.list(list).iter().enumerate() {
+    for (index, item) in reading.read_list(list).iter().enumerate() {
         let place = format!("{list}/{index}");
         let lesson = match item {
             // Lessons had no documented shape; a bare text is accepted as well.
@@ -301,7 +308,7 @@ fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
                 stages: Stage::ALL.to_vec(),
             },
             Value::Object(_) => Lesson {
-                learnings: reading.texts(&format!("{place}/learnings")),
+                learnings: reading.read_texts(&format!("{place}/learnings")),
                 stages: read_stages(reading, &format!("{place}/apply_to_stages")),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
@@ -315,18 +322,18 @@ fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
         good.push(index);
         feedback.for_next_tasks.push(lesson);
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
 }
 
-fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {
+fn read_stages(reading: &mut DocumentReader<'_>, pointer: &str) -> Vec<Stage> {
     let mut stages = Vec::new();
-    for (index, name) in reading.texts(pointer).iter().enumerate() {
+    for (index, name) in reading.read_texts(pointer).iter().enumerate() {
         match Stage::from_name(name) {
             Some(stage) => stages.push(stage),
             None => {
                 let place = format!("{pointer}/{index}");
                 let message = Found::NoSuchStage { name: name.clone() };
-                reading.note(Severity::Warning, "unknown_word", &place, message, None);
+                reading.add_finding(Severity::Warning, "unknown_word", &place, message, None);
             }
         }
     }
@@ -334,7 +341,7 @@ fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {
 }
 
 /// Checks the machine's rules, with repairs for mistakes known from other programs.
-fn check_rules(reading: &mut Reading<'_>, run: &Run) {
+fn check_rules(reading: &mut DocumentReader<'_>, run: &Run) {
     for violation in ThinkingMachine::violations(run) {
         let Some(stage) = Stage::from_name(&violation.place) else {
             continue;
@@ -358,15 +365,19 @@ fn check_rules(reading: &mut Reading<'_>, run: &Run) {
             }
             "retry_count_within_limit" => (field("retry_count"), RETRIES_MAX.into()),
             _ => {
-                reading.broken(&at(&["stages", stage.name()]), &violation, None);
+                reading.add_violation(
+                    &pointer_of_keys(&["stages", stage.name()]),
+                    &violation,
+                    None,
+                );
                 continue;
             }
         };
-        reading.set(&pointer, value.clone());
+        reading.set_repaired(&pointer, value.clone());
         let repair = Repair::SetIt {
             value: value.to_string(),
         };
-        reading.broken(&pointer, &violation, Some(repair));
+        reading.add_violation(&pointer, &violation, Some(repair));
     }
 }
 
@@ -379,28 +390,40 @@ fn stage_value(stage: Stage, state: &StageState) -> Value {
 
 fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
     let field = |name: &str| format!("/stages/{}/{name}", stage.name());
-    put(value, &field("status"), state.status.name());
-    put(value, &field("thinking_type"), stage.thinking_type());
-    put_time(value, &field("started_at"), state.started_at, utc);
-    put_time(value, &field("completed_at"), state.completed_at, utc);
-    put(value, &field("duration_minutes"), state.duration_minutes);
-    put(value, &field("outputs"), state.outputs.clone());
+    put_value(value, &field("status"), state.status.name());
+    put_value(value, &field("thinking_type"), stage.thinking_type());
+    put_time(value, &field("started_at"), state.started_at, format_utc);
+    put_time(
+        value,
+        &field("completed_at"),
+        state.completed_at,
+        format_utc,
+    );
+    put_value(value, &field("duration_minutes"), state.duration_minutes);
+    put_value(value, &field("outputs"), state.outputs.clone());
     match &state.error {
         Some(error) => {
             let place = field("error");
-            put(value, &format!("{place}/code"), error.code.clone());
-            put(value, &format!("{place}/message"), error.message.clone());
-            put_time(value, &format!("{place}/timestamp"), Some(error.at), utc);
+            put_value(value, &format!("{place}/code"), error.code.clone());
+            put_value(value, &format!("{place}/message"), error.message.clone());
+            put_time(
+                value,
+                &format!("{place}/timestamp"),
+                Some(error.at),
+                format_utc,
+            );
         }
         None => {
-            if let Some(Value::Object(map)) = value.pointer_mut(&at(&["stages", stage.name()])) {
+            if let Some(Value::Object(map)) =
+                value.pointer_mut(&pointer_of_keys(&["stages", stage.name()]))
+            {
                 map.shift_remove("error");
             }
         }
     }
     // A stage that never failed has no count in hand-written files; none is added.
     if state.retry_count > 0 || value.pointer(&field("retry_count")).is_some() {
-        put(value, &field("retry_count"), state.retry_count);
+        put_value(value, &field("retry_count"), state.retry_count);
     }
 }
 
@@ -412,7 +435,7 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
             .collect::<Vec<_>>()
     };
     let list = |value: &Value, key: &str| {
-        let place = at(&["feedback", key]);
+        let place = pointer_of_keys(&["feedback", key]);
         value
             .pointer(&place)
             .and_then(Value::as_array)
@@ -426,29 +449,33 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
             "task_id": lesson.task_id, "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages),
         }));
     }
-    put(value, "/feedback/from_previous_tasks", previous);
+    put_value(value, "/feedback/from_previous_tasks", previous);
     let mut next = list(value, "for_next_tasks");
     for lesson in feedback.for_next_tasks.iter().skip(next.len()) {
         next.push(
             json!({ "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages) }),
         );
     }
-    put(value, "/feedback/for_next_tasks", next);
+    put_value(value, "/feedback/for_next_tasks", next);
     for (name, number) in &feedback.from_execution {
-        put(value, &at(&["feedback", "from_execution", name]), *number);
+        put_value(
+            value,
+            &pointer_of_keys(&["feedback", "from_execution", name]),
+            *number,
+        );
     }
     if let Some(achievement) = feedback.goal_achievement {
-        put(
+        put_value(
             value,
             "/feedback/from_execution/goal_achievement",
             achievement,
         );
     }
     if !feedback.learnings.is_empty() {
-        put(value, "/feedback/learnings", feedback.learnings.clone());
+        put_value(value, "/feedback/learnings", feedback.learnings.clone());
     }
     if !feedback.improvements.is_empty() {
-        put(
+        put_value(
             value,
             "/feedback/improvements",
             feedback.improvements.clone(),
@@ -457,7 +484,7 @@ fn write_feedback(value: &mut Value, feedback: &Feedback) {
 }
 
 /// Formats a number as people write it: `8`, not `8.0`.
-fn number(value: Option<f64>) -> Value {
+fn number_value(value: Option<f64>) -> Value {
     match value {
         None => Value::Null,
         Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}")

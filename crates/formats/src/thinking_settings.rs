@@ -14,7 +14,7 @@ const WEIGHT_SLACK: f64 = 0.001;
 
 /// Reasons why settings are invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SettingsError {
+pub enum ThinkingSettingsError {
     /// The file is not YAML, or not of the expected shape.
     #[error("cannot be read: {message}")]
     Unreadable {
@@ -38,7 +38,7 @@ pub enum SettingsError {
 
 /// One criterion with its threshold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standard {
+pub struct QualityStandard {
     /// Name: a metric of the run, or a criterion of `thinking/reflection/quality_check.json`.
     pub criterion: String,
     /// Minimum value.
@@ -49,8 +49,8 @@ pub struct Standard {
 
 /// The standards of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Standards {
-    pub standards: Vec<Standard>,
+pub struct QualityStandards {
+    pub standards: Vec<QualityStandard>,
     /// Minimum number of words of the newest draft before `creation` is complete.
     pub min_words: Option<u64>,
 }
@@ -81,11 +81,11 @@ struct RawStandard {
 }
 
 /// Parses `core_values.yaml`: `values: [{name, weight, definition}]`.
-pub fn core_values(text: &str) -> Result<Weights, SettingsError> {
-    let raw: RawValues = read(text)?;
+pub fn core_values(text: &str) -> Result<Weights, ThinkingSettingsError> {
+    let raw: RawValues = parse_yaml(text)?;
     for value in &raw.values {
         if !value.weight.is_finite() || value.weight < 0.0 {
-            return Err(SettingsError::Number {
+            return Err(ThinkingSettingsError::Number {
                 name: value.name.clone(),
                 value: value.weight,
             });
@@ -93,7 +93,7 @@ pub fn core_values(text: &str) -> Result<Weights, SettingsError> {
     }
     let sum: f64 = raw.values.iter().map(|value| value.weight).sum();
     if (sum - 1.0).abs() > WEIGHT_SLACK {
-        return Err(SettingsError::Weights { sum });
+        return Err(ThinkingSettingsError::Weights { sum });
     }
     Ok(Weights(
         raw.values
@@ -105,34 +105,34 @@ pub fn core_values(text: &str) -> Result<Weights, SettingsError> {
 
 /// Parses `quality_standards.yaml`: `standards: [{criterion, threshold, stage}]` and `min_words`. A
 /// standard without a stage is checked at `reflection`, where quality is judged.
-pub fn quality_standards(text: &str) -> Result<Standards, SettingsError> {
-    let raw: RawStandards = read(text)?;
+pub fn quality_standards(text: &str) -> Result<QualityStandards, ThinkingSettingsError> {
+    let raw: RawStandards = parse_yaml(text)?;
     let mut standards = Vec::new();
     for one in raw.standards {
         if !one.threshold.is_finite() {
-            return Err(SettingsError::Number {
+            return Err(ThinkingSettingsError::Number {
                 name: one.criterion,
                 value: one.threshold,
             });
         }
         let stage = match one.stage {
             None => Stage::Reflection,
-            Some(name) => Stage::from_name(&name).ok_or(SettingsError::Stage { name })?,
+            Some(name) => Stage::from_name(&name).ok_or(ThinkingSettingsError::Stage { name })?,
         };
-        standards.push(Standard {
+        standards.push(QualityStandard {
             criterion: one.criterion,
             threshold: one.threshold,
             stage,
         });
     }
-    Ok(Standards {
+    Ok(QualityStandards {
         standards,
         min_words: raw.min_words,
     })
 }
 
-fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, SettingsError> {
-    serde_saphyr::from_str(text).map_err(|error| SettingsError::Unreadable {
+fn parse_yaml<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, ThinkingSettingsError> {
+    serde_saphyr::from_str(text).map_err(|error| ThinkingSettingsError::Unreadable {
         message: error
             .to_string()
             .lines()

@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 use std::ops::RangeInclusive;
 
 /// Formats a time as `2026-01-21T09:00:00Z`.
-pub fn utc(at: Timestamp) -> String {
-    format!("{}Z", civil(at))
+pub fn format_utc(at: Timestamp) -> String {
+    format!("{}Z", format_civil(at))
 }
 
 /// Formats a time as `2026-01-21T09:00:00`, for the one format without a zone. The caller chooses
 /// the time zone of the seconds.
-pub fn civil(at: Timestamp) -> String {
+pub fn format_civil(at: Timestamp) -> String {
     match jiff::Timestamp::from_second(at.0) {
         Ok(time) => time
             .to_zoned(TimeZone::UTC)
@@ -28,13 +28,13 @@ pub fn civil(at: Timestamp) -> String {
 const FOUR_DIGIT_YEARS: RangeInclusive<i64> = -62_167_219_200..=253_402_207_200;
 
 /// Parses a time with or without zone, fraction, `T` or seconds. Without a zone it is UTC.
-pub fn parse(text: &str) -> Option<Timestamp> {
-    let at = read(text.trim())?;
+pub fn parse_time(text: &str) -> Option<Timestamp> {
+    let at = parse_spelling(text.trim())?;
     // Other years could not be written back.
     FOUR_DIGIT_YEARS.contains(&at.0).then_some(at)
 }
 
-fn read(text: &str) -> Option<Timestamp> {
+fn parse_spelling(text: &str) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(Timestamp(time.as_second()));
     }
@@ -59,7 +59,7 @@ mod tests {
             " 2025-10-13T10:50:00z ",
         ] {
             assert_eq!(
-                parse(text).map(utc).as_deref(),
+                parse_time(text).map(format_utc).as_deref(),
                 Some("2025-10-13T10:50:00Z"),
                 "{text}"
             );
@@ -72,12 +72,12 @@ mod tests {
             "12345",
             "-005225-10-13T19:50:00Z",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_time(text), None, "{text}");
         }
         for edge in [FOUR_DIGIT_YEARS.start(), FOUR_DIGIT_YEARS.end()] {
-            let text = utc(Timestamp(*edge));
-            assert_eq!(parse(&text), Some(Timestamp(*edge)), "{text}");
+            let text = format_utc(Timestamp(*edge));
+            assert_eq!(parse_time(&text), Some(Timestamp(*edge)), "{text}");
         }
-        assert_eq!(utc(Timestamp(i64::MAX)), "1970-01-01T00:00:00Z");
+        assert_eq!(format_utc(Timestamp(i64::MAX)), "1970-01-01T00:00:00Z");
     }
 }

@@ -15,7 +15,7 @@ pub fn input_lines(input: &Value) -> Vec<String> {
     fields.sort_by_key(|(name, _)| !is_command(name));
     let mut lines = Vec::new();
     for (name, text) in fields {
-        let (name, text) = (visible::name(&name), visible::code(&text));
+        let (name, text) = (visible::escape_name(&name), visible::escape_code(&text));
         if name.is_empty() {
             lines.extend(text.split('\n').map(str::to_owned));
         } else if text.contains('\n') {

@@ -36,26 +36,26 @@ const INVISIBLE: &[(u32, u32)] = &[
 ];
 
 /// Escapes text of several lines such as code. Line ends and tabs stay.
-pub fn code(text: &str) -> String {
-    named(text, &['\n', '\t'], false)
+pub fn escape_code(text: &str) -> String {
+    escape_invisible(text, &['\n', '\t'], false)
 }
 
 /// Escapes a name, a path or other text on one line.
-pub fn name(text: &str) -> String {
-    named(text, &[], false)
+pub fn escape_name(text: &str) -> String {
+    escape_invisible(text, &[], false)
 }
 
 /// Escapes text for people. Line ends (also of Windows), tabs and emoji stay.
-pub fn prose(text: &str) -> String {
-    named(&text.replace("\r\n", "\n"), &['\n', '\t'], true)
+pub fn escape_prose(text: &str) -> String {
+    escape_invisible(&text.replace("\r\n", "\n"), &['\n', '\t'], true)
 }
 
 /// Escapes text for people on one line. Emoji stay.
-pub fn title(text: &str) -> String {
-    named(text, &[], true)
+pub fn escape_title(text: &str) -> String {
+    escape_invisible(text, &[], true)
 }
 
-fn named(text: &str, kept: &[char], emoji: bool) -> String {
+fn escape_invisible(text: &str, kept: &[char], emoji: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for (at, letter) in text.char_indices() {
         if !is_invisible(letter) || kept.contains(&letter) || (emoji && joins_emoji(text, at)) {
@@ -111,10 +111,10 @@ mod tests {
         for case in table["cases"].as_array().unwrap() {
             let text = case["text"].as_str().unwrap();
             for (kind, shown) in [
-                ("code", code(text)),
-                ("name", name(text)),
-                ("prose", prose(text)),
-                ("title", title(text)),
+                ("code", escape_code(text)),
+                ("name", escape_name(text)),
+                ("prose", escape_prose(text)),
+                ("title", escape_title(text)),
             ] {
                 assert_eq!(case[kind], shown, "{kind} of {text:?}");
             }
@@ -123,13 +123,13 @@ mod tests {
         for range in table["invisible"].as_array().unwrap() {
             for letter in (number(&range[0])..=number(&range[1])).filter_map(char::from_u32) {
                 let named = format!("⟨U+{:04X}⟩", u32::from(letter));
-                let texts = [name, title].map(|shown| shown(&letter.to_string()));
+                let texts = [escape_name, escape_title].map(|shown| shown(&letter.to_string()));
                 assert_eq!(texts, [named.clone(), named]);
             }
         }
         for range in table["visible"].as_array().unwrap() {
             for letter in (number(&range[0])..=number(&range[1])).filter_map(char::from_u32) {
-                assert_eq!(name(&letter.to_string()), letter.to_string());
+                assert_eq!(escape_name(&letter.to_string()), letter.to_string());
             }
         }
     }

@@ -15,22 +15,22 @@ const VERSION: u16 = 20;
 
 /// Writer of a ZIP file. Write out the bytes that its methods return, in order.
 #[derive(Debug, Default)]
-pub struct Zip {
+pub struct ZipWriter {
     directory: Vec<u8>,
     entries: u16,
     offset: u32,
 }
 
-impl Zip {
+impl ZipWriter {
     /// Creates a writer without entries.
     pub fn new() -> Self {
-        Zip::default()
+        ZipWriter::default()
     }
 
     /// Adds an entry and returns the bytes that precede its content. `None` if the file would be
     /// too large, or if the name could lead out of the folder it is unpacked in.
     #[must_use]
-    pub fn entry(&mut self, name: &str, content: &[u8]) -> Option<Vec<u8>> {
+    pub fn add_entry(&mut self, name: &str, content: &[u8]) -> Option<Vec<u8>> {
         let name = &*safe_name(name)?;
         let name_bytes = u16::try_from(name.len()).ok()?;
         let size = u32::try_from(content.len()).ok()?;
@@ -67,7 +67,7 @@ impl Zip {
     }
 
     /// Returns the central directory, which follows the last entry.
-    pub fn end(self) -> Vec<u8> {
+    pub fn central_directory(self) -> Vec<u8> {
         let size = u32::try_from(self.directory.len()).unwrap_or(u32::MAX);
         let mut end = self.directory;
         end.extend(b"PK\x05\x06\0\0\0\0");
@@ -138,13 +138,13 @@ mod tests {
 
     #[test]
     fn entries_and_the_directory_are_where_the_end_says() {
-        let mut zip = Zip::new();
-        let mut file = zip.entry("docs/글.md", b"hello").unwrap();
+        let mut zip = ZipWriter::new();
+        let mut file = zip.add_entry("docs/글.md", b"hello").unwrap();
         file.extend(b"hello");
         let second = file.len();
-        file.extend(zip.entry("b", b"").unwrap());
+        file.extend(zip.add_entry("b", b"").unwrap());
         let directory = file.len();
-        file.extend(zip.end());
+        file.extend(zip.central_directory());
         let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
         let end = file.len() - 22;
         assert_eq!(&file[end..end + 4], b"PK\x05\x06");
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn names_that_lead_elsewhere_are_no_entries() {
         for name in ["../a", "/a", "a//b", "a/./b", "", "a\0b"] {
-            assert_eq!(Zip::new().entry(name, b"x"), None, "{name}");
+            assert_eq!(ZipWriter::new().add_entry(name, b"x"), None, "{name}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::locate;
 use crate::sealed::is_stale;
-pub use bowline_formats::client_hooks::quoted;
-use bowline_formats::develop::contract::{self, Planned};
+pub use bowline_formats::client_hooks::quote_word;
+use bowline_formats::develop::contract::{self, PlannedCheckpoint};
 use bowline_formats::develop::seal::{self, Seal};
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
@@ -70,7 +70,7 @@ impl NextCommand {
     /// Renders the command as it is typed elsewhere: `before` holds options of the program,
     /// `behind` options of the noun.
     pub fn command_with(&self, before: &str, behind: &str) -> String {
-        let target = self.target.as_deref().map(quoted).unwrap_or_default();
+        let target = self.target.as_deref().map(quote_word).unwrap_or_default();
         let words = [
             "bowline",
             before,
@@ -96,7 +96,7 @@ pub fn next_commands_in(path: &Path, run: &Run) -> Vec<NextCommand> {
     };
     let seal = kept(seal::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract = kept(contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
-    let contract: Vec<Planned> = contract.unwrap_or_default();
+    let contract: Vec<PlannedCheckpoint> = contract.unwrap_or_default();
     let is_stale = |seal: &Seal| is_stale(locate::root_of(path), seal);
     next_commands(Some(run), seal.as_ref(), is_stale, &contract)
 }
@@ -128,7 +128,7 @@ pub fn next_commands(
     run: Option<&Run>,
     seal: Option<&Seal>,
     is_stale: impl Fn(&Seal) -> bool,
-    contract: &[Planned],
+    contract: &[PlannedCheckpoint],
 ) -> Vec<NextCommand> {
     let Some(run) = run else {
         return vec![NextCommand::develop_command("start").with_options("FEATURE")];
@@ -160,7 +160,7 @@ pub fn next_commands(
         Resume::Checkpoint { id, .. } => {
             let planned = contract.iter().find(|one| one.id == id);
             let command = planned.and_then(|one| one.command.as_deref());
-            let run = command.map(|command| format!("--run {}", quoted(command)));
+            let run = command.map(|command| format!("--run {}", quote_word(command)));
             vec![
                 NextCommand::on_target("checkpoint pass", &id)
                     .with_options(run.unwrap_or_default()),
@@ -187,7 +187,7 @@ pub fn next_commands(
 /// person decides.
 pub(crate) fn gate_command(gate: Gate, seal: Option<&Seal>) -> NextCommand {
     let pass = NextCommand::on_target("gate pass", gate.name());
-    match seal.and_then(|seal| seal.rules.command(gate)) {
+    match seal.and_then(|seal| seal.rules.gate_command(gate)) {
         Some(_) => pass,
         None => pass.with_options("--by-hand REASON").by_person(),
     }

@@ -205,7 +205,7 @@ fn find_last_committed(file: &StateFile, snapshot: &Snapshot) -> Result<LastComm
 
 fn parse_run(text: &str) -> Result<Run, String> {
     let document = JsonDocument::from_text(text.to_owned()).map_err(|error| error.to_string())?;
-    let read = DevelopFile::read(&document).map_err(|findings| {
+    let read = DevelopFile::read_state(&document).map_err(|findings| {
         let messages = findings
             .iter()
             .map(|finding| format!("{}: {}", finding.pointer, finding.message));

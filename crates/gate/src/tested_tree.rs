@@ -2,7 +2,7 @@
 
 use crate::advice::{read_run_file, read_seal};
 use crate::locate;
-use bowline_formats::develop::{evidence, policy, tested};
+use bowline_formats::develop::{evidence, policy, tree_listing};
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::Gate;
 use bowline_statefiles::StateFile;
@@ -35,11 +35,11 @@ impl TestedTree {
             (fact("gate")? == gate).then_some((fact("run")?, fact("evidence")?))
         })?;
         let folder = locate::runs_folder(path).join(run);
-        let (records, _) = evidence::read(&read_run_file(&folder, evidence::FILE_NAME)?);
+        let (records, _) = evidence::parse_lines(&read_run_file(&folder, evidence::FILE_NAME)?);
         let record = records.into_iter().rfind(|record| record.id == id)?;
         let tree = record.tree?;
-        let listing = std::fs::read(folder.join(tested::file_name(gate))).ok();
-        let entries = listing.and_then(|bytes| tested::read(&bytes, &tree));
+        let listing = std::fs::read(folder.join(tree_listing::file_name(gate))).ok();
+        let entries = listing.and_then(|bytes| tree_listing::parse_listing(&bytes, &tree));
         let id = tree.strip_prefix("git:")?.to_owned();
         Some(TestedTree { id, entries })
     }
@@ -50,7 +50,7 @@ impl TestedTree {
         let tested = self.entries.as_ref()?;
         let committed: BTreeMap<Vec<u8>, String> = listed
             .split(|&byte| byte == 0)
-            .filter_map(tested::entry)
+            .filter_map(tree_listing::parse_tree_entry)
             .collect();
         let paths = tested.keys().chain(committed.keys());
         let mut paths: Vec<&Vec<u8>> = paths
@@ -96,7 +96,7 @@ fn compares_trees(path: &Path) -> bool {
     let rules = read_seal(path).map(|seal| seal.rules);
     let unsealed = || {
         let text = std::fs::read_to_string(locate::root_of(path).join(policy::FILE_NAME));
-        policy::read(&text.unwrap_or_default()).ok()
+        policy::parse_policy(&text.unwrap_or_default()).ok()
     };
     let rules = rules.or_else(unsealed).unwrap_or_default();
     rules.compares_trees(true)

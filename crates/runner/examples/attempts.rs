@@ -11,7 +11,7 @@
     reason = "an example prints, and ends where it cannot go on"
 )]
 
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_runner::core::attempts::{Attempts, Begin, Happened, Voice};
 use bowline_supervisor::{AttemptSpec, ShimProgram, shim};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             spec: AttemptSpec::new(&id, command.to_vec(), std::env::temp_dir()),
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             voice: Voice {
-                protocol: Protocol::Markers,
+                protocol: AgentProtocol::Markers,
                 nonce: None,
             },
             first: None,

@@ -13,7 +13,7 @@
     reason = "an example prints, and ends where it cannot go on"
 )]
 
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{
     AgentSpec, Config, JobRequest, Jobs, Phase, SubmittedRequest, TypeSpec,
@@ -80,7 +80,7 @@ fn begin(folder: &Path) -> Jobs {
     config.slots = 4;
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), AGENT.into()],
-        protocol: Protocol::Markers,
+        protocol: AgentProtocol::Markers,
         environment: BTreeMap::new(),
         verifies: false,
     };

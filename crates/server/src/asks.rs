@@ -8,7 +8,7 @@ use crate::serve::Shared;
 use crate::tasks::{TEXT_MAX, TITLE_MAX, Waiting, ask, decided, of_task, within};
 use crate::view;
 use crate::work::{JobRequest, Work, record_thing};
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{Command, Fork, Life, PausedBy};
 use bowline_formats::rest::{
@@ -318,7 +318,7 @@ fn item(row: &JobRow, id: &str, since: Timestamp, agent: String) -> InboxItem {
         title: row.job.title.clone(),
         agent,
         version: row.version,
-        since: utc(since),
+        since: format_utc(since),
         review: None,
         question: None,
         dependency: None,

@@ -8,7 +8,7 @@ use crate::scope::{TaskScope, is_present};
 use crate::serve::Shared;
 use axum::body::Body;
 use axum::http::{Response, header};
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_formats::rest::{EventBody, EventName};
 use bowline_store::{EventKind, EventQuery, EventRow};
 use bowline_words::message::ServerNo;
@@ -127,7 +127,7 @@ fn line(row: &EventRow) -> Line {
     let body = EventBody {
         task_id: row.job.clone(),
         sequence: row.sequence,
-        timestamp: utc(row.at),
+        timestamp: format_utc(row.at),
         event_type: name,
         data,
     };

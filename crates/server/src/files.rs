@@ -9,9 +9,9 @@ use crate::tasks::{in_query, of_task, row};
 use crate::work::Work;
 use axum::body::Body;
 use axum::http::{HeaderName, header};
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::formats::visible;
-use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
+use bowline_engine::formats::zip::{ENTRIES_MAX, ZipWriter};
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::routes::encode_segment;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
@@ -113,7 +113,7 @@ pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
     let items = found.into_iter().map(|found| Artifact {
         phases: phases.get(&found.path).cloned().unwrap_or_default(),
         holds_secret: holds(&found, &secrets),
-        modified_at: found.modified.map(|at| utc(Timestamp(at))),
+        modified_at: found.modified.map(|at| format_utc(Timestamp(at))),
         bytes: found.bytes,
         path: found.path,
     });
@@ -312,7 +312,7 @@ fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
         })
         .collect();
     // The exact name, for browsers that support `filename*`; invisible characters are made visible.
-    let exact = encode_segment(&visible::name(name));
+    let exact = encode_segment(&visible::escape_name(name));
     let saved = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}");
     set(response, header::CONTENT_DISPOSITION, &saved);
 }
@@ -340,7 +340,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
     let (sender, receiver) = mpsc::channel(PIECES_WAITING);
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let mut zip = Zip::new();
+        let mut zip = ZipWriter::new();
         for found in files {
             let mut content = Vec::new();
             let read = open(&found.folder, &found.path)
@@ -349,7 +349,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
             if read.is_none() || has_one(&content, &secrets) {
                 continue;
             }
-            let Some(head) = zip.entry(&found.path, &content) else {
+            let Some(head) = zip.add_entry(&found.path, &content) else {
                 continue;
             };
             let sent = sender.blocking_send(head.into()).is_ok()
@@ -358,7 +358,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
                 return;
             }
         }
-        let _ = sender.blocking_send(zip.end().into());
+        let _ = sender.blocking_send(zip.central_directory().into());
     });
     let mut response = crate::call::bytes("application/zip", Body::new(Piped(receiver)));
     sandboxed(&mut response, &format!("{}.zip", row.id));

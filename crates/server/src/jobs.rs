@@ -10,12 +10,12 @@ use crate::work::{Answered, Failed, Loop, Refused, SubmittedRequest, Work};
 use bowline_engine::Context;
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::agents::shim_program;
-use bowline_engine::formats::settings::{Notify, Settings};
+use bowline_engine::formats::settings::{BowlineSettings, NotifySettings};
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::webhook::WebhookClient;
 use bowline_engine::words::{display_path, system_cause};
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_formats::rest::{AgentPreset, TaskType, TypePhase, Utterance};
 use bowline_runner::core::clients::{self, Client};
 use bowline_runner::drivers::jobs::App;
@@ -60,7 +60,7 @@ pub struct Setup {
     /// Overrides the number of agents that may run at once.
     pub slots: Option<u32>,
     /// Agents and types in addition to those of the settings.
-    pub more: Settings,
+    pub more: BowlineSettings,
     /// Starts with an empty store even if folders of tasks exist.
     pub start_empty: bool,
 }
@@ -98,12 +98,12 @@ pub fn config_file(context: &Context, folder: &Path, named: Option<&Path>) -> Op
 }
 
 /// Reads the settings file; without one, returns the defaults.
-pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
+pub fn settings(path: Option<&Path>) -> Result<BowlineSettings, ServeTrouble> {
     let Some(path) = path else {
-        return Ok(Settings::default());
+        return Ok(BowlineSettings::default());
     };
     let text = std::fs::read_to_string(path).map_err(|error| crate::data::trouble(path, &error))?;
-    Settings::read(&text).map_err(|fault| ServeTrouble::BadConfig {
+    BowlineSettings::parse(&text).map_err(|fault| ServeTrouble::BadConfig {
         path: display_path(path),
         fault,
     })
@@ -120,7 +120,7 @@ pub fn known_agents(
         store: None,
         key: None,
         slots: None,
-        more: Settings::default(),
+        more: BowlineSettings::default(),
         start_empty: false,
     };
     let (config, _) = configured(context, &setup, "")?;
@@ -177,7 +177,7 @@ pub fn begin(
         Some(((*name).to_owned(), value))
     });
     let deliverer = Deliverer {
-        notify: Notify::default(),
+        notify: NotifySettings::default(),
         folder: setup.data.join("notices"),
         clock: context.clock.clone(),
         webhooks: WebhookClient::default(),
@@ -237,7 +237,7 @@ pub(crate) fn configured(
     context: &Context,
     setup: &Setup,
     url: &str,
-) -> Result<(Config, Notify), ServeTrouble> {
+) -> Result<(Config, NotifySettings), ServeTrouble> {
     let mut settings = settings(setup.config.as_deref())?;
     settings.agent.extend(setup.more.agent.clone());
     settings.types.extend(setup.more.types.clone());
@@ -304,12 +304,12 @@ pub(crate) fn configured(
             .wall_time
             .and_then(|it| u64::try_from((it.0 + 59) / 60).ok()),
     };
-    config.notifies = settings.notify != Notify::default();
+    config.notifies = settings.notify != NotifySettings::default();
     Ok((config, settings.notify))
 }
 
 fn phase_of(
-    phase: &bowline_engine::formats::settings::Phase,
+    phase: &bowline_engine::formats::settings::WorkPhase,
     beside: Option<&Path>,
 ) -> Result<Phase, ServeTrouble> {
     let prompt = match &phase.prompt {
@@ -348,7 +348,7 @@ struct Working {
     context: Context,
     setup: Setup,
     url: String,
-    notify: Arc<RwLock<Notify>>,
+    notify: Arc<RwLock<NotifySettings>>,
     jobs: Jobs,
     /// Environment of programs the server starts itself: `PATH` only.
     variables: BTreeMap<String, String>,
@@ -431,7 +431,7 @@ impl Work for Working {
         let protocol = config
             .agents
             .get(agent)
-            .map_or(Protocol::Markers, |it| it.protocol);
+            .map_or(AgentProtocol::Markers, |it| it.protocol);
         let wanted = RecordQuery {
             job: Some(row.id.clone()),
             ..RecordQuery::default()

@@ -2,7 +2,7 @@
 
 use crate::jobs::{STORE_FILE, Setup, configured, failed};
 use bowline_engine::Context;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::words::{display_path, system_cause};
 use bowline_runner::core::error_chain;
 use bowline_runner::drivers::jobs::{
@@ -135,7 +135,7 @@ fn is_gone(path: &Path) -> bool {
 
 /// Renames the files of a store. Nothing is deleted.
 fn set_aside(context: &Context, path: &Path) -> Result<(), ServeTrouble> {
-    let stamp = utc(context.clock.now()).replace([':', '-'], "");
+    let stamp = format_utc(context.clock.now()).replace([':', '-'], "");
     let free = |number: &u32| {
         let aside = aside(path, &stamp, *number);
         SIDE_FILES

@@ -4,9 +4,9 @@
 use crate::diff::ReviewChanges;
 use crate::work::{JobRequest, SubmittedRequest, Work};
 use bowline_engine::clock::Clock;
-use bowline_engine::formats::client_hooks::quoted;
-use bowline_engine::formats::settings::Notify;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::client_hooks::quote_word;
+use bowline_engine::formats::settings::NotifySettings;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::formats::tool_input::input_lines;
 use bowline_engine::formats::visible;
 use bowline_engine::machines::Timestamp;
@@ -35,7 +35,7 @@ const NTFY_INPUT_BYTES_MAX: usize = 3_000;
 /// Delivers notices of the outbox while the server runs.
 #[derive(Clone)]
 pub(crate) struct Deliverer {
-    pub(crate) notify: Notify,
+    pub(crate) notify: NotifySettings,
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
     pub(crate) webhooks: WebhookClient,
@@ -57,7 +57,7 @@ const CALLS: [&str; 8] = [
 
 impl Deliverer {
     /// Delivers due notices until the job service is dropped. The settings are read anew each time.
-    pub(crate) fn run(&self, work: &Weak<dyn Work>, notify: &RwLock<Notify>) {
+    pub(crate) fn run(&self, work: &Weak<dyn Work>, notify: &RwLock<NotifySettings>) {
         let mut needed = false;
         while let Some(work) = work.upgrade() {
             let notify = notify.read().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl Deliverer {
             };
             drop(notify);
             // Waiting notices are settled even after notices are turned off.
-            needed |= current.notify != Notify::default();
+            needed |= current.notify != NotifySettings::default();
             let now = self.clock.now();
             let waiting = match needed {
                 true => work.store().effects().unwrap_or_default(),
@@ -156,8 +156,8 @@ impl Deliverer {
     fn show(&self, event: &str, title: &str) -> String {
         let command = format!(
             "command -v notify-send >/dev/null || exit 127; notify-send --app-name=Bowline -- {} {}",
-            quoted(event),
-            quoted(title)
+            quote_word(event),
+            quote_word(title)
         );
         let made = std::fs::create_dir_all(&self.folder);
         match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, SHOW_TIME)) {
@@ -202,7 +202,7 @@ fn decision_call(
 
 fn permission_call(id: &str, tool: &str, input: &str) -> DecisionCall {
     let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
-    let tool = visible::name(tool);
+    let tool = visible::escape_name(tool);
     let lines = input_lines(&input).join("\n");
     let deny = ("Deny", format!("deny {id}"));
     match lines.len() <= NTFY_INPUT_BYTES_MAX {
@@ -227,7 +227,7 @@ fn review_call(id: &str, changes: Result<ReviewChanges, String>) -> DecisionCall
             buttons: vec![("Approve unseen", format!("approve {id}"))],
         },
         Err(why) => DecisionCall {
-            text: visible::prose(&why),
+            text: visible::escape_prose(&why),
             buttons: Vec::new(),
         },
     }
@@ -263,7 +263,7 @@ fn body(effect: &EffectRow) -> Value {
         }
         _ => (String::new(), json!({})),
     };
-    json!({ "event": name, "taskId": effect.job, "timestamp": utc(effect.at), "data": data })
+    json!({ "event": name, "taskId": effect.job, "timestamp": format_utc(effect.at), "data": data })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::begin;
 use crate::runs::Runnable;
 use crate::serve::Shared;
 use crate::workspaces::{group, root_of};
-use bowline_engine::advice::quoted;
+use bowline_engine::advice::quote_word;
 use bowline_engine::allowed_verbs::{AllowedVerb, VerbInput, allowed_despite, allowed_verbs};
 use bowline_engine::files::{FileView, KnownFile};
 use bowline_engine::kinds::FileKind;
@@ -227,7 +227,7 @@ fn checks_of(root: &Path) -> Option<String> {
     let settings = settings_of(root).ok()?;
     let in_git = root.ancestors().any(|it| it.join(".git").exists());
     let line = |words: &Vec<String>| {
-        let words: Vec<String> = words.iter().map(|it| quoted(it)).collect();
+        let words: Vec<String> = words.iter().map(|it| quote_word(it)).collect();
         words.join(" ")
     };
     let lines: Vec<String> = settings.orchestrate.checks.iter().map(line).collect();

@@ -7,7 +7,7 @@ use crate::serve::Shared;
 use crate::tasks::{ask, within};
 use crate::view;
 use crate::work::{JobRequest, Work};
-use bowline_engine::formats::permission_rule::PermissionRule;
+use bowline_engine::formats::permission_rule::ToolPermissionRule;
 use bowline_engine::machines::job::{Command, PermissionStatus};
 use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
@@ -106,7 +106,7 @@ pub(crate) fn rules(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items))
 }
 
-fn asked(call: &Call) -> Result<PermissionRule, Problem> {
+fn asked(call: &Call) -> Result<ToolPermissionRule, Problem> {
     let new: NewPermissionRule = call.body()?;
     if new.tool.trim().is_empty() || new.input.len() > FIELDS_MAX {
         let fault = BodyFault::RuleShape { max: FIELDS_MAX };
@@ -117,7 +117,7 @@ fn asked(call: &Call) -> Result<PermissionRule, Problem> {
     for text in new.input.values() {
         within(text, FIELD_MAX, "input")?;
     }
-    Ok(PermissionRule {
+    Ok(ToolPermissionRule {
         tool: new.tool,
         input: new.input,
         denies: new.decision == PermissionDecision::Deny,
@@ -155,7 +155,7 @@ pub(crate) fn try_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
         let RecordBody::Permission(row) = &record.body else {
             continue;
         };
-        if !rule.fits(&record.job, &row.tool, &row.input) {
+        if !rule.applies_to(&record.job, &row.tool, &row.input) {
             continue;
         }
         trial.answers += 1;

@@ -16,7 +16,7 @@ use axum::body::Body;
 use bowline_engine::Context;
 use bowline_engine::actor::{self, DetectedActor, MissingPersonProof, ProcessAncestry};
 use bowline_engine::clock::Clock;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::process;
 use bowline_engine::words::{display_path, system_cause};
@@ -198,7 +198,7 @@ impl Publisher {
 
     /// An agent printed so many bytes, from a byte of its task's output on.
     pub fn printed(&self, task: &str, offset: u64, length: u64) {
-        let at = utc(self.0.clock.now());
+        let at = format_utc(self.0.clock.now());
         let data = serde_json::json!({ "offset": offset, "length": length });
         self.0.feed.pass(task, EventName::Log, at, data);
     }

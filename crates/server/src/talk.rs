@@ -5,10 +5,10 @@
 //! it stand before the turn that answers them. For an agent with plain-text output, only its
 //! questions and the messages to it are shown.
 
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{DependencyStatus, MessageStatus, PermissionStatus};
-use bowline_formats::agents::{Adapter, Event, Protocol, What};
+use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentEventKind, AgentProtocol};
 use bowline_formats::rest::{ToolUse, Utterance};
 use bowline_store::{JobRow, Record, RecordBody, ReviewRow};
 use serde_json::Value;
@@ -26,13 +26,13 @@ const PIECE_BYTES: usize = 64 << 10;
 pub(crate) fn of(
     row: &JobRow,
     records: &[Record],
-    protocol: Protocol,
+    protocol: AgentProtocol,
     logs: &[PathBuf],
 ) -> Vec<Utterance> {
     let mut said = match protocol {
-        Protocol::Markers => by_time(row, records),
-        Protocol::ClaudeStreamJson | Protocol::CodexJson | Protocol::Acp => {
-            let mut talk = Talk::new(row, records, protocol == Protocol::Acp);
+        AgentProtocol::Markers => by_time(row, records),
+        AgentProtocol::ClaudeStreamJson | AgentProtocol::CodexJson | AgentProtocol::Acp => {
+            let mut talk = Talk::new(row, records, protocol == AgentProtocol::Acp);
             let mut left = READ_BYTES_MAX;
             for log in logs {
                 read(log, protocol, &mut left, &mut talk);
@@ -55,12 +55,12 @@ pub(crate) fn of(
     said
 }
 
-fn read(log: &Path, protocol: Protocol, left: &mut u64, talk: &mut Talk) {
+fn read(log: &Path, protocol: AgentProtocol, left: &mut u64, talk: &mut Talk) {
     let Ok(file) = std::fs::File::open(log) else {
         return;
     };
     let mut file = file.take(*left);
-    let mut adapter = Adapter::new(protocol, None);
+    let mut adapter = AgentAdapter::new(protocol, None);
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = file.read(&mut piece) {
         adapter.push(&piece[..count], &mut |event| talk.hear(event));
@@ -117,17 +117,20 @@ impl Talk {
         }
     }
 
-    fn hear(&mut self, event: Event<'_>) {
+    fn hear(&mut self, event: AgentEvent<'_>) {
         if !matches!(
             event.what,
-            What::TurnEnded(_) | What::Initialized | What::Session { .. } | What::Usage(_)
+            AgentEventKind::TurnEnded(_)
+                | AgentEventKind::Initialized
+                | AgentEventKind::Session { .. }
+                | AgentEventKind::Usage(_)
         ) && std::mem::take(&mut self.begins)
         {
             self.all.extend(self.prompts.pop_front());
         }
         match event.what {
-            What::Said(text) => self.say(&text),
-            What::ToolUsed { name, input, .. } => {
+            AgentEventKind::Said(text) => self.say(&text),
+            AgentEventKind::ToolUsed { name, input, .. } => {
                 let input = match input.len() > TEXT_BYTES_MAX {
                     true => Value::from(cut(&input)),
                     false => serde_json::from_str(&input).unwrap_or_else(|_| input.as_ref().into()),
@@ -137,16 +140,16 @@ impl Talk {
                 one.tool = Some(ToolUse { name, input });
                 self.all.push(one);
             }
-            What::Asks {
+            AgentEventKind::Asks {
                 request: Some(_), ..
             } => self
                 .all
                 .extend(self.asked.pop_front().into_iter().flatten()),
-            What::WantsPermission { .. } => {
+            AgentEventKind::WantsPermission { .. } => {
                 self.all
                     .extend(self.permits.pop_front().into_iter().flatten());
             }
-            What::TurnEnded(_) => self.begins = true,
+            AgentEventKind::TurnEnded(_) => self.begins = true,
             _ => {}
         }
     }
@@ -254,7 +257,7 @@ fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
         index: 0,
         role: role.into(),
         content,
-        timestamp: at.map(utc),
+        timestamp: at.map(format_utc),
         phase: None,
         about: None,
         tool: None,
@@ -274,7 +277,7 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::{Talk, cut, told_by};
     use bowline_engine::machines::Timestamp;
-    use bowline_formats::agents::{Adapter, Protocol};
+    use bowline_formats::agents::{AgentAdapter, AgentProtocol};
     use std::collections::VecDeque;
 
     fn words(talk: &Talk) -> Vec<String> {
@@ -312,7 +315,7 @@ mod tests {
             r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}"#,
             "\n",
         );
-        let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
+        let mut adapter = AgentAdapter::new(AgentProtocol::ClaudeStreamJson, None);
         // In pieces of any size.
         for piece in output.as_bytes().chunks(7) {
             adapter.push(piece, &mut |event| talk.hear(event));

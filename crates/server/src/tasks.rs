@@ -379,7 +379,7 @@ pub(crate) fn deliveries(shared: &Arc<Shared>, call: &Call) -> Reply {
     let items = of_notices.map(|it| Delivery {
         notice: it.effect,
         attempt: it.try_number,
-        at: time::utc(it.at),
+        at: time::format_utc(it.at),
         note: it.note,
     });
     json(call, &Page::whole(items.collect::<Vec<_>>()))
@@ -469,7 +469,7 @@ fn at(text: &str) -> Result<i64, Problem> {
     let wrong = || ServerNo::BadTime {
         text: text.chars().take(80).collect(),
     };
-    Ok(time::parse(text).ok_or_else(wrong)?.0)
+    Ok(time::parse_time(text).ok_or_else(wrong)?.0)
 }
 
 pub(crate) fn within(text: &str, max: usize, name: &'static str) -> Result<(), Problem> {

@@ -1,7 +1,7 @@
 //! Rows of the store as callers see them.
 
 use crate::work::Work;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::{
     Job, Kind, Life, MessageStatus, PausedBy, ReviewStatus, TaskStatus, allowed_actions,
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const AUTO_SAVE_MS: u64 = 600_000;
 
 fn time(seconds: i64) -> String {
-    utc(Timestamp(seconds))
+    format_utc(Timestamp(seconds))
 }
 
 /// A task. `waiting_for` are the tasks it waits for, `stuck` when one that it depends on failed.
@@ -46,14 +46,14 @@ pub(crate) fn task(
         | Life::Failed(_) => false,
     };
     let completed = match &job.life {
-        Life::Completed { at } => Some(utc(*at)),
+        Life::Completed { at } => Some(format_utc(*at)),
         _ => None,
     };
     let failure = job.failure().map(|it| Failure {
         code: it.code.name().into(),
         message: it.message.clone(),
         details: it.details.clone(),
-        at: utc(it.at),
+        at: format_utc(it.at),
     });
     let budget = Budget {
         tokens: about.budget.tokens,
@@ -70,9 +70,9 @@ pub(crate) fn task(
         total_phases: job.total_phases(),
         progress: job.progress(),
         created_at: time(about.created_at),
-        started_at: job.started_at.map(utc),
+        started_at: job.started_at.map(format_utc),
         completed_at: completed,
-        failed_at: job.failure().map(|it| utc(it.at)),
+        failed_at: job.failure().map(|it| format_utc(it.at)),
         updated_at: time(about.updated_at),
         allowed_actions: allowed_actions(job),
         priority: about.priority,
@@ -80,7 +80,7 @@ pub(crate) fn task(
         waiting_for,
         wait_reason,
         needs_you,
-        scheduled_for: job.scheduled_for.map(utc),
+        scheduled_for: job.scheduled_for.map(format_utc),
         label: about.label.clone(),
         agent: about.agent.clone(),
         agent_state: agent_state(row, work),
@@ -107,7 +107,7 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
         _ => None,
     };
     let resume_at = match paused {
-        Some(PausedBy::RateLimit { until }) => Some(utc(*until)),
+        Some(PausedBy::RateLimit { until }) => Some(format_utc(*until)),
         Some(PausedBy::Person | PausedBy::Breaker { .. }) | None => None,
     };
     AgentState {
@@ -252,7 +252,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
         Ordering::Less | Ordering::Greater => PhaseStatus::Completed,
     };
     let numbered = (1u32..).zip(names);
-    let mut begun = job.started_at.map(utc);
+    let mut begun = job.started_at.map(format_utc);
     numbered
         .map(|(number, (name, review))| {
             let steps = steps.get(number as usize - 1).cloned().unwrap_or_default();
@@ -267,7 +267,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
             let done = status == PhaseStatus::Completed;
             let completed_at = over(records, number, review)
                 .or_else(|| match &job.life {
-                    Life::Completed { at } => Some(utc(*at)),
+                    Life::Completed { at } => Some(format_utc(*at)),
                     _ => None,
                 })
                 .filter(|_| done);
@@ -298,7 +298,7 @@ pub(crate) fn review(record: &Record) -> Option<Review> {
         phase: row.phase,
         status: row.status,
         deliverables: row.deliverables.clone(),
-        created_at: utc(record.at),
+        created_at: format_utc(record.at),
         reviewed_at: row.reviewed_at.map(time),
         comment: row.comment.clone(),
         comments: row
@@ -356,7 +356,7 @@ pub(crate) fn permission(record: &Record) -> Option<Permission> {
         tool: row.tool.clone(),
         input: serde_json::from_str(&row.input).unwrap_or_else(|_| row.input.clone().into()),
         status: row.status,
-        requested_at: utc(record.at),
+        requested_at: format_utc(record.at),
         decided_at: row.settled_at.map(time),
         reason: row.reason.clone(),
         decided_by: row.by.clone(),
@@ -377,7 +377,7 @@ pub(crate) fn rule(record: &Record) -> Option<PermissionRule> {
         },
         reason: row.rule.reason.clone(),
         task_id: row.rule.task.clone(),
-        created_at: utc(record.at),
+        created_at: format_utc(record.at),
         uses: row.uses,
     })
 }
@@ -389,7 +389,7 @@ pub(crate) fn checkpoint(record: &Record) -> Option<Checkpoint> {
     Some(Checkpoint {
         id: record.id.clone(),
         task_id: record.job.clone(),
-        created_at: utc(record.at),
+        created_at: format_utc(record.at),
         created_by: row.created_by.clone(),
         reason: row.reason.clone(),
         task_status: row.status,
@@ -409,7 +409,7 @@ pub(crate) fn verification(record: &Record) -> Option<Verification> {
     Some(Verification {
         number: row.number,
         phase: row.phase,
-        at: row.ended_at.map_or_else(|| utc(record.at), time),
+        at: row.ended_at.map_or_else(|| format_utc(record.at), time),
         passed: row.passed?,
         issues: row.issues.clone(),
     })
@@ -424,7 +424,7 @@ pub(crate) fn saying(record: &Record) -> Option<Saying> {
         task_id: record.job.clone(),
         text: row.text.clone(),
         status: row.status,
-        created_at: utc(record.at),
+        created_at: format_utc(record.at),
         delivered_at: (row.status == MessageStatus::Delivered)
             .then(|| row.settled_at.map(time))
             .flatten(),

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::{begin, offers};
 use bowline_engine::files::{FileNotice, FileView, KnownFile};
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::orchestrate::{self, Orchestration};
@@ -128,7 +128,7 @@ pub(crate) fn changed(shared: &Shared, paths: &[PathBuf]) {
         if let Some((id, _)) = home
             && told.insert((id, group(kind).0))
         {
-            let at = utc(shared.clock.now());
+            let at = format_utc(shared.clock.now());
             let data = value!({ "workspaceId": id, "kind": group(kind).0 });
             shared.feed.pass("", EventName::Workspace, at, data);
         }
@@ -393,7 +393,7 @@ pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
         name: one.name,
         task: one.task,
         commit: one.commit,
-        kept_at: utc(one.at),
+        kept_at: format_utc(one.at),
         files: one.files,
     });
     json(call, &Page::whole(items.collect()))

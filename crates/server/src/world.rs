@@ -11,7 +11,7 @@ use crate::view;
 use crate::work::{self, Loop, Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::job::{AgentStatus, Trigger};
 use bowline_formats::rest::{
     Agents, Health, Limit, LiveAgent, Node, Page, Stats, TaskCounts, UnknownAgent,
@@ -264,13 +264,13 @@ pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
     let mut open: HashMap<String, usize> = HashMap::new();
     for row in rows.iter().filter(|row| row.body["entity"] == "agent") {
         if let Some(at) = open.remove(&row.job) {
-            all[at].until = Some(utc(row.at));
+            all[at].until = Some(format_utc(row.at));
         }
         if row.body["trigger"] == Trigger::RateLimit.name() {
             open.insert(row.job.clone(), all.len());
             all.push(Limit {
                 task_id: row.job.clone(),
-                from: utc(row.at),
+                from: format_utc(row.at),
                 until: None,
             });
         }
@@ -317,7 +317,7 @@ pub(crate) fn nodes(shared: &Arc<Shared>, call: &Call) -> Reply {
         slots,
         running,
         draining: shared.state() == State::Draining,
-        started_at: utc(shared.started_at),
+        started_at: format_utc(shared.started_at),
         version: env!("CARGO_PKG_VERSION").into(),
         unknown_agents: unknown.map(unknown_agent).collect(),
     };

@@ -4,7 +4,7 @@
 mod git_hook;
 mod hook;
 
-use bowline_formats::hook::Answer;
+use bowline_formats::hook::HookResponse;
 use bowline_supervisor::shim;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -37,7 +37,7 @@ fn usage() -> ExitCode {
 }
 
 /// Writes an answer of the gate to the standard streams and returns its exit code.
-fn told(answer: &Answer) -> ExitCode {
+fn told(answer: &HookResponse) -> ExitCode {
     // A client that is gone does not need the text; the code is what counts.
     let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
     let _ = std::io::stderr().write_all(answer.stderr.as_bytes());

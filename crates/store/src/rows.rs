@@ -1,7 +1,7 @@
 //! The rows of the store: jobs, and everything that belongs to them.
 
-use bowline_formats::agents::Resume;
-use bowline_formats::permission_rule::PermissionRule;
+use bowline_formats::agents::ResumePoint;
+use bowline_formats::permission_rule::ToolPermissionRule;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
     DependencyKind, DependencyStatus, Job, MessageStatus, PermissionStatus, Priority,
@@ -184,7 +184,7 @@ pub struct Place {
     /// The number of the attempt.
     pub attempt: u32,
     /// The point at which its adapter resumes.
-    pub resume: Resume,
+    pub resume: ResumePoint,
 }
 
 /// Limits of what a job may use; `None` is no limit.
@@ -475,7 +475,7 @@ pub struct SaidRow {
 #[serde(default)]
 pub struct RuleRow {
     /// The content of the rule.
-    pub rule: PermissionRule,
+    pub rule: ToolPermissionRule,
     /// Number of requests it has decided.
     pub uses: u64,
     /// Time at which it was removed.

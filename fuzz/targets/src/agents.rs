@@ -1,6 +1,6 @@
 //! A client's output: the same events however it is cut, and from every resume point, with bounded memory.
 
-use bowline_formats::agents::{Adapter, LINE_BYTES_MAX, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentProtocol, LINE_BYTES_MAX, ResumePoint};
 use bowline_formats::markers::{LINE_BYTES_MAX as TEXT_LINE_BYTES_MAX, MESSAGE_BYTES_MAX};
 
 /// What an adapter may hold: a line of the client, and a line and a message of the agent's words, each in a buffer that may
@@ -15,16 +15,16 @@ pub(crate) fn check(data: &[u8]) {
     let [settings, cut, output @ ..] = data else {
         return;
     };
-    let protocol = Protocol::ALL[usize::from(settings & 3)];
+    let protocol = AgentProtocol::ALL[usize::from(settings & 3)];
     let nonce = (settings & 4 == 4).then_some("Xk29");
-    let whole = read(protocol, nonce, Resume::default(), [output]);
+    let whole = read(protocol, nonce, ResumePoint::default(), [output]);
     let size = usize::from(*cut).max(1);
-    let cut = read(protocol, nonce, Resume::default(), output.chunks(size));
+    let cut = read(protocol, nonce, ResumePoint::default(), output.chunks(size));
     assert_eq!(whole, cut, "in pieces of {size}");
     for (place, (event, resume)) in whole.iter().enumerate().take(RESUMES_MAX) {
         let from = usize::try_from(resume.at.offset).unwrap_or(usize::MAX);
         let rest = read(protocol, nonce, *resume, [&output[from..]]);
-        let told = |events: &[(String, Resume)]| -> Vec<String> {
+        let told = |events: &[(String, ResumePoint)]| -> Vec<String> {
             events.iter().map(|(event, _)| event.clone()).collect()
         };
         assert_eq!(told(&whole[place + 1..]), told(&rest), "behind {event}");
@@ -32,12 +32,12 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 fn read<'a>(
-    protocol: Protocol,
+    protocol: AgentProtocol,
     nonce: Option<&str>,
-    resume: Resume,
+    resume: ResumePoint,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<(String, Resume)> {
-    let mut adapter = Adapter::resume_at(protocol, nonce.map(str::to_owned), resume);
+) -> Vec<(String, ResumePoint)> {
+    let mut adapter = AgentAdapter::resume_at(protocol, nonce.map(str::to_owned), resume);
     let mut events = Vec::new();
     for piece in pieces {
         adapter.push(piece, &mut |event| {

@@ -1,7 +1,7 @@
 //! Documents: what is written is what was meant, and nothing else is touched.
 
-use bowline_formats::json::{JsonDocument, same};
-use bowline_formats::merge::{distance, merge as merge_values};
+use bowline_formats::json::{JsonDocument, values_equal};
+use bowline_formats::three_way_merge::{count_differences, merge_json as merge_values};
 
 /// A document, and in a second part what it is to say instead.
 pub(crate) fn check(data: &[u8]) {
@@ -15,9 +15,9 @@ pub(crate) fn check(data: &[u8]) {
         document.text(),
         "nothing changed"
     );
-    document.position("/a/0/b~1");
+    document.line_and_column("/a/0/b~1");
     for pointer in document.duplicate_keys() {
-        document.position(&pointer);
+        document.line_and_column(&pointer);
     }
     let Some(Ok(other)) = sides.next().map(JsonDocument::parse) else {
         return;
@@ -32,7 +32,7 @@ fn reads_as_it_says(document: &JsonDocument) {
     let again = JsonDocument::parse(document.text().as_bytes());
     let again = again.unwrap_or_else(|error| panic!("{error} in {document}"));
     assert!(
-        same(again.value(), document.value()),
+        values_equal(again.value(), document.value()),
         "{document}\nwas to say {}",
         document.value()
     );
@@ -50,21 +50,21 @@ pub(crate) fn merge(data: &[u8]) {
     };
     let [base, ours, theirs] = [&base, &ours, &theirs].map(JsonDocument::value);
     assert!(
-        same(&merge_values(base, base, theirs), theirs),
+        values_equal(&merge_values(base, base, theirs), theirs),
         "only they changed it"
     );
     assert!(
-        same(&merge_values(base, ours, base), ours),
+        values_equal(&merge_values(base, ours, base), ours),
         "only we changed it"
     );
     assert!(
-        same(&merge_values(base, ours, ours), ours),
+        values_equal(&merge_values(base, ours, ours), ours),
         "both made the same change"
     );
     merge_values(base, ours, theirs);
-    assert_eq!(distance(ours, ours), 0);
+    assert_eq!(count_differences(ours, ours), 0);
     assert_eq!(
-        distance(ours, theirs) == 0,
-        same(ours, theirs) || distance(theirs, ours) == 0
+        count_differences(ours, theirs) == 0,
+        values_equal(ours, theirs) || count_differences(theirs, ours) == 0
     );
 }

@@ -1,6 +1,9 @@
 //! An agent's output: the same events however it is cut, and from every resume point.
 
-use bowline_formats::markers::{Event, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, Options, Parser, Resume};
+use bowline_formats::markers::{
+    LINE_BYTES_MAX, MESSAGE_BYTES_MAX, MarkerEvent, MarkerParser, MarkerParserOptions,
+    ParserResumePoint,
+};
 
 /// What a parser may hold: a line and a message, each in a buffer that may have grown to twice its content.
 const HELD_BYTES_MAX: usize = 2 * (LINE_BYTES_MAX + MESSAGE_BYTES_MAX) + 8_192;
@@ -12,15 +15,15 @@ pub(crate) fn check(data: &[u8]) {
     let [settings, cut, output @ ..] = data else {
         return;
     };
-    let options = Options {
+    let options = MarkerParserOptions {
         nonce: (settings & 1 == 1).then(|| "Xk29".to_owned()),
     };
-    let whole = parse(&options, Resume::default(), [output]);
+    let whole = parse(&options, ParserResumePoint::default(), [output]);
     let size = usize::from(*cut).max(1);
-    let cut = parse(&options, Resume::default(), output.chunks(size));
+    let cut = parse(&options, ParserResumePoint::default(), output.chunks(size));
     assert_eq!(whole, cut, "in pieces of {size}");
     for (place, event) in whole.iter().enumerate().take(RESUMES_MAX) {
-        assert!(event.start <= event.end(), "{event:?}");
+        assert!(event.start <= event.end_offset(), "{event:?}");
         let from = usize::try_from(event.resume.offset).unwrap_or(usize::MAX);
         let rest = parse(&options, event.resume, [&output[from..]]);
         assert_eq!(whole[place + 1..], rest, "resumed behind {event:?}");
@@ -28,11 +31,11 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 fn parse<'a>(
-    options: &Options,
-    resume: Resume,
+    options: &MarkerParserOptions,
+    resume: ParserResumePoint,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<Event> {
-    let mut parser = Parser::resume_at(options.clone(), resume);
+) -> Vec<MarkerEvent> {
+    let mut parser = MarkerParser::resume_at(options.clone(), resume);
     let mut events = Vec::new();
     for piece in pieces {
         parser.push(piece, &mut |event| events.push(event));

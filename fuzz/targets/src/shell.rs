@@ -82,7 +82,7 @@ fn finishes(text: &str) -> bool {
 
 /// Any message is read or refused.
 pub(crate) fn message(data: &[u8]) {
-    if let Ok(message) = HookMessage::read(data)
+    if let Ok(message) = HookMessage::parse(data)
         && let ToolCall::Shell { command, .. } = ToolCall::from_message(&message)
     {
         let _ = find_side_effects(&command, Path::new(ROOT), &Nowhere);

@@ -10,13 +10,13 @@ use bowline_statefiles::splice::{Splice, apply, invert, splices};
 
 /// A time in any spelling.
 pub(crate) fn time(data: &[u8]) {
-    use bowline_formats::time::{civil, parse, utc};
+    use bowline_formats::time::{format_civil, format_utc, parse_time};
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    if let Some(at) = parse(text) {
-        assert_eq!(parse(&utc(at)), Some(at), "{text}");
-        assert_eq!(parse(&civil(at)), Some(at), "{text}");
+    if let Some(at) = parse_time(text) {
+        assert_eq!(parse_time(&format_utc(at)), Some(at), "{text}");
+        assert_eq!(parse_time(&format_civil(at)), Some(at), "{text}");
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn engagement(data: &[u8]) {
         return;
     };
     let wanted = (!wanted.is_empty()).then_some(wanted);
-    if let Ok(read) = bowline_formats::engagement::read(file, wanted) {
+    if let Ok(read) = bowline_formats::engagement::read_engagement(file, wanted) {
         assert!(read.actual.is_finite(), "{file}");
         assert!(read.target.is_none_or(f64::is_finite), "{file}");
         assert!(wanted.is_none_or(|wanted| wanted == read.metric), "{file}");
@@ -75,17 +75,17 @@ pub(crate) fn memory_path(data: &[u8]) {
     let Ok(document) = JsonDocument::from_text(document.to_owned()) else {
         return;
     };
-    path::get(document.value(), place).ok();
+    path::get_value(document.value(), place).ok();
     let new = path::value_of(value);
     let mut root = document.value().clone();
-    match path::set(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
-        Ok(()) => assert_eq!(path::get(&root, place).ok(), Some(&new), "{place}"),
+    match path::set_value(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
+        Ok(()) => assert_eq!(path::get_value(&root, place).ok(), Some(&new), "{place}"),
         Err(_) => assert_eq!(&root, document.value(), "a refusal changes nothing"),
     }
     let mut root = document.value().clone();
-    match path::append(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
+    match path::append_value(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
         Ok(()) => {
-            let list = path::get(&root, place)
+            let list = path::get_value(&root, place)
                 .ok()
                 .and_then(|list| list.as_array());
             assert_eq!(list.and_then(|list| list.last()), Some(&new), "{place}");

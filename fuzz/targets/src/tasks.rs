@@ -1,7 +1,7 @@
 //! `TASKS.md` and the one-line protocol.
 
 use bowline_formats::tasks_md::wire::{ResolveReply, TaskReply, TaskRequest};
-use bowline_formats::tasks_md::{parse, set_ticks, slug};
+use bowline_formats::tasks_md::{parse_plan, set_ticks, title_slug};
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
@@ -10,9 +10,9 @@ pub(crate) fn check(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    let file = parse(text);
+    let file = parse_plan(text);
     for task in &file.tasks {
-        assert!(slug(&task.title).is_ascii(), "{task:?}");
+        assert!(title_slug(&task.title).is_ascii(), "{task:?}");
         assert!(text.get(task.body.clone()).is_some(), "{task:?}");
     }
     for finding in &file.findings {
@@ -21,7 +21,7 @@ pub(crate) fn check(data: &[u8]) {
     let boxed = || file.tasks.iter().filter(|task| !task.marks.is_empty());
     let all = boxed().map(|task| (task.id.as_str(), true));
     let ticked = set_ticks(text, all).unwrap_or_else(|error| panic!("{error}"));
-    let after = parse(&ticked);
+    let after = parse_plan(&ticked);
     assert_eq!(after.tasks.len(), file.tasks.len(), "{ticked}");
     for task in boxed() {
         assert!(
@@ -33,7 +33,7 @@ pub(crate) fn check(data: &[u8]) {
     let clear = boxed().map(|task| (task.id.as_str(), task.done));
     let back = set_ticks(&ticked, clear).unwrap_or_else(|error| panic!("{error}"));
     let done = |text: &str| {
-        parse(text)
+        parse_plan(text)
             .tasks
             .iter()
             .map(|task| task.done)

@@ -4,7 +4,7 @@
 //! [`every`] makes the compiler ask for a sample of each variant, and a struct without `..` asks
 //! for each field, so that no stored name is missing.
 
-use bowline_formats::markers::write::Message as MarkersMessage;
+use bowline_formats::markers::write::MarkerMessage as MarkersMessage;
 use bowline_formats::orchestrate::RecordedStep;
 use bowline_machines::job::{
     Checkpoint, Dependency, DependencyKind, DependencyStatus, Effect, Entity, Event, Failure,

@@ -1,8 +1,8 @@
 //! Values of arguments that are words of the engine, each with what it means.
 
-use bowline_engine::formats::import::Source;
-use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::Landing;
+use bowline_engine::formats::import::ImportSource;
+use bowline_engine::formats::orchestrate::RunMode;
+use bowline_engine::formats::run_settings::LandingMode;
 use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
 use bowline_engine::operations::orchestrate::{DrawingFormat, ExportFormat};
@@ -38,12 +38,12 @@ pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
     })
 }
 
-pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
+pub(crate) fn landing() -> impl TypedValueParser<Value = LandingMode> {
     one_of(
-        [Landing::Branch, Landing::PullRequest],
+        [LandingMode::Branch, LandingMode::PullRequest],
         |landing| match landing {
-            Landing::Branch => word("branch", "Merge into the branch of the phase"),
-            Landing::PullRequest => word("pr", "Open a pull request that others merge"),
+            LandingMode::Branch => word("branch", "Merge into the branch of the phase"),
+            LandingMode::PullRequest => word("pr", "Open a pull request that others merge"),
         },
     )
 }
@@ -122,12 +122,12 @@ pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
     })
 }
 
-pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
-    one_of(Mode::ALL, |mode| {
+pub(crate) fn mode() -> impl TypedValueParser<Value = RunMode> {
+    one_of(RunMode::ALL, |mode| {
         let help = match mode {
-            Mode::Normal => "Prompts carry the whole context",
-            Mode::UltraThin => "Replies of one line",
-            Mode::Ralph => "Each task repeats until it prints its promise",
+            RunMode::Normal => "Prompts carry the whole context",
+            RunMode::UltraThin => "Replies of one line",
+            RunMode::Ralph => "Each task repeats until it prints its promise",
         };
         word(mode.name(), help)
     })
@@ -148,13 +148,13 @@ pub(crate) fn picture() -> impl TypedValueParser<Value = DrawingFormat> {
     )
 }
 
-pub(crate) fn source() -> impl TypedValueParser<Value = Source> {
-    one_of(Source::ALL, |source| {
+pub(crate) fn source() -> impl TypedValueParser<Value = ImportSource> {
+    one_of(ImportSource::ALL, |source| {
         let help = match source {
-            Source::TaskMaster => "tasks.json of task-master",
-            Source::Beads => "issues.jsonl of beads",
-            Source::SpecKit => "tasks.md of spec-kit",
-            Source::Backlog => "the folder of Backlog.md",
+            ImportSource::TaskMaster => "tasks.json of task-master",
+            ImportSource::Beads => "issues.jsonl of beads",
+            ImportSource::SpecKit => "tasks.md of spec-kit",
+            ImportSource::Backlog => "the folder of Backlog.md",
         };
         word(source.name(), help)
     })

@@ -2,9 +2,9 @@
 
 use super::choice;
 use super::choice::TimelineFormat;
-use bowline_engine::formats::import::Source;
-use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::Landing;
+use bowline_engine::formats::import::ImportSource;
+use bowline_engine::formats::orchestrate::RunMode;
+use bowline_engine::formats::run_settings::LandingMode;
 use bowline_engine::operations::orchestrate::{DrawingFormat, ExportFormat};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) enum OrchestrateVerb {
         file: Option<PathBuf>,
         /// Mode of handing work to agents
         #[arg(long, value_name = "MODE", default_value = "normal", value_parser = choice::mode())]
-        mode: Mode,
+        mode: RunMode,
         /// Same as --mode ultra-thin
         #[arg(long, conflicts_with = "mode")]
         ultra_thin: bool,
@@ -151,7 +151,7 @@ pub(crate) enum OrchestrateVerb {
         path: PathBuf,
         /// Program that wrote the tasks (default: detected)
         #[arg(long, value_name = "PROGRAM", value_parser = choice::source())]
-        from: Option<Source>,
+        from: Option<ImportSource>,
         /// Plan file to write (default: TASKS.md of the project)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -242,7 +242,7 @@ pub(crate) struct RunArgs {
     pub(crate) agent: Option<String>,
     /// Mode of handing work to agents
     #[arg(long, value_name = "MODE", value_parser = choice::mode())]
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<RunMode>,
     /// Same as --mode ultra-thin
     #[arg(long, conflicts_with = "mode")]
     pub(crate) ultra_thin: bool,
@@ -254,7 +254,7 @@ pub(crate) struct RunArgs {
     pub(crate) max_iterations: Option<u32>,
     /// Landing of tasks (default: 'land' in the table 'orchestrate', then branch)
     #[arg(long, value_name = "HOW", value_parser = choice::landing())]
-    pub(crate) land: Option<Landing>,
+    pub(crate) land: Option<LandingMode>,
     /// Start tasks on top of work they need that has not landed yet
     #[arg(long)]
     pub(crate) stack: bool,

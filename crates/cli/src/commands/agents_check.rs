@@ -2,7 +2,7 @@
 
 use super::remote::tell;
 use crate::output::{Output, Tone};
-use bowline_engine::formats::client_hooks::quoted;
+use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::{Context, Error, process};
 use bowline_server::jobs::{config_file, is_there, known_agents};
 use bowline_words::message::Desk;
@@ -81,7 +81,7 @@ fn version(context: &Context, folder: &Path, program: &str) -> Option<String> {
             Some(((*name).to_owned(), value.to_owned()))
         })
         .collect();
-    let command = format!("{} --version </dev/null", quoted(program));
+    let command = format!("{} --version </dev/null", quote_word(program));
     let ran = process::run_in(&command, folder, &variables, VERSION_TIME).ok()?;
     let line = ran.output_tail.lines().find(|it| !it.trim().is_empty())?;
     let line: String = line.trim().chars().take(VERSION_MAX).collect();

@@ -10,7 +10,7 @@ use bowline_engine::formats::rest::routes::{
     list_checkpoints, list_dependencies, list_permissions, list_phases, list_questions,
     list_reviews, list_sayings, list_spend, list_transitions, list_verifications,
 };
-use bowline_engine::formats::time::{parse, utc};
+use bowline_engine::formats::time::{format_utc, parse_time};
 use bowline_engine::formats::visible;
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
@@ -71,7 +71,7 @@ pub(crate) fn make(
     let done = find(context, output, &args.place).and_then(|remote| {
         let task = remote.task(&args.task)?;
         let (mut capsule, bytes) = gathered(&remote, &task)?;
-        capsule["made"] = utc(context.clock.now()).into();
+        capsule["made"] = format_utc(context.clock.now()).into();
         let places = hidden(context, &capsule);
         redact(&mut capsule, &places);
         let name = args
@@ -246,7 +246,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             "{}  {}  {}",
             word("id"),
             word("status"),
-            visible::title(word("title"))
+            visible::escape_title(word("title"))
         ));
         let of = Desk::CapsuleOf {
             version: text(&capsule["program"], "version").to_owned(),
@@ -256,7 +256,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
         let first = told.first().and_then(|it| at(it, "at"));
         for it in &told {
             let since = at(it, "at").zip(first).map_or(0, |(at, first)| at - first);
-            let what = visible::title(it["what"].as_str().unwrap_or_default());
+            let what = visible::escape_title(it["what"].as_str().unwrap_or_default());
             output.line(&format!("{:>8}  {what}", format!("+{since}s")));
         }
         if args.output {
@@ -278,7 +278,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
 }
 
 fn at(it: &Map<String, Value>, name: &str) -> Option<i64> {
-    parse(it.get(name)?.as_str()?).map(|it| it.0)
+    parse_time(it.get(name)?.as_str()?).map(|it| it.0)
 }
 
 /// Lists all events of a capsule in the order of time.

@@ -5,7 +5,7 @@ use crate::commands::{develop_evidence, develop_view, here, runs};
 use crate::output::Output;
 use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::files::ChangeOutcome;
-use bowline_engine::formats::develop::evidence::Evidence;
+use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::formats::develop::seal::Seal;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::{
@@ -154,7 +154,7 @@ fn sealed(seal: Option<&Seal>) -> Did {
     let did = match seal {
         Some(seal) if !seal.rules.gates.is_empty() => {
             let one = |gate: Gate| {
-                let command = seal.rules.command(gate)?;
+                let command = seal.rules.gate_command(gate)?;
                 Some(format!("{} ({command})", gate.name()))
             };
             let gates: Vec<String> = Gate::ALL.into_iter().filter_map(one).collect();
@@ -337,7 +337,7 @@ impl CommandObserver for Shown<'_> {
             .progress(&format!("{} s  {command}", elapsed.as_secs()));
     }
 
-    fn on_ended(&self, evidence: &Evidence) {
+    fn on_ended(&self, evidence: &EvidenceRecord) {
         self.0.progress("");
         // In JSON mode too: the answer only says that the command failed, this says why.
         if evidence.exit_code == 0 {

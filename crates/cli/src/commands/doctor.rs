@@ -1,7 +1,7 @@
 //! `bowline doctor`.
 
 use crate::output::{Output, Tone};
-use bowline_engine::advice::quoted;
+use bowline_engine::advice::quote_word;
 use bowline_engine::doctor::{self, Diagnosis};
 use bowline_engine::files::KnownFile;
 use bowline_engine::formats::finding::{Finding, Severity};
@@ -126,7 +126,7 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
 /// Returns the next step for an unhealthy file: a repair if one is left to be made, else an edit by
 /// a person.
 fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
-    let path = quoted(&diagnosis.file.path.display().to_string());
+    let path = quote_word(&diagnosis.file.path.display().to_string());
     let wrong = || {
         let all = diagnosis.remaining.iter();
         all.filter(|finding| finding.severity >= Severity::Error)

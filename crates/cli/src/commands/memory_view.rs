@@ -159,7 +159,7 @@ fn summary(text: &str) -> Label {
 
 /// Returns lines with the session and its shared values.
 pub(crate) fn shared_context(shared: &SharedContext) -> Vec<String> {
-    let began = time::utc(shared.session_started_at);
+    let began = time::format_utc(shared.session_started_at);
     let mut lines = vec![format!("{}  {began}", one_line(&shared.session_id))];
     lines.extend(section("shared_data", &shared.shared_data));
     lines.extend(section("preferences", &shared.preferences));

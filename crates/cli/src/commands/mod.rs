@@ -164,7 +164,7 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
             let names = schema::ALL.map(|(name, _)| name);
             output.done(json!({ "kinds": names }), &[names.join("\n")]);
         }
-        Some(kind) => match schema::get(kind) {
+        Some(kind) => match schema::schema_text(kind) {
             Some(text) => output.raw(text),
             None => {
                 return Err(Error::BadInput {

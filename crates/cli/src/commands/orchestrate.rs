@@ -7,7 +7,7 @@ use crate::commands::{
     orchestrate_timeline as timeline_view, orchestrate_view,
 };
 use crate::output::{Output, Tone};
-use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{
     self, Orchestration, OrchestrationOptions, PlanFile, TaskMoved,
@@ -42,7 +42,7 @@ pub(crate) fn run(
             let begin = OrchestrationOptions {
                 plan: file.clone(),
                 mode: match ultra_thin {
-                    true => Mode::UltraThin,
+                    true => RunMode::UltraThin,
                     false => *mode,
                 },
                 parallel: *parallel,

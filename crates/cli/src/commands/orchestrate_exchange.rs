@@ -3,7 +3,7 @@
 use crate::args::orchestrate::RescueVerb;
 use crate::commands::here;
 use crate::output::{Output, Tone};
-use bowline_engine::formats::import::Source;
+use bowline_engine::formats::import::ImportSource;
 use bowline_engine::operations::orchestrate::{
     self, ExportedRun, ImportedPlan, Orchestration, RescuedCommit, plan_place, save_file, take_over,
 };
@@ -20,7 +20,7 @@ const FILES_SHOWN_MAX: usize = 4;
 /// Arguments of `orchestrate import`.
 pub(crate) struct Import<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) from: Option<Source>,
+    pub(crate) from: Option<ImportSource>,
     pub(crate) output: Option<&'a Path>,
     pub(crate) force: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn import(
     for one in &taken.unplaced {
         output.talk(&format!("  {}", one.say(output.lang)));
     }
-    if let Some(finding) = taken.file.blocking() {
+    if let Some(finding) = taken.file.blocking_finding() {
         let head = output.tone(Tone::Busy, &output.label(Label::Warning));
         let line = output.label(Label::Line);
         let text = finding.message.say(output.lang);
@@ -92,7 +92,7 @@ fn import_json(output: &Output, taken: &ImportedPlan, place: &Path, done: usize)
         "total": taken.file.tasks.len(),
         "done": done,
         "phases": taken.file.phase_numbers().len(),
-        "usable": taken.file.blocking().is_none(),
+        "usable": taken.file.blocking_finding().is_none(),
         "unplaced": unplaced.collect::<Vec<_>>(),
     })
 }
@@ -238,7 +238,7 @@ fn one_json(one: &RescuedCommit) -> Value {
         "ref": one.reference,
         "task": one.task,
         "commit": one.commit,
-        "keptAt": bowline_engine::formats::time::utc(one.at),
+        "keptAt": bowline_engine::formats::time::format_utc(one.at),
         "message": one.message,
         "worktree": one.worktree,
         "files": one.files,

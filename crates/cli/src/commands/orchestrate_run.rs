@@ -5,7 +5,7 @@ use crate::commands::here::duration;
 use crate::commands::orchestrate_screen::{Watcher, cost};
 use crate::commands::runs::listening;
 use crate::output::{Output, Tone};
-use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::operations::orchestrate::{
     self, Orchestration, OrchestrationOptions, Timeline,
 };
@@ -28,7 +28,7 @@ pub(crate) fn run(
     args: &RunArgs,
 ) -> Result<ExitCode, Error> {
     let mode = match args.ultra_thin {
-        true => Some(Mode::UltraThin),
+        true => Some(RunMode::UltraThin),
         false => args.mode,
     };
     // Reports wrong settings before anything is begun.
@@ -49,7 +49,7 @@ pub(crate) fn run(
         }
         let begin = OrchestrationOptions {
             plan: args.file.clone(),
-            mode: mode.unwrap_or(Mode::Normal),
+            mode: mode.unwrap_or(RunMode::Normal),
             parallel: args.parallel.unwrap_or(0),
             project: None,
         };

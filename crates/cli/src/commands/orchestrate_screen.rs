@@ -156,7 +156,7 @@ impl Screen for Watcher<'_> {
                     paths: overlap
                         .paths
                         .iter()
-                        .map(|path| visible::name(path))
+                        .map(|path| visible::escape_name(path))
                         .collect::<Vec<_>>()
                         .join(", "),
                 },

@@ -2,7 +2,7 @@
 
 use crate::args::choice::TimelineFormat;
 use crate::output::Output;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::operations::orchestrate::{Timeline, save_file};
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error};
@@ -44,7 +44,7 @@ pub(crate) fn show(
 fn to_json(timeline: &Timeline) -> Value {
     let tasks = timeline.bars.iter().map(|bar| {
         let attempts = bar.tries.iter().map(
-            |one| json!({ "from": utc(one.from), "to": utc(one.to), "ended": one.end.name() }),
+            |one| json!({ "from": format_utc(one.from), "to": format_utc(one.to), "ended": one.end.name() }),
         );
         json!({
             "id": bar.id,
@@ -59,15 +59,15 @@ fn to_json(timeline: &Timeline) -> Value {
         json!({
             "number": lane.number,
             "title": lane.title,
-            "from": lane.span.map(|it| utc(it.0)),
-            "to": lane.span.map(|it| utc(it.1)),
+            "from": lane.span.map(|it| format_utc(it.0)),
+            "to": lane.span.map(|it| format_utc(it.1)),
         })
     });
     json!({
         "kind": "orchestrate",
         "project": timeline.project,
-        "from": timeline.span().map(|it| utc(it.0)),
-        "to": timeline.span().map(|it| utc(it.1)),
+        "from": timeline.span().map(|it| format_utc(it.0)),
+        "to": timeline.span().map(|it| format_utc(it.1)),
         "busySeconds": timeline.busy_seconds,
         "phases": phases.collect::<Vec<_>>(),
         "tasks": tasks.collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use crate::commands::here::{one_line, pad, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::FileView;
-use bowline_engine::formats::orchestrate::Summary;
+use bowline_engine::formats::orchestrate::OrchestrationSummary;
 use bowline_engine::operations::orchestrate::{RunOverview, Status, overview_from_view};
 use bowline_runner::orchestrate::door;
 use bowline_words::message::{Label, Told};
@@ -39,7 +39,7 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
         (Status::Pending, Tone::Faint),
         (Status::Completed, Tone::Good),
     ] {
-        let ids = summary.ids(status);
+        let ids = summary.ids_with_status(status);
         let Some(count) = count(summary, status) else {
             continue;
         };
@@ -64,8 +64,8 @@ pub(crate) fn overview(output: &Output, view: &FileView) -> Vec<String> {
 }
 
 /// Returns the number of tasks in a list: of its ids, or the number in the file if that is larger.
-fn count(summary: &Summary, status: Status) -> Option<u64> {
-    let ids = u64::try_from(summary.ids(status).len()).unwrap_or(u64::MAX);
+fn count(summary: &OrchestrationSummary, status: Status) -> Option<u64> {
+    let ids = u64::try_from(summary.ids_with_status(status).len()).unwrap_or(u64::MAX);
     let told = summary
         .counts
         .iter()

@@ -3,7 +3,7 @@
 use super::remote::{tell, tell_with_code};
 use crate::args::serve::{LogForm, ServeArgs};
 use crate::output::Output;
-use bowline_engine::formats::settings::Settings;
+use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::{Context, Error};
 use bowline_server::jobs::{Health, How, Rebuilt, Setup, begin, config_file, settings};
 use bowline_server::keep::{leave_store, outage_trouble, rebuild_store};
@@ -200,7 +200,7 @@ fn prepared(
         store,
         key: args.secret_key_file.as_ref().map(|it| folder.join(it)),
         slots: args.slots,
-        more: Settings::default(),
+        more: BowlineSettings::default(),
         // `--rebuild` also decides about tasks that cannot be found again.
         start_empty: args.start_empty || args.rebuild,
     };

@@ -427,7 +427,7 @@ fn print_from(
                 .line(&json!({ "offset": from, "text": text }).to_string());
         } else {
             let shown = match filter {
-                Some(filter) => filter.filter(&answer.body).into_bytes(),
+                Some(filter) => filter.filter_chunk(&answer.body).into_bytes(),
                 None => answer.body,
             };
             crate::output::printed(std::io::stdout().write_all(&shown));

@@ -43,7 +43,7 @@ pub(super) fn decide(
     };
     remote.done(&request, |page| {
         let line = |it: &Permission| {
-            let (status, tool) = (it.status.name(), visible::name(&it.tool));
+            let (status, tool) = (it.status.name(), visible::escape_name(&it.tool));
             format!("✓ {}: {status} {tool}", it.id)
         };
         page.items.iter().map(line).collect()
@@ -110,7 +110,7 @@ pub(super) fn rule(remote: &Remote<'_>, verb: &RuleVerb) -> Told<ExitCode> {
             if output.dry_run {
                 let mut lines = vec![past];
                 lines.extend(trial.items.iter().map(|it| {
-                    let call = visible::name(&format!("{} {}", it.tool, it.input));
+                    let call = visible::escape_name(&format!("{} {}", it.tool, it.input));
                     format!("  {}  {:<9}  {call}", it.id, it.status.name())
                 }));
                 output.done(json, &lines);
@@ -138,8 +138,8 @@ fn line(rule: &PermissionRule) -> String {
     let parts = [
         rule.id.clone(),
         sent_name(&rule.decision),
-        visible::name(&rule.tool),
-        visible::name(&fields.join(" ")),
+        visible::escape_name(&rule.tool),
+        visible::escape_name(&fields.join(" ")),
         rule.task_id.clone().unwrap_or_default(),
         format!("({})", rule.uses),
     ];

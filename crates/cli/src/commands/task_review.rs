@@ -28,7 +28,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         Ok(diff) => diff,
         Err(RequestError::Refused { error, .. }) => {
             let told = format!("{}; {}", error.message, error.hint);
-            return vec![output.tone(Tone::Bad, &visible::title(&told))];
+            return vec![output.tone(Tone::Bad, &visible::escape_title(&told))];
         }
         Err(RequestError::Trouble(trouble)) => {
             return vec![output.tone(Tone::Bad, &trouble.say(output.lang).0)];
@@ -45,7 +45,7 @@ pub(super) fn change_lines(remote: &Remote<'_>, review: &str, named: NamedFiles)
         .filter(|file| named == NamedFiles::All || file.change == FileChange::Deleted)
         .collect();
     for file in files.iter().take(NAMED_MAX) {
-        let path = visible::name(&file.path);
+        let path = visible::escape_name(&file.path);
         lines.push(match file.change {
             FileChange::Deleted => {
                 let deleted = Desk::DeletedFile { path };

@@ -84,7 +84,7 @@ fn line(output: &Output, task: &Task) -> String {
         (
             AgentStatus::Idle | AgentStatus::Running | AgentStatus::Completed | AgentStatus::Failed,
             _,
-        ) => visible::title(given(&agent.current_step)),
+        ) => visible::escape_title(given(&agent.current_step)),
         (status, None) => status.name().to_owned(),
         (status, Some(by)) => {
             let (status, by) = (status.name(), by.name());
@@ -104,7 +104,7 @@ fn line(output: &Output, task: &Task) -> String {
         output.tone(tone(task.status), &fitted(task.status.name(), 11)),
         phase,
         task.progress,
-        fitted(&visible::title(&task.title), TITLE_WIDTH),
+        fitted(&visible::escape_title(&task.title), TITLE_WIDTH),
         note.trim_end(),
     )
     .trim_end()
@@ -126,7 +126,7 @@ pub(super) fn list(remote: &Remote<'_>, request: &TypedRequest<Page<Task>>) -> T
 fn question_lines(question: &Question) -> Vec<String> {
     let mut lines = prose_lines(&question.question);
     let options = question.options.iter();
-    lines.extend(options.map(|option| format!("- {}", visible::title(option))));
+    lines.extend(options.map(|option| format!("- {}", visible::escape_title(option))));
     lines
 }
 
@@ -148,7 +148,7 @@ pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
             InboxKind::Dependency => {
                 let needed = item.dependency.iter();
                 let lines = needed.flat_map(|needed| {
-                    let mut lines = vec![visible::name(&needed.name)];
+                    let mut lines = vec![visible::escape_name(&needed.name)];
                     lines.extend(prose_lines(&needed.description));
                     lines
                 });
@@ -157,20 +157,20 @@ pub(super) fn inbox(remote: &Remote<'_>) -> Told<ExitCode> {
             }
             InboxKind::Permission => {
                 let wanted = item.permission.as_ref();
-                let tool = visible::name(wanted.map_or("", |wanted| &wanted.tool));
+                let tool = visible::escape_name(wanted.map_or("", |wanted| &wanted.tool));
                 let what = format!("{} {tool}", Desk::WantsLeave.say(output.lang));
                 let lines = wanted.map(|wanted| input_lines(&wanted.input));
                 let next = format!("bowline task permit {}", item.id);
                 (what, lines.unwrap_or_default(), next)
             }
             InboxKind::Task => (
-                visible::title(given(&item.reason)),
+                visible::escape_title(given(&item.reason)),
                 Vec::new(),
                 format!("bowline task show {task}"),
             ),
         };
-        let (kind, title) = (sent_name(&item.kind), visible::title(&item.title));
-        let agent = visible::name(&item.agent);
+        let (kind, title) = (sent_name(&item.kind), visible::escape_title(&item.title));
+        let agent = visible::escape_name(&item.agent);
         let mut lines = vec![format!("{kind}  {title}: {agent} {what}")];
         lines.extend(barred_for_list(&words, output.lang, task));
         if item.kind == InboxKind::Review {
@@ -199,8 +199,8 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
             output.line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
-    put(Desk::Type, &visible::name(given(&task.task_type)));
-    put(Desk::Folder, &visible::name(given(&task.workspace)));
+    put(Desk::Type, &visible::escape_name(given(&task.task_type)));
+    put(Desk::Folder, &visible::escape_name(given(&task.workspace)));
     let waits_for = task.waiting_for.join(", ");
     let waits_for = match task.wait_reason {
         Some(WaitReason::WorkspaceBusy) => {
@@ -209,7 +209,10 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         Some(WaitReason::ScheduledLater | WaitReason::WaitingForTasks) | None => waits_for,
     };
     put(Desk::WaitsFor, &waits_for);
-    put(Desk::Step, &visible::title(given(&agent.current_step)));
+    put(
+        Desk::Step,
+        &visible::escape_title(given(&agent.current_step)),
+    );
     put(Desk::Checkpoint, given(&agent.checkpoint.last_saved));
     put(Desk::LastOutput, given(&agent.last_output));
     let usd = agent.cost_usd;
@@ -219,7 +222,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     };
     put(Desk::Spend, &spent.say(output.lang));
     if let Some(failure) = &task.failure {
-        let failure = visible::title(&format!("{} {}", failure.code, failure.message));
+        let failure = visible::escape_title(&format!("{} {}", failure.code, failure.message));
         put(Desk::Failed, failure.trim());
     }
     let quote = |lines: &[String]| barred(lines).iter().for_each(|line| output.line(line));
@@ -228,18 +231,18 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         quote(&question_lines(&question));
     }
     for needed in remote.open_dependencies(id)? {
-        put(Desk::Needs, &visible::name(&needed.name));
+        put(Desk::Needs, &visible::escape_name(&needed.name));
         quote(&prose_lines(&needed.description));
     }
     for wanted in remote.open_permissions(id)? {
-        put(Desk::WantsLeave, &visible::name(&wanted.tool));
+        put(Desk::WantsLeave, &visible::escape_name(&wanted.tool));
         quote(&input_lines(&wanted.input));
     }
     let reviews = remote.pending(&list_reviews(id), |it| it.status == ReviewStatus::Pending)?;
     for review in reviews {
         put(
             Desk::InReview,
-            &visible::name(&review.deliverables.join(", ")),
+            &visible::escape_name(&review.deliverables.join(", ")),
         );
         let changes = change_lines(remote, &review.id, NamedFiles::All);
         changes
@@ -273,7 +276,7 @@ pub(super) fn transitions(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
                 it.entity,
                 it.from.unwrap_or_default(),
                 it.to,
-                visible::name(&it.trigger),
+                visible::escape_name(&it.trigger),
             ));
         }
         match page.next_cursor {
@@ -289,7 +292,7 @@ pub(super) fn checkpoints(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
             "{}  {}  {}  {} {}%",
             it.id,
             it.created_at,
-            visible::name(&it.reason),
+            visible::escape_name(&it.reason),
             Desk::Phase.say(remote.output.lang),
             it.progress,
         )
@@ -303,7 +306,7 @@ pub(super) fn sayings(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
             it.id,
             it.created_at,
             it.status.name(),
-            visible::title(&it.text),
+            visible::escape_title(&it.text),
         )
     })
 }
@@ -314,7 +317,7 @@ pub(super) fn artifacts(remote: &Remote<'_>, task: &str) -> Told<ExitCode> {
             true => Desk::HoldsSecret.say(remote.output.lang),
             false => String::new(),
         };
-        format!("{}  {}{warn}", it.bytes, visible::name(&it.path))
+        format!("{}  {}{warn}", it.bytes, visible::escape_name(&it.path))
     })
 }
 
@@ -360,7 +363,7 @@ pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
                     "{}  {}  {name} {}",
                     event.timestamp,
                     event.task_id,
-                    visible::name(&trigger)
+                    visible::escape_name(&trigger)
                 ));
             }
             true

@@ -11,7 +11,7 @@ const LISTED_CHARACTERS_MAX: usize = 1_000;
 
 /// Splits a text into lines, with nothing invisible.
 pub(super) fn prose_lines(text: &str) -> Vec<String> {
-    let lines = visible::prose(text);
+    let lines = visible::escape_prose(text);
     lines.lines().map(str::to_owned).collect()
 }
 

@@ -7,7 +7,7 @@ use bowline_engine::files::ChangeOutcome;
 use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::thinking::{
-    Execution, Metric, RETRIES_MAX, Run, Sheet, Stage, StageState, Status, ThinkingRun,
+    Execution, Metric, RETRIES_MAX, Run, Stage, StageState, Status, ThinkingRun, ThinkingSheet,
 };
 use bowline_engine::words::display_path;
 use bowline_engine::{Context, Error, workspace};
@@ -212,7 +212,7 @@ fn execution(
 }
 
 /// Returns lines with the title, goal, stages and results.
-pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
+pub(crate) fn overview(output: &Output, sheet: &ThinkingSheet) -> Vec<String> {
     let run = &sheet.run;
     let title = here::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
     let title = output.tone(Tone::Strong, title.trim());
@@ -322,7 +322,7 @@ fn pair(text: &str) -> Result<(String, f64), Error> {
 
 /// Parses a number; percent becomes a fraction.
 fn number(text: &str) -> Result<f64, Error> {
-    engagement::number(text).ok_or_else(|| Error::BadInput {
+    engagement::parse_number(text).ok_or_else(|| Error::BadInput {
         message: Wrong::NotANumber { text: text.into() },
         hint: Advice::NumberExample,
     })

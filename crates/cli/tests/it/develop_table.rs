@@ -119,7 +119,7 @@ fn every_verb_in_every_state() {
         let world = TestEnvironment::new();
         if state.is_some() {
             let mut value = json!({});
-            DevelopFile::write(&state, &mut value, EARLIER);
+            DevelopFile::write_state(&state, &mut value, EARLIER);
             world.write(
                 ".develop-workflow/state.json",
                 JsonDocument::new(value).text(),
@@ -147,7 +147,7 @@ fn every_verb_in_every_state() {
                     let next = JsonDocument::parse(next.as_bytes()).unwrap();
                     let label = match &answer["state"] {
                         Value::Null => DevelopMachine::label(&None),
-                        _ => DevelopMachine::label(&DevelopFile::read(&next).unwrap().state),
+                        _ => DevelopMachine::label(&DevelopFile::read_state(&next).unwrap().state),
                     };
                     assert_eq!(&label, to, "{name}: {command}\n{told}");
                 }

@@ -76,14 +76,14 @@ struct Played {
 }
 
 fn world() -> TestEnvironment {
-    TestEnvironment::new().with("BOWLINE_CLOCK", &time::utc(EARLIER))
+    TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(EARLIER))
 }
 
 /// Puts a state into the file of a world, as an editor would.
 fn put<F: StateFormat>(world: &TestEnvironment, file: &str, state: &F::State) {
     let document = JsonDocument::parse(world.read(file).as_bytes()).unwrap();
     let mut value = document.value().clone();
-    F::write(state, &mut value, EARLIER);
+    F::write_state(state, &mut value, EARLIER);
     world.write(file, document.reconcile(&value).text());
 }
 
@@ -102,7 +102,8 @@ where
     let mut tried = BTreeSet::new();
     for (state_name, state) in M::states() {
         let origin = template(&state);
-        let read = |text: String| F::read(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
+        let read =
+            |text: String| F::read_state(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(read(origin.read(file)).state, state, "{state_name}");
         let whole = origin.everything();
         for (command_name, command) in M::commands() {
@@ -111,7 +112,7 @@ where
                 played.beyond.push(cell);
                 continue;
             };
-            let mut world = TestEnvironment::new().with("BOWLINE_CLOCK", &time::utc(AT));
+            let mut world = TestEnvironment::new().with("BOWLINE_CLOCK", &time::format_utc(AT));
             if command_name.ends_with("by an agent") {
                 world = world.with("CLAUDECODE", "1");
             }

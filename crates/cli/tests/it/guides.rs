@@ -126,7 +126,7 @@ impl Follower {
             .program("sh")
             .args(["-c", &script])
             .env("PATH", format!("{}:{paths}", binary.display()))
-            .env("BOWLINE_CLOCK", time::utc(Timestamp(now + passed)))
+            .env("BOWLINE_CLOCK", time::format_utc(Timestamp(now + passed)))
             .output()
             .unwrap();
         let root = self.world.path("");

@@ -267,7 +267,7 @@ fn no_tool_is_taken_for_one_that_writes_files() {
             let tool = format!("{prefix}{}", verb.name);
             let message =
                 json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
-            let read = HookMessage::read(message.to_string().as_bytes()).unwrap();
+            let read = HookMessage::parse(message.to_string().as_bytes()).unwrap();
             assert_eq!(
                 ToolCall::from_message(&read),
                 ToolCall::Other,

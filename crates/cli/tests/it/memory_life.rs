@@ -75,7 +75,7 @@ fn a_history_of_150_tasks_keeps_100_and_only_summaries_after_30_days() {
     let day = |number: i64, seconds: i64| {
         // Days since 1970 of 2026-01-01, at noon.
         let moment = (20_454 + number) * 86_400 + 43_200 + seconds;
-        bowline_engine::formats::time::utc(bowline_engine::machines::Timestamp(moment))
+        bowline_engine::formats::time::format_utc(bowline_engine::machines::Timestamp(moment))
     };
     for number in 0..150 {
         world = at(world, &day(number, 0));

@@ -187,7 +187,7 @@ impl PastServer {
         let still: Vec<&str> = still.collect();
         past.world.write("server/bowline.toml", still.join("\n"));
         let killed = std::fs::metadata(past.world.path("server/data/store.sqlite-wal"));
-        let clock = time::utc(Timestamp(killed.unwrap().mtime() + AFTER_KILL));
+        let clock = time::format_utc(Timestamp(killed.unwrap().mtime() + AFTER_KILL));
         let line = "serve --listen 127.0.0.1:0 --data data --log off --workspace ../project";
         let (child, url) = started(&past.world, past.bowline(&clock, "server", line));
         let token = past.world.read("server/data/token");

@@ -2,7 +2,8 @@
 
 use crate::environment::{TestEnvironment, text};
 use bowline_engine::formats::agents::{
-    Adapter, Delivery, Protocol, Request, ToAgent, What, Writer,
+    AgentAdapter, AgentEventKind, AgentInputWriter, AgentProtocol, ClientRequest, InputDelivery,
+    ToAgent,
 };
 use bowline_test_support::wait_until;
 use std::io::{Read as _, Write as _};
@@ -55,18 +56,18 @@ fn start(world: &TestEnvironment, line: &str) -> Child {
 /// The output up to the first event that is wanted, or to its end; the requests in it are kept.
 fn read_until(
     child: &mut Child,
-    adapter: &mut Adapter,
+    adapter: &mut AgentAdapter,
     wanted: impl Fn(&str) -> bool,
-) -> (Vec<String>, Option<Request<'static>>) {
+) -> (Vec<String>, Option<ClientRequest<'static>>) {
     let (mut seen, mut asked) = (Vec::new(), None);
     let stdout = child.stdout.as_mut().unwrap();
     let mut buffer = [0; 4_096];
     while !seen.iter().any(|event: &String| wanted(event)) {
         let read = stdout.read(&mut buffer).unwrap();
-        let mut keep = |what: What<'_>| {
+        let mut keep = |what: AgentEventKind<'_>| {
             seen.push(format!("{what:?}"));
-            if let What::Asks { request, .. } = what {
-                asked = request.map(Request::into_owned);
+            if let AgentEventKind::Asks { request, .. } = what {
+                asked = request.map(ClientRequest::into_owned);
             }
         };
         if read == 0 {
@@ -78,9 +79,9 @@ fn read_until(
     (seen, asked)
 }
 
-fn tell(child: &mut Child, writer: &mut Writer, message: ToAgent<'_>) {
-    match writer.write(message) {
-        Delivery::Input(text) => child
+fn tell(child: &mut Child, writer: &mut AgentInputWriter, message: ToAgent<'_>) {
+    match writer.encode_message(message) {
+        InputDelivery::Input(text) => child
             .stdin
             .as_mut()
             .unwrap()
@@ -90,10 +91,10 @@ fn tell(child: &mut Child, writer: &mut Writer, message: ToAgent<'_>) {
     }
 }
 
-fn all_events(world: &TestEnvironment, line: &str, protocol: Protocol) -> String {
+fn all_events(world: &TestEnvironment, line: &str, protocol: AgentProtocol) -> String {
     let mut child = start(world, line);
     child.stdin.take();
-    let mut adapter = Adapter::new(protocol, None);
+    let mut adapter = AgentAdapter::new(protocol, None);
     let (seen, _) = read_until(&mut child, &mut adapter, |_| false);
     let status = child.wait().unwrap();
     format!("{}\n{status}", seen.join("\n"))
@@ -115,17 +116,17 @@ fn plain_text_is_what_the_grammar_says() {
 #[test]
 fn plain_text_as_events() {
     let world = scenario("", STEPS);
-    check!(all_events(&world, "scripted", Protocol::Markers));
+    check!(all_events(&world, "scripted", AgentProtocol::Markers));
 }
 
 #[test]
 fn codex_as_events_in_two_runs() {
     let world = scenario("protocol = \"codex-json\"\nsession = \"t-1\"", STEPS);
-    let first = all_events(&world, "scripted", Protocol::CodexJson);
+    let first = all_events(&world, "scripted", AgentProtocol::CodexJson);
     let second = all_events(
         &world,
         "scripted --turn 1 -- exec resume t-1",
-        Protocol::CodexJson,
+        AgentProtocol::CodexJson,
     );
     check!(format!("{first}\n\n{second}"));
 }
@@ -137,8 +138,8 @@ fn claude_as_events_with_an_answer() {
         STEPS,
     );
     let mut child = start(&world, "scripted -- -p --verbose");
-    let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
-    let mut writer = Writer::new(Protocol::ClaudeStreamJson);
+    let mut adapter = AgentAdapter::new(AgentProtocol::ClaudeStreamJson, None);
+    let mut writer = AgentInputWriter::new(AgentProtocol::ClaudeStreamJson);
     tell(&mut child, &mut writer, ToAgent::Prompt("go"));
     let (mut told, request) = read_until(&mut child, &mut adapter, |it| it.starts_with("Asks"));
     let answers = ToAgent::Answers {
@@ -165,8 +166,8 @@ fn claude_is_interrupted_and_meets_a_limit() {
         steps,
     );
     let mut child = start(&world, "scripted");
-    let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
-    let mut writer = Writer::new(Protocol::ClaudeStreamJson);
+    let mut adapter = AgentAdapter::new(AgentProtocol::ClaudeStreamJson, None);
+    let mut writer = AgentInputWriter::new(AgentProtocol::ClaudeStreamJson);
     let ended = |event: &str| event.starts_with("TurnEnded");
     tell(&mut child, &mut writer, ToAgent::Prompt("go"));
     let (mut told, _) = read_until(&mut child, &mut adapter, |it| it.starts_with("Said"));
@@ -182,9 +183,9 @@ fn claude_is_interrupted_and_meets_a_limit() {
 #[test]
 fn limits_in_the_other_protocols() {
     let step = "[[step]]\nlimit = { retry_after = 90 }\n";
-    let plain = all_events(&scenario("", step), "scripted", Protocol::Markers);
+    let plain = all_events(&scenario("", step), "scripted", AgentProtocol::Markers);
     let world = scenario("protocol = \"codex-json\"\nsession = \"t-1\"", step);
-    let codex = all_events(&world, "scripted", Protocol::CodexJson);
+    let codex = all_events(&world, "scripted", AgentProtocol::CodexJson);
     check!(format!("{plain}\n\n{codex}"));
 }
 

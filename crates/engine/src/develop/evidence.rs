@@ -8,9 +8,11 @@ use crate::evidence_key::{self, SigningConfinement};
 use crate::process::{self, CommandSetting};
 use crate::tree::{self, Checkout, HashedTree, TreeInPlace};
 use crate::words::{cannot_be_read, display_path, system_cause};
-use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
+use bowline_formats::develop::evidence::{
+    self, EvidenceRecord, EvidenceSource, FILE_NAME, VERSION,
+};
 use bowline_formats::develop::seal::Seal;
-use bowline_formats::develop::tested;
+use bowline_formats::develop::tree_listing;
 use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, append_line};
@@ -44,7 +46,7 @@ pub trait CommandObserver {
     fn on_tick(&self, command: &str, elapsed: Duration);
     /// Reports that the command has ended. Its evidence is stored, unless the tree changed
     /// meanwhile.
-    fn on_ended(&self, evidence: &Evidence);
+    fn on_ended(&self, evidence: &EvidenceRecord);
     /// True if the caller has cancelled: then the command is ended, and nothing is stored or
     /// changed.
     fn is_cancelled(&self) -> bool {
@@ -56,7 +58,7 @@ pub trait CommandObserver {
 impl CommandObserver for () {
     fn on_started(&self, _command: &str) {}
     fn on_tick(&self, _command: &str, _elapsed: Duration) {}
-    fn on_ended(&self, _evidence: &Evidence) {}
+    fn on_ended(&self, _evidence: &EvidenceRecord) {}
 }
 
 /// Subject of evidence.
@@ -85,7 +87,7 @@ impl CommandTree {
 /// caller finds the gate open.
 #[derive(Debug)]
 pub(crate) struct GatheredEvidence {
-    pub(crate) evidence: Evidence,
+    pub(crate) evidence: EvidenceRecord,
     /// True if the evidence is that of a run which another caller had started.
     pub(crate) shared: bool,
     _lock: Option<RunLock>,
@@ -132,7 +134,7 @@ impl<'s> EvidenceCollector<'s> {
     pub(crate) fn gather_evidence(
         &self,
         what: EvidenceSubject<'_>,
-        source: Source,
+        source: EvidenceSource,
         command: &str,
     ) -> Result<GatheredEvidence, Error> {
         let root = locate::root_of(self.file);
@@ -159,7 +161,7 @@ impl<'s> EvidenceCollector<'s> {
             let wanted = self.blank_evidence(what, source, tested.hashed_tree().id.clone());
             let key = self.context.evidence_key.as_deref().map(read_key);
             let key = key.transpose()?;
-            let is_same = |one: &Evidence| {
+            let is_same = |one: &EvidenceRecord| {
                 one.command.as_deref() == Some(command)
                     && (&one.gate, one.source) == (&wanted.gate, source)
                     && (&one.tree, &one.policy) == (&wanted.tree, &wanted.policy)
@@ -206,7 +208,7 @@ impl<'s> EvidenceCollector<'s> {
             CommandTree::Checkout(it) => it.into_changes()?,
         };
         let blank = self.blank_evidence(what, source, tree.id.clone());
-        let evidence = Evidence {
+        let evidence = EvidenceRecord {
             command: Some(command.to_owned()),
             exit_code: ran.exit_code,
             duration_ms: ran.duration_ms,
@@ -248,7 +250,7 @@ impl<'s> EvidenceCollector<'s> {
     }
 
     /// Returns the evidence of the run after the first `known` pieces, and the count of all pieces.
-    fn kept_since(&self, known: usize) -> Result<(Vec<Evidence>, usize), Error> {
+    fn kept_since(&self, known: usize) -> Result<(Vec<EvidenceRecord>, usize), Error> {
         let mut kept = all_evidence(self.run)?;
         let count = kept.len();
         Ok((kept.split_off(known.min(count)), count))
@@ -263,8 +265,8 @@ impl<'s> EvidenceCollector<'s> {
         let root = locate::root_of(self.file);
         let tree = tree::hash_listed(self.context, root, &locate::side_folder(self.file))?;
         self.keep_tree(what, &tree)?;
-        let blank = self.blank_evidence(what, Source::ByHand, tree.id);
-        let evidence = self.store_evidence(Evidence {
+        let blank = self.blank_evidence(what, EvidenceSource::ByHand, tree.id);
+        let evidence = self.store_evidence(EvidenceRecord {
             reason: Some(reason.to_owned()),
             ..blank
         })?;
@@ -363,7 +365,7 @@ impl<'s> EvidenceCollector<'s> {
         let EvidenceSubject::Gate(gate) = what else {
             return Ok(());
         };
-        let path = self.run.file_path(&tested::file_name(gate));
+        let path = self.run.file_path(&tree_listing::file_name(gate));
         let disk = &self.context.disk;
         let written = disk
             .create_folders(&self.run.folder)
@@ -371,19 +373,29 @@ impl<'s> EvidenceCollector<'s> {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
                 Ok(()) | Err(_) => disk.create_new(&path),
             })
-            .and_then(|file| disk.write(&file, &tested::write(&tree.id, &tree.listing)));
+            .and_then(|file| {
+                disk.write(
+                    &file,
+                    &tree_listing::render_listing(&tree.id, &tree.listing),
+                )
+            });
         written.map_err(|error| {
             let cause = system_cause(&error);
             Error::bad_file(&path, Why::CannotBeWritten { cause }, Advice::WritableFile)
         })
     }
 
-    fn blank_evidence(&self, what: EvidenceSubject<'_>, source: Source, tree: String) -> Evidence {
+    fn blank_evidence(
+        &self,
+        what: EvidenceSubject<'_>,
+        source: EvidenceSource,
+        tree: String,
+    ) -> EvidenceRecord {
         let (gate, checkpoint) = match what {
             EvidenceSubject::Gate(name) => (Some(name.to_owned()), None),
             EvidenceSubject::Checkpoint(id) => (None, Some(id.to_owned())),
         };
-        Evidence {
+        EvidenceRecord {
             version: VERSION,
             id: self.evidence_id(what, source),
             run: self.run.id.clone(),
@@ -400,24 +412,24 @@ impl<'s> EvidenceCollector<'s> {
             unsandboxed: false,
             tree: Some(tree),
             policy: self.seal.map(|seal| seal.policy.clone()),
-            at: time::utc(self.context.now()),
+            at: time::format_utc(self.context.now()),
             by: self.context.detected_actor().name().to_owned(),
             signature: None,
         }
     }
 
     /// One command may gather several pieces of evidence, for the same subject from two sources.
-    fn evidence_id(&self, what: EvidenceSubject<'_>, source: Source) -> String {
+    fn evidence_id(&self, what: EvidenceSubject<'_>, source: EvidenceSource) -> String {
         let seed = format!("{} {what:?} {source:?}", self.context.new_request().id);
         ContentHash::of(seed.as_bytes()).to_string()
     }
 
-    fn store_evidence(&self, mut evidence: Evidence) -> Result<Evidence, Error> {
+    fn store_evidence(&self, mut evidence: EvidenceRecord) -> Result<EvidenceRecord, Error> {
         if let Some(path) = &self.context.evidence_key {
             evidence.signature = Some(sign_evidence(&read_key(path)?, &evidence));
         }
         let path = self.run.file_path(FILE_NAME);
-        append_line(&*self.context.disk, &path, &evidence.line())?;
+        append_line(&*self.context.disk, &path, &evidence.to_line())?;
         Ok(evidence)
     }
 }
@@ -433,16 +445,16 @@ pub(crate) fn check_not_cancelled(watch: &dyn CommandObserver, command: &str) ->
 }
 
 /// Returns the lock name of a run.
-fn run_name(gate: &str, source: Source, command: &str, tree: &str) -> String {
+fn run_name(gate: &str, source: EvidenceSource, command: &str, tree: &str) -> String {
     let seed = format!("{gate} {} {tree} {command}", source.name());
     ContentHash::of(seed.as_bytes()).to_string()
 }
 
 /// Returns all readable evidence of a run.
-pub(crate) fn all_evidence(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
+pub(crate) fn all_evidence(run: &RunFolder) -> Result<Vec<EvidenceRecord>, Error> {
     let path = run.file_path(FILE_NAME);
     match std::fs::read(&path) {
-        Ok(bytes) => Ok(evidence::read(&String::from_utf8_lossy(&bytes)).0),
+        Ok(bytes) => Ok(evidence::parse_lines(&String::from_utf8_lossy(&bytes)).0),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(Error::bad_file(
             &path,
@@ -473,7 +485,7 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
 }
 
 /// Returns the signature of a piece of evidence.
-pub(crate) fn sign_evidence(key: &[u8; 32], evidence: &Evidence) -> String {
+pub(crate) fn sign_evidence(key: &[u8; 32], evidence: &EvidenceRecord) -> String {
     sign_text(key, &evidence.signed_text())
 }
 
@@ -485,7 +497,7 @@ pub(crate) fn sign_text(key: &[u8; 32], text: &str) -> String {
 }
 
 /// True if the evidence carries a signature made with the key.
-pub(crate) fn is_signed(key: &[u8; 32], evidence: &Evidence) -> bool {
+pub(crate) fn is_signed(key: &[u8; 32], evidence: &EvidenceRecord) -> bool {
     let found = evidence.signature.as_deref().unwrap_or_default();
     is_signature(key, &evidence.signed_text(), found)
 }

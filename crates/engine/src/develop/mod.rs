@@ -13,8 +13,8 @@ pub mod seal;
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::KnownFile;
-use bowline_formats::develop::contract::{self, Planned};
-use bowline_formats::develop::evidence::Evidence;
+use bowline_formats::develop::contract::{self, PlannedCheckpoint};
+use bowline_formats::develop::evidence::EvidenceRecord;
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
@@ -165,7 +165,11 @@ impl RunRecords {
     }
 
     /// Returns the evidence that a gate rests on.
-    pub(crate) fn evidence_of<'e>(&self, gate: Gate, all: &'e [Evidence]) -> Option<&'e Evidence> {
+    pub(crate) fn evidence_of<'e>(
+        &self,
+        gate: Gate,
+        all: &'e [EvidenceRecord],
+    ) -> Option<&'e EvidenceRecord> {
         let mut passed = self.ledger.passed.iter();
         let (_, id) = passed.find(|(name, _)| name == gate.name())?;
         all.iter().rfind(|one| one.id == *id)
@@ -198,8 +202,12 @@ impl RunRecords {
 }
 
 /// Returns the contract of a run; empty if none was given.
-pub(crate) fn contract_of(context: &Context, run: &RunFolder) -> Result<Vec<Planned>, Error> {
-    let found = files::read_json::<Vec<Planned>>(context, &run.file_path(contract::FILE_NAME))?;
+pub(crate) fn contract_of(
+    context: &Context,
+    run: &RunFolder,
+) -> Result<Vec<PlannedCheckpoint>, Error> {
+    let found =
+        files::read_json::<Vec<PlannedCheckpoint>>(context, &run.file_path(contract::FILE_NAME))?;
     Ok(found.map(|(planned, _)| planned).unwrap_or_default())
 }
 
@@ -207,14 +215,14 @@ pub(crate) fn contract_of(context: &Context, run: &RunFolder) -> Result<Vec<Plan
 pub(crate) fn keep_contract(
     context: &Context,
     run: &RunFolder,
-    planned: &[Planned],
+    planned: &[PlannedCheckpoint],
 ) -> Result<(), Error> {
     files::write_json(context, &run.file_path(contract::FILE_NAME), &planned).map(|_| ())
 }
 
 /// Returns an id for a run that begins now: its time and a few digits of a hash.
 pub(crate) fn new_id(context: &Context, file: &Path) -> String {
-    let at: String = time::civil(context.clock.local_civil())
+    let at: String = time::format_civil(context.clock.local_civil())
         .chars()
         .filter(|letter| letter.is_ascii_alphanumeric())
         .collect();

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::tree;
 use crate::words::{cannot_be_read, policy_fault};
-use bowline_formats::develop::policy::{self, Policy};
+use bowline_formats::develop::policy::{self, DevelopPolicy};
 use bowline_formats::develop::seal::{FILE_NAME, Seal, VERSION};
 use bowline_formats::develop::settings;
 use bowline_formats::{glob, time};
@@ -35,7 +35,7 @@ pub enum SealState {
 impl SealState {
     /// Compares a seal with the files below a root.
     pub(crate) fn compare_files(seal: Seal, root: &Path) -> Result<Self, Error> {
-        let changes = seal.changes(&sealed_files(root, &seal.rules)?);
+        let changes = seal.changed_files(&sealed_files(root, &seal.rules)?);
         Ok(SealState::Sealed {
             seal: Box::new(seal),
             changes,
@@ -85,7 +85,7 @@ pub(crate) fn write_seal(
     let seal = Seal {
         version: VERSION,
         run: run.id.clone(),
-        sealed_at: time::utc(context.now()),
+        sealed_at: time::format_utc(context.now()),
         sealed_by: "person".into(),
         policy: policy.to_string(),
         rules,
@@ -124,18 +124,21 @@ pub(crate) fn read_seal(
 }
 
 /// Reads the policy in the root; a missing file or entry means the default.
-pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
+pub(crate) fn policy_of(root: &Path) -> Result<DevelopPolicy, Error> {
     let path = root.join(policy::FILE_NAME);
     let bad = |why: Why| Error::bad_file(&path, why, Advice::MendPolicy);
     match std::fs::read_to_string(&path) {
-        Ok(text) => policy::read(&text).map_err(|error| bad(policy_fault(error))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
+        Ok(text) => policy::parse_policy(&text).map_err(|error| bad(policy_fault(error))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(DevelopPolicy::default()),
         Err(error) => Err(bad(cannot_be_read(&error))),
     }
 }
 
 /// Hashes every file that matches a protected pattern, and the files with the rules themselves.
-pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<String, String>, Error> {
+pub(crate) fn sealed_files(
+    root: &Path,
+    rules: &DevelopPolicy,
+) -> Result<BTreeMap<String, String>, Error> {
     let own = [policy::FILE_NAME, settings::FILE_NAME];
     let patterns: Vec<&str> = rules
         .protected
@@ -150,7 +153,7 @@ pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<Strin
             .any(|one| glob::may_match_below(one, folder))
     };
     tree::walk_files(root, &below, &mut |path, entry| {
-        if !patterns.iter().any(|one| glob::matches(one, &path)) {
+        if !patterns.iter().any(|one| glob::matches_path(one, &path)) {
             return Ok(());
         }
         if files.len() >= FILES_MAX {

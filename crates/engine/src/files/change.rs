@@ -10,7 +10,7 @@ use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::path::DOCUMENT_BYTES_MAX;
-use bowline_formats::merge::{contains_added_items, distance, merge};
+use bowline_formats::three_way_merge::{contains_added_items, count_differences, merge_json};
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
@@ -60,7 +60,7 @@ impl TakenBack {
     fn decide_again(&self, document: &JsonDocument) -> Option<DecidedChange> {
         let (before, next) = (self.before.value(), self.next.value());
         let now = document.value();
-        let lacks_nothing = distance(&merge(before, next, now), now) == 0;
+        let lacks_nothing = count_differences(&merge_json(before, next, now), now) == 0;
         // An edit that removed the list lacks nothing that could be merged into it, and does not
         // have the value either.
         let has_value = contains_added_items(before, next, now);
@@ -182,7 +182,7 @@ impl KnownFile {
         let mut led_to = None;
         let changed = self.repair_and_change(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let read = K::Format::read(document).map_err(DecisionStop::Damaged)?;
+            let read = K::Format::read_state(document).map_err(DecisionStop::Damaged)?;
             self.check_writable(&read.findings)?;
             let at = context.now_for(self.kind);
             let state = complete(document, read.state);
@@ -190,7 +190,7 @@ impl KnownFile {
             let step = K::Machine::step(&state, command, at)
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
             let mut value = read.fixed;
-            K::Format::write(&step.next, &mut value, at);
+            K::Format::write_state(&step.next, &mut value, at);
             let mut moved = describe(&state, &step.next);
             moved.important |= K::keeps_backup(&step.effects);
             moved.effects = moved.effects.or_else(|| K::pending_effect(&step.effects));
@@ -244,13 +244,13 @@ impl KnownFile {
     ) -> Result<Option<ChangeOutcome>, Error> {
         self.repair_and_change(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
-            let read = F::read(document).map_err(DecisionStop::Damaged)?;
+            let read = F::read_state(document).map_err(DecisionStop::Damaged)?;
             self.check_writable(&read.findings)?;
             let (mut state, mut value) = (read.state, read.fixed);
             if !change(&mut state)? {
                 return Ok(None);
             }
-            F::write(&state, &mut value, context.now_for(self.kind));
+            F::write_state(&state, &mut value, context.now_for(self.kind));
             Ok(Some(DecidedChange {
                 next: Some(document.reconcile(&value)),
                 moved: moved.clone(),
@@ -577,7 +577,7 @@ impl KnownFile {
             .find_map(|pointer| value.pointer(pointer).and_then(Value::as_str))
             .map_or_else(|| self.path.display().to_string(), str::to_owned);
         let line = Transition {
-            timestamp: time::utc(context.now()),
+            timestamp: time::format_utc(context.now()),
             task_id,
             line_type: LINE_TYPE.to_owned(),
             entity: moved.entity.to_owned(),

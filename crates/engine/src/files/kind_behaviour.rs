@@ -13,7 +13,7 @@ use crate::rebuild;
 use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::Finding;
-use bowline_formats::json::{JsonDocument, lookup};
+use bowline_formats::json::{JsonDocument, value_at};
 use bowline_formats::orchestrate;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Phase, Run};
@@ -259,7 +259,7 @@ impl KindBehaviour for PlannedRun {
     }
 
     fn can_be_read(&self, document: &JsonDocument) -> bool {
-        orchestrate::known(document).is_ok()
+        orchestrate::read_facts(document).is_ok()
     }
 
     fn correct_findings(
@@ -273,7 +273,7 @@ impl KindBehaviour for PlannedRun {
         let Some((at, total)) = at.zip(total_by_plan(file, document)) else {
             return found;
         };
-        let told = lookup(document.value(), place).and_then(Value::as_u64);
+        let told = value_at(document.value(), place).and_then(Value::as_u64);
         let makes = total.to_string();
         match told {
             Some(told) if Ok(told) == u64::try_from(total) => {

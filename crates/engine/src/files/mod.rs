@@ -14,8 +14,8 @@ use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::foreign::OTHER_PROGRAM;
 use bowline_formats::json::{JsonDocument, ParseError};
-use bowline_formats::orchestrate::{FOREIGN, masked};
-use bowline_formats::thinking::Sheet;
+use bowline_formats::orchestrate::{FOREIGN, mask_webhooks};
+use bowline_formats::thinking::ThinkingSheet;
 use bowline_machines::develop::Run;
 use bowline_machines::plan::Memory;
 use bowline_statefiles::{ContentHash, History, Rescue, Situation, Snapshot, Source, StateFile};
@@ -58,7 +58,7 @@ impl FileView {
     /// Returns the document for display, with secrets masked.
     pub fn masked_document(&self) -> Value {
         match self.kind {
-            FileKind::Orchestrate => masked(self.document.value()),
+            FileKind::Orchestrate => mask_webhooks(self.document.value()),
             FileKind::Thinking
             | FileKind::TaskState
             | FileKind::TaskHistory
@@ -68,7 +68,7 @@ impl FileView {
         }
     }
 
-    pub fn sheet(&self) -> Option<&Sheet> {
+    pub fn sheet(&self) -> Option<&ThinkingSheet> {
         match &self.examined.state {
             DocumentState::Thinking(sheet) => Some(sheet),
             _ => None,
@@ -512,7 +512,7 @@ fn unparsable_finding(error: &ParseError) -> Finding {
         severity: Severity::Fatal,
         code: "not_json",
         pointer: String::new(),
-        message: error.found(),
+        message: error.to_message(),
         repair: None,
     }
 }

@@ -3,7 +3,7 @@
 use super::{FileEdit, is_executable, read_optional};
 use crate::error::Error;
 use crate::words::display_path;
-use bowline_formats::client_hooks::quoted;
+use bowline_formats::client_hooks::quote_word;
 use bowline_gate::git_hook::GitHook;
 use bowline_words::message::{Advice, Notice as Told, Wrong};
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ fn is_ours(bytes: &[u8]) -> bool {
 
 fn hook_script(hook: GitHook, shim: &Path) -> String {
     let name = hook.name();
-    let shim = quoted(&shim.to_string_lossy());
+    let shim = quote_word(&shim.to_string_lossy());
     let has_input = match hook {
         GitHook::PreCommit | GitHook::PreMergeCommit => false,
         GitHook::PrePush | GitHook::ReferenceTransaction => true,

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::words::{display_path, system_cause};
 use crate::{history, process};
-use bowline_formats::client_hooks::{self, Dialect, LAUNCHER, PROGRAM, Reach};
+use bowline_formats::client_hooks::{self, HookLayout, LAUNCHER, PROGRAM, ShimLocation};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::decision::has_closed_gate;
 use bowline_gate::{locate, run_trust};
@@ -80,18 +80,18 @@ impl AgentClient {
     /// Plans the changes of those files; empty if there is nothing to remove.
     fn plan_edits(self, root: &Path, program: Option<&str>) -> Result<Vec<FileEdit>, Error> {
         let path = root.join(self.settings_path());
-        let anywhere = program.map(|_| Reach::Anywhere(self.name()));
+        let anywhere = program.map(|_| ShimLocation::Anywhere(self.name()));
         let shared = match self {
             AgentClient::Claude | AgentClient::Codex => {
-                plan_settings(&path, anywhere, Dialect::Claude)?
+                plan_settings(&path, anywhere, HookLayout::Claude)?
             }
-            AgentClient::Gemini => plan_settings(&path, anywhere, Dialect::Gemini)?,
+            AgentClient::Gemini => plan_settings(&path, anywhere, HookLayout::Gemini)?,
             AgentClient::Opencode => plan_plugin(path, program.is_some())?,
         };
         let personal = match self.personal_settings_path() {
             Some(file) => {
-                let reach = program.map(Reach::Path);
-                plan_settings(&root.join(file), reach, Dialect::Claude)?
+                let reach = program.map(ShimLocation::Path);
+                plan_settings(&root.join(file), reach, HookLayout::Claude)?
             }
             None => None,
         };
@@ -287,8 +287,8 @@ pub fn installed_shim() -> Result<PathBuf, Error> {
 /// Plans a change of a client's settings; `None` if there is nothing to remove.
 fn plan_settings(
     path: &Path,
-    reach: Option<Reach<'_>>,
-    dialect: Dialect,
+    reach: Option<ShimLocation<'_>>,
+    dialect: HookLayout,
 ) -> Result<Option<FileEdit>, Error> {
     let before = read_optional(path)?;
     let document = match &before {
@@ -297,8 +297,8 @@ fn plan_settings(
         Some(bytes) => document_in(path, bytes)?,
     };
     let value = match reach {
-        Some(reach) => client_hooks::installed(document.value(), reach, dialect),
-        None => client_hooks::removed(document.value()),
+        Some(reach) => client_hooks::add_hooks(document.value(), reach, dialect),
+        None => client_hooks::remove_hooks(document.value()),
     };
     let value = value.map_err(|error| {
         let text = error.to_string();
@@ -316,7 +316,7 @@ fn plan_settings(
 
 fn document_in(path: &Path, bytes: &[u8]) -> Result<JsonDocument, Error> {
     JsonDocument::parse(bytes).map_err(|error| {
-        let found = Box::new(error.found());
+        let found = Box::new(error.to_message());
         to_be_mended(path, Why::Found { found })
     })
 }
@@ -335,7 +335,7 @@ fn to_be_mended(path: &Path, why: Why) -> Error {
 /// Plans a change of our plugin, which is the whole file; a file of that name that is not ours is
 /// left alone.
 fn plan_plugin(path: PathBuf, put_in: bool) -> Result<Option<FileEdit>, Error> {
-    let after = put_in.then(|| client_hooks::plugin().into_bytes());
+    let after = put_in.then(|| client_hooks::opencode_plugin().into_bytes());
     let edit = FileEdit::for_path(path, after, None)?;
     match &edit.before {
         Some(text) if !client_hooks::is_our_plugin(text) && put_in => Err(Error::BadInput {
@@ -356,7 +356,7 @@ fn plan_launcher(root: &Path, program: Option<&str>) -> Result<Option<FileEdit>,
     let Some(common) = common else {
         return Ok(None);
     };
-    let after = program.map(|program| client_hooks::launcher(program).into_bytes());
+    let after = program.map(|program| client_hooks::launcher_script(program).into_bytes());
     Ok(Some(FileEdit::for_path(
         common.join(LAUNCHER),
         after,

@@ -2,7 +2,7 @@
 
 use super::{AgentClient, FileEdit, document_in, read_optional};
 use crate::error::Error;
-use bowline_formats::client_tools::{self, Entry};
+use bowline_formats::client_tools::{self, EntryLayout};
 use bowline_formats::json::JsonDocument;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ fn plan_tool_entry(
     };
     let (after, done) = match client {
         AgentClient::Codex => plan_codex(&edit, put_in),
-        AgentClient::Claude => plan_json(&edit, Entry::Servers, put_in)?,
-        AgentClient::Gemini => plan_json(&edit, Entry::Gemini, put_in)?,
+        AgentClient::Claude => plan_json(&edit, EntryLayout::Servers, put_in)?,
+        AgentClient::Gemini => plan_json(&edit, EntryLayout::Gemini, put_in)?,
         AgentClient::Opencode => plan_opencode(&edit, put_in)?,
     };
     let kept = (!done).then(|| edit.path.clone());
@@ -71,8 +71,8 @@ type PlannedContent = (Option<Vec<u8>>, bool);
 fn plan_codex(edit: &FileEdit, put_in: bool) -> PlannedContent {
     let text = str::from_utf8(edit.after.as_deref().unwrap_or_default());
     let after = text.ok().and_then(|text| match put_in {
-        true => client_tools::codex_installed(text),
-        false => client_tools::codex_removed(text),
+        true => client_tools::add_codex_entry(text),
+        false => client_tools::remove_codex_entry(text),
     });
     let Some(after) = after else {
         return (edit.after.clone(), false);
@@ -90,20 +90,20 @@ fn plan_opencode(edit: &FileEdit, put_in: bool) -> Result<PlannedContent, Error>
         .as_deref()
         .is_none_or(|text| JsonDocument::parse(text).is_ok());
     match strict && !other.exists() {
-        true => plan_json(edit, Entry::Opencode, put_in),
+        true => plan_json(edit, EntryLayout::Opencode, put_in),
         false => Ok((edit.after.clone(), true)),
     }
 }
 
-fn plan_json(edit: &FileEdit, entry: Entry, put_in: bool) -> Result<PlannedContent, Error> {
+fn plan_json(edit: &FileEdit, entry: EntryLayout, put_in: bool) -> Result<PlannedContent, Error> {
     let document = match &edit.after {
         None if !put_in => return Ok((None, true)),
         None => JsonDocument::new(json!({})),
         Some(bytes) => document_in(&edit.path, bytes)?,
     };
     let value = match put_in {
-        true => client_tools::installed(document.value(), entry),
-        false => client_tools::removed(document.value(), entry),
+        true => client_tools::add_entry(document.value(), entry),
+        false => client_tools::remove_entry(document.value(), entry),
     };
     let ours_alone =
         !put_in && client_tools::is_empty(&value) && !client_tools::is_empty(document.value());

@@ -4,7 +4,7 @@ use super::system_cause;
 use bowline_formats::develop::contract::{CHECKPOINTS_MAX, ContractError};
 use bowline_formats::develop::policy::PolicyError;
 use bowline_formats::engagement::EngagementError;
-use bowline_formats::thinking_settings::SettingsError;
+use bowline_formats::thinking_settings::ThinkingSettingsError;
 use bowline_words::message::Why;
 
 /// Returns the reason for which a file could not be read.
@@ -58,16 +58,16 @@ pub(crate) fn engagement_fault(error: EngagementError) -> Why {
     }
 }
 
-pub(crate) fn settings_fault(error: SettingsError) -> Why {
+pub(crate) fn settings_fault(error: ThinkingSettingsError) -> Why {
     match error {
-        SettingsError::Unreadable { message } => Why::Unreadable { text: message },
-        SettingsError::Weights { sum } => Why::Weights {
+        ThinkingSettingsError::Unreadable { message } => Why::Unreadable { text: message },
+        ThinkingSettingsError::Weights { sum } => Why::Weights {
             sum: sum.to_string(),
         },
-        SettingsError::Number { name, value } => Why::BadNumber {
+        ThinkingSettingsError::Number { name, value } => Why::BadNumber {
             name,
             value: value.to_string(),
         },
-        SettingsError::Stage { name } => Why::NotAStage { name },
+        ThinkingSettingsError::Stage { name } => Why::NotAStage { name },
     }
 }

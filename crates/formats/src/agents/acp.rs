@@ -9,9 +9,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
-use super::stream::{Failure, Text, broke_off, or_empty, raw};
-use super::words::Words;
+use super::agent_text::AgentText;
+use super::event::{
+    AgentEventKind, ClientRequest, ProtocolError, TokenUsage, TurnEnd, UsagePeriod,
+};
+use super::structured::{ClientFailure, JsonText, emit_failed_turn, or_empty, raw_json};
 
 /// Ids of our requests, or their prefixes.
 pub(super) mod id {
@@ -31,17 +33,17 @@ const CALLS_BYTES_MAX: usize = 64 << 10;
 
 /// State of the connection that is kept from line to line.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct AcpConnection {
     /// True once the session is open. An agent that loads a session first repeats its history.
     begun: bool,
     /// Announced tool calls. Agents send the complete input in a later message.
-    calls: Vec<Call>,
+    calls: Vec<AnnouncedCall>,
     /// Id of the message whose text came last.
     message: Option<String>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct AnnouncedCall {
     id: String,
     name: String,
     /// The input as it was announced, as JSON.
@@ -51,7 +53,7 @@ struct Call {
     differences: Option<String>,
 }
 
-impl Talk {
+impl AcpConnection {
     /// Creates the state. `begun` is true when reading starts inside an open session.
     pub(super) fn new(begun: bool) -> Self {
         Self {
@@ -67,48 +69,53 @@ impl Talk {
     }
 
     pub(super) fn buffered_bytes(&self) -> usize {
-        let calls = self.calls.iter().map(Call::bytes);
+        let calls = self.calls.iter().map(AnnouncedCall::held_bytes);
         calls.sum::<usize>() + self.message.as_ref().map_or(0, String::len)
     }
 
     /// Holds back an announced call, or reports it at once when the limit is reached.
-    fn announced(&mut self, call: Call, emit: &mut impl FnMut(What<'_>)) {
-        if self.buffered_bytes() + call.bytes() > CALLS_BYTES_MAX {
-            call.report(None, emit);
+    fn hold_call(&mut self, call: AnnouncedCall, emit: &mut impl FnMut(AgentEventKind<'_>)) {
+        if self.buffered_bytes() + call.held_bytes() > CALLS_BYTES_MAX {
+            call.emit_tool_use(None, emit);
         } else {
             self.calls.push(call);
         }
     }
 
     /// Reports an announced call with the input known by now.
-    fn used(&mut self, id: &str, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
+    fn report_held_call(
+        &mut self,
+        id: &str,
+        input: Option<&RawValue>,
+        emit: &mut impl FnMut(AgentEventKind<'_>),
+    ) {
         if let Some(at) = self.calls.iter().position(|call| call.id == id) {
-            self.calls.remove(at).report(input, emit);
+            self.calls.remove(at).emit_tool_use(input, emit);
         }
     }
 
     /// Returns the diffs that an announced call shows.
-    fn differences(&mut self, id: &str) -> Option<&mut String> {
+    fn differences_of_call(&mut self, id: &str) -> Option<&mut String> {
         let call = self.calls.iter_mut().find(|call| call.id == id)?;
         call.differences.as_mut()
     }
 
     /// Reports every call that is still held back.
-    pub(super) fn over(&mut self, emit: &mut impl FnMut(What<'_>)) {
+    pub(super) fn report_held_calls(&mut self, emit: &mut impl FnMut(AgentEventKind<'_>)) {
         for call in self.calls.drain(..) {
-            call.report(None, emit);
+            call.emit_tool_use(None, emit);
         }
     }
 }
 
-impl Call {
-    fn bytes(&self) -> usize {
+impl AnnouncedCall {
+    fn held_bytes(&self) -> usize {
         let differences = self.differences.as_ref().map_or(0, String::len);
         size_of::<Self>() + self.id.len() + self.name.len() + self.input.len() + differences
     }
 
-    fn report(self, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
-        emit(What::ToolUsed {
+    fn emit_tool_use(self, input: Option<&RawValue>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
+        emit(AgentEventKind::ToolUsed {
             id: self.id.into(),
             name: self.name.into(),
             input: match (input, &self.differences) {
@@ -122,39 +129,39 @@ impl Call {
     }
 }
 
-pub(super) fn read(
+pub(super) fn parse_line(
     line: &[u8],
-    words: &mut Words,
-    talk: &mut Talk,
-    emit: &mut impl FnMut(What<'_>),
+    words: &mut AgentText,
+    talk: &mut AcpConnection,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
-    let line: Line<'_> = serde_json::from_slice(line)?;
+    let line: AcpMessage<'_> = serde_json::from_slice(line)?;
     match (line.method, line.id) {
         (Some(method), None) if method.is("session/update") => {
             if let Some(params) = line.params.filter(|_| talk.begun) {
-                let Params { update } = serde_json::from_str(params.get())?;
-                updated(update, words, talk, emit);
+                let UpdateParams { update } = serde_json::from_str(params.get())?;
+                handle_update(update, words, talk, emit);
             }
         }
         (Some(_), None) => {}
         (Some(method), Some(id)) => {
-            words.end(emit);
-            asked(&method, id, line.params, talk, emit)?;
+            words.end_text(emit);
+            handle_request(&method, id, line.params, talk, emit)?;
         }
         (None, Some(id)) => {
-            let Ok(id) = serde_json::from_str::<Text<'_>>(id.get()) else {
+            let Ok(id) = serde_json::from_str::<JsonText<'_>>(id.get()) else {
                 return Ok(());
             };
             if id.0.starts_with(id::PROMPT) {
-                words.end(emit);
-                talk.over(emit);
+                words.end_text(emit);
+                talk.report_held_calls(emit);
             }
             talk.begun |= line.error.is_none() && (id.is(id::NEW) || id.0.starts_with(id::LOAD));
-            answered(&id.0, line.result, line.error, emit)?;
+            handle_response(&id.0, line.result, line.error, emit)?;
         }
         (None, None) => {
             if let Some(error) = line.error {
-                refused(error, emit);
+                emit_refusal(error, emit);
             }
         }
     }
@@ -163,54 +170,54 @@ pub(super) fn read(
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Line<'a> {
-    method: Option<Text<'a>>,
+struct AcpMessage<'a> {
+    method: Option<JsonText<'a>>,
     id: Option<&'a RawValue>,
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
-    error: Option<Failure<'a>>,
+    error: Option<ClientFailure<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Params<'a> {
-    update: Update<'a>,
+struct UpdateParams<'a> {
+    update: SessionUpdate<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Update<'a> {
-    session_update: Text<'a>,
+struct SessionUpdate<'a> {
+    session_update: JsonText<'a>,
     /// The block of a chunk, or the list of blocks of a tool call.
     content: Option<&'a RawValue>,
-    tool_call_id: Option<Text<'a>>,
+    tool_call_id: Option<JsonText<'a>>,
     /// Name of the tool. Older agents send only `title`, which is meant for people.
-    name: Option<Text<'a>>,
-    title: Option<Text<'a>>,
-    status: Option<Text<'a>>,
-    message_id: Option<Text<'a>>,
+    name: Option<JsonText<'a>>,
+    title: Option<JsonText<'a>>,
+    status: Option<JsonText<'a>>,
+    message_id: Option<JsonText<'a>>,
     raw_input: Option<&'a RawValue>,
-    cost: Option<Cost<'a>>,
+    cost: Option<SessionCost<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Chunk<'a> {
-    text: Option<Text<'a>>,
+struct TextChunk<'a> {
+    text: Option<JsonText<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Cost<'a> {
+struct SessionCost<'a> {
     amount: Option<f64>,
-    currency: Option<Text<'a>>,
+    currency: Option<JsonText<'a>>,
 }
 
-fn updated(
-    update: Update<'_>,
-    words: &mut Words,
-    talk: &mut Talk,
-    emit: &mut impl FnMut(What<'_>),
+fn handle_update(
+    update: SessionUpdate<'_>,
+    words: &mut AgentText,
+    talk: &mut AcpConnection,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) {
     let status = |name: &str| update.status.as_ref().is_some_and(|it| it.is(name));
     let (pending, ended) = (status("pending"), status("completed") || status("failed"));
@@ -218,40 +225,41 @@ fn updated(
         "agent_message_chunk" => {
             let message = update.message_id.map(|id| id.0.into_owned());
             if message != talk.message {
-                words.end(emit);
+                words.end_text(emit);
                 talk.message = message;
             }
             let chunk = update.content.map(|content| content.get());
             // An image or a link is not text.
-            if let Some(Chunk { text: Some(text) }) =
+            if let Some(TextChunk { text: Some(text) }) =
                 chunk.and_then(|chunk| serde_json::from_str(chunk).ok())
             {
-                words.piece(text.0, emit);
+                words.parse_chunk(text.0, emit);
             }
         }
         "tool_call" => {
-            words.end(emit);
-            let call = Call {
+            words.end_text(emit);
+            let call = AnnouncedCall {
                 id: or_empty(update.tool_call_id).into_owned(),
                 name: or_empty(update.name.or(update.title)).into_owned(),
-                input: raw(update.raw_input).to_owned(),
+                input: raw_json(update.raw_input).to_owned(),
                 differences: differences_in(update.content),
             };
             if pending || call.differences.is_some() {
-                talk.announced(call, emit);
+                talk.hold_call(call, emit);
             } else {
-                call.report(None, emit);
+                call.emit_tool_use(None, emit);
             }
         }
         "tool_call_update" => {
             let id = or_empty(update.tool_call_id);
-            let over = ended || !pending && talk.differences(&id).is_none();
+            let over = ended || !pending && talk.differences_of_call(&id).is_none();
             if update.raw_input.is_some() || over {
-                words.end(emit);
-                talk.used(&id, update.raw_input, emit);
-            } else if let (Some(shown), Some(new)) =
-                (talk.differences(&id), differences_in(update.content))
-            {
+                words.end_text(emit);
+                talk.report_held_call(&id, update.raw_input, emit);
+            } else if let (Some(shown), Some(new)) = (
+                talk.differences_of_call(&id),
+                differences_in(update.content),
+            ) {
                 *shown = new;
             }
         }
@@ -261,10 +269,10 @@ fn updated(
                 .filter(|cost| cost.currency.as_ref().is_none_or(|it| it.is("USD")))
                 .and_then(|cost| cost.amount);
             if dollars.is_some() {
-                emit(What::Usage(Usage {
-                    since: Since::Turn,
+                emit(AgentEventKind::Usage(TokenUsage {
+                    since: UsagePeriod::Turn,
                     cost_usd: dollars,
-                    ..Usage::default()
+                    ..TokenUsage::default()
                 }));
             }
         }
@@ -274,17 +282,17 @@ fn updated(
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Permission<'a> {
-    tool_call: ToolCall<'a>,
+struct PermissionParams<'a> {
+    tool_call: PermissionToolCall<'a>,
     options: &'a RawValue,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ToolCall<'a> {
-    tool_call_id: Option<Text<'a>>,
-    name: Option<Text<'a>>,
-    title: Option<Text<'a>>,
+struct PermissionToolCall<'a> {
+    tool_call_id: Option<JsonText<'a>>,
+    name: Option<JsonText<'a>>,
+    title: Option<JsonText<'a>>,
     raw_input: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
     locations: Option<&'a RawValue>,
@@ -293,19 +301,19 @@ struct ToolCall<'a> {
 /// Returns the content of a call as JSON if it contains diffs.
 fn differences_in(content: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Kind<'a> {
+    struct ContentType<'a> {
         #[serde(rename = "type", borrow)]
-        kind: Option<Text<'a>>,
+        kind: Option<JsonText<'a>>,
     }
     let content = content?.get();
-    let kinds: Vec<Kind<'_>> = serde_json::from_str(content).ok()?;
-    let differs = |it: &Kind<'_>| it.kind.as_ref().is_some_and(|kind| kind.is("diff"));
+    let kinds: Vec<ContentType<'_>> = serde_json::from_str(content).ok()?;
+    let differs = |it: &ContentType<'_>| it.kind.as_ref().is_some_and(|kind| kind.is("diff"));
     kinds.iter().any(differs).then(|| content.to_owned())
 }
 
 /// Returns the input of the tool call as JSON. Some agents send only what an editor would show:
 /// diffs and locations.
-fn input_of(call: &ToolCall<'_>, announced: Option<&str>) -> String {
+fn input_of(call: &PermissionToolCall<'_>, announced: Option<&str>) -> String {
     if let Some(input) = call.raw_input {
         return input.get().to_owned();
     }
@@ -324,22 +332,22 @@ fn input_of(call: &ToolCall<'_>, announced: Option<&str>) -> String {
     }
 }
 
-fn asked(
-    method: &Text<'_>,
+fn handle_request(
+    method: &JsonText<'_>,
     id: &RawValue,
     params: Option<&RawValue>,
-    talk: &mut Talk,
-    emit: &mut impl FnMut(What<'_>),
+    talk: &mut AcpConnection,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
-    let params = raw(params);
+    let params = raw_json(params);
     if method.is("session/request_permission") {
-        let permission: Permission<'_> = serde_json::from_str(params)?;
+        let permission: PermissionParams<'_> = serde_json::from_str(params)?;
         let call = permission.tool_call;
         let of = or_empty(call.tool_call_id.clone());
-        let input = input_of(&call, talk.differences(&of).map(|it| it.as_str()));
-        talk.used(&of, call.raw_input, emit);
-        emit(What::WantsPermission {
-            request: Request {
+        let input = input_of(&call, talk.differences_of_call(&of).map(|it| it.as_str()));
+        talk.report_held_call(&of, call.raw_input, emit);
+        emit(AgentEventKind::WantsPermission {
+            request: ClientRequest {
                 id: id.get().into(),
                 body: permission.options.get().into(),
             },
@@ -347,8 +355,8 @@ fn asked(
             input: input.into(),
         });
     } else {
-        emit(What::ProtocolError(ProtocolError::Unsupported {
-            request: Request {
+        emit(AgentEventKind::ProtocolError(ProtocolError::Unsupported {
+            request: ClientRequest {
                 id: id.get().into(),
                 body: Cow::Borrowed("null"),
             },
@@ -360,15 +368,15 @@ fn asked(
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Answer<'a> {
-    session_id: Option<Text<'a>>,
-    stop_reason: Option<Text<'a>>,
-    usage: Option<Tokens>,
+struct RequestResult<'a> {
+    session_id: Option<JsonText<'a>>,
+    stop_reason: Option<JsonText<'a>>,
+    usage: Option<AcpTokens>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tokens {
+struct AcpTokens {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -377,31 +385,31 @@ struct Tokens {
     output_tokens: u64,
 }
 
-fn answered(
+fn handle_response(
     id: &str,
     result: Option<&RawValue>,
-    error: Option<Failure<'_>>,
-    emit: &mut impl FnMut(What<'_>),
+    error: Option<ClientFailure<'_>>,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
     let prompted = id.starts_with(id::PROMPT);
     if let Some(error) = error {
         if prompted {
-            broke_off(or_empty(error.message), emit);
+            emit_failed_turn(or_empty(error.message), emit);
         } else {
-            refused(error, emit);
+            emit_refusal(error, emit);
         }
         return Ok(());
     }
     if id == id::INITIALIZE {
-        emit(What::Initialized);
+        emit(AgentEventKind::Initialized);
         return Ok(());
     }
     let answer = match result.map(RawValue::get) {
         None | Some("null") => None,
-        Some(result) => Some(serde_json::from_str::<Answer<'_>>(result)?),
+        Some(result) => Some(serde_json::from_str::<RequestResult<'_>>(result)?),
     };
     if let Some(session) = id.strip_prefix(id::LOAD) {
-        emit(What::Session {
+        emit(AgentEventKind::Session {
             id: session.into(),
             model: None,
         });
@@ -412,15 +420,15 @@ fn answered(
     if id == id::NEW
         && let Some(session) = answer.session_id
     {
-        emit(What::Session {
+        emit(AgentEventKind::Session {
             id: session.0,
             model: None,
         });
     }
     if prompted {
         if let Some(tokens) = answer.usage {
-            emit(What::Usage(Usage {
-                since: Since::Turn,
+            emit(AgentEventKind::Usage(TokenUsage {
+                since: UsagePeriod::Turn,
                 input: tokens.input_tokens,
                 cached: tokens.cached_read_tokens,
                 output: tokens.output_tokens,
@@ -433,13 +441,13 @@ fn answered(
             "refusal" => TurnEnd::Refused,
             _ => TurnEnd::Completed,
         };
-        emit(What::TurnEnded(end));
+        emit(AgentEventKind::TurnEnded(end));
     }
     Ok(())
 }
 
-fn refused(error: Failure<'_>, emit: &mut impl FnMut(What<'_>)) {
-    emit(What::ProtocolError(ProtocolError::Refused {
+fn emit_refusal(error: ClientFailure<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
+    emit(AgentEventKind::ProtocolError(ProtocolError::Refused {
         message: or_empty(error.message),
     }));
 }

@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
-use super::stream::{Text, or_empty, raw};
-use super::words::Words;
-use crate::markers::{Category, UserQuestion};
+use super::agent_text::AgentText;
+use super::event::{
+    AgentEventKind, ClientRequest, ProtocolError, TokenUsage, TurnEnd, UsagePeriod,
+};
+use super::structured::{JsonText, or_empty, raw_json};
+use crate::markers::{QuestionCategory, UserQuestion};
 
 /// Name of the tool by which the model asks a person.
 const QUESTION_TOOL: &str = "AskUserQuestion";
@@ -19,25 +21,25 @@ const QUESTION_TOOL: &str = "AskUserQuestion";
 /// HTTP status of a model service that has had too many requests.
 const TOO_MANY_REQUESTS: u16 = 429;
 
-pub(super) fn read(
+pub(super) fn parse_line(
     line: &[u8],
-    words: &mut Words,
-    emit: &mut impl FnMut(What<'_>),
+    words: &mut AgentText,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
     let kind = match leading_type(line) {
         Some(kind) => Cow::Borrowed(kind),
-        None => serde_json::from_slice::<Head<'_>>(line)?.kind.0,
+        None => serde_json::from_slice::<LineType<'_>>(line)?.kind.0,
     };
     match &*kind {
-        "assistant" => assistant(serde_json::from_slice(line)?, words, emit),
-        "system" => system(serde_json::from_slice(line)?, emit),
-        "result" => result(serde_json::from_slice(line)?, emit),
-        "rate_limit_event" => limit(serde_json::from_slice(line)?, emit),
+        "assistant" => emit_assistant_content(serde_json::from_slice(line)?, words, emit),
+        "system" => emit_system_event(serde_json::from_slice(line)?, emit),
+        "result" => emit_turn_result(serde_json::from_slice(line)?, emit),
+        "rate_limit_event" => emit_limit(serde_json::from_slice(line)?, emit),
         "control_request" => control_request(serde_json::from_slice(line)?, emit)?,
         "control_response" => control_response(serde_json::from_slice(line)?, emit),
         "control_cancel_request" => {
-            let cancel: Cancel<'_> = serde_json::from_slice(line)?;
-            emit(What::Withdrawn {
+            let cancel: CancelRequest<'_> = serde_json::from_slice(line)?;
+            emit(AgentEventKind::Withdrawn {
                 request: cancel.request_id.get().into(),
             });
         }
@@ -57,37 +59,41 @@ fn leading_type(line: &[u8]) -> Option<&str> {
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Head<'a> {
+struct LineType<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Assistant<'a> {
-    message: Message<'a>,
-    parent_tool_use_id: Option<Text<'a>>,
+struct AssistantLine<'a> {
+    message: AssistantMessage<'a>,
+    parent_tool_use_id: Option<JsonText<'a>>,
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Message<'a> {
-    content: Vec<Block<'a>>,
+struct AssistantMessage<'a> {
+    content: Vec<ContentBlock<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    text: Option<Text<'a>>,
-    id: Option<Text<'a>>,
-    name: Option<Text<'a>>,
+    kind: JsonText<'a>,
+    text: Option<JsonText<'a>>,
+    id: Option<JsonText<'a>>,
+    name: Option<JsonText<'a>>,
     input: Option<&'a RawValue>,
 }
 
-fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
+fn emit_assistant_content(
+    line: AssistantLine<'_>,
+    words: &mut AgentText,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
+) {
     // A subagent's text is its parent's tool output. The text of an error is the client's own, and
     // the result repeats it.
     if line.parent_tool_use_id.is_some() || line.error.is_some() {
@@ -95,11 +101,11 @@ fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<
     }
     for block in line.message.content {
         match &*block.kind.0 {
-            "text" => words.text(or_empty(block.text), emit),
-            "tool_use" => emit(What::ToolUsed {
+            "text" => words.parse_text(or_empty(block.text), emit),
+            "tool_use" => emit(AgentEventKind::ToolUsed {
                 id: or_empty(block.id),
                 name: or_empty(block.name),
-                input: raw(block.input).into(),
+                input: raw_json(block.input).into(),
             }),
             _ => {}
         }
@@ -108,23 +114,23 @@ fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct System<'a> {
-    subtype: Text<'a>,
-    session_id: Option<Text<'a>>,
-    model: Option<Text<'a>>,
+struct SystemLine<'a> {
+    subtype: JsonText<'a>,
+    session_id: Option<JsonText<'a>>,
+    model: Option<JsonText<'a>>,
     error: Option<&'a RawValue>,
     retry_delay_ms: Option<f64>,
 }
 
-fn system(line: System<'_>, emit: &mut impl FnMut(What<'_>)) {
+fn emit_system_event(line: SystemLine<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     match (&*line.subtype.0, line.session_id) {
-        ("init", Some(id)) => emit(What::Session {
+        ("init", Some(id)) => emit(AgentEventKind::Session {
             id: id.0,
             model: line.model.map(|model| model.0),
         }),
-        ("api_retry", _) => emit(What::Retrying {
-            delay_ms: line.retry_delay_ms.and_then(whole),
-            message: plain(line.error),
+        ("api_retry", _) => emit(AgentEventKind::Retrying {
+            delay_ms: line.retry_delay_ms.and_then(whole_number),
+            message: text_or_json(line.error),
         }),
         _ => {}
     }
@@ -132,21 +138,21 @@ fn system(line: System<'_>, emit: &mut impl FnMut(What<'_>)) {
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Ended<'a> {
-    subtype: Option<Text<'a>>,
+struct ResultLine<'a> {
+    subtype: Option<JsonText<'a>>,
     #[serde(default)]
     is_error: bool,
-    result: Option<Text<'a>>,
+    result: Option<JsonText<'a>>,
     #[serde(default)]
-    errors: Vec<Text<'a>>,
-    terminal_reason: Option<Text<'a>>,
+    errors: Vec<JsonText<'a>>,
+    terminal_reason: Option<JsonText<'a>>,
     api_error_status: Option<u16>,
-    usage: Option<Tokens>,
+    usage: Option<ClaudeTokens>,
     total_cost_usd: Option<f64>,
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct ClaudeTokens {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -157,10 +163,10 @@ struct Tokens {
     output_tokens: u64,
 }
 
-fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
+fn emit_turn_result(line: ResultLine<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     if let Some(tokens) = line.usage {
-        emit(What::Usage(Usage {
-            since: Since::Turn,
+        emit(AgentEventKind::Usage(TokenUsage {
+            since: UsagePeriod::Turn,
             // Tokens written to the cache were read for the first time.
             input: tokens
                 .input_tokens
@@ -180,7 +186,7 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
         .is_some_and(|reason| reason.0.starts_with("aborted"));
     // A turn that ran into a limit has the subtype `success`.
     let end = if line.api_error_status == Some(TOO_MANY_REQUESTS) {
-        emit(What::Limit {
+        emit(AgentEventKind::Limit {
             until: None,
             retry_after_s: None,
             message: message(),
@@ -191,7 +197,7 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
     } else if matches!(&*subtype, "error_max_turns" | "error_max_budget_usd") {
         TurnEnd::OutOfBudget
     } else if line.is_error || subtype.starts_with("error") {
-        emit(What::Failed {
+        emit(AgentEventKind::Failed {
             message: message(),
             details: None,
         });
@@ -199,7 +205,7 @@ fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
     } else {
         TurnEnd::Completed
     };
-    emit(What::TurnEnded(end));
+    emit(AgentEventKind::TurnEnded(end));
 }
 
 #[derive(Deserialize)]
@@ -211,16 +217,16 @@ struct LimitLine<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct LimitInfo<'a> {
-    status: Text<'a>,
+    status: JsonText<'a>,
     resets_at: Option<f64>,
-    rate_limit_type: Option<Text<'a>>,
+    rate_limit_type: Option<JsonText<'a>>,
 }
 
-fn limit(line: LimitLine<'_>, emit: &mut impl FnMut(What<'_>)) {
+fn emit_limit(line: LimitLine<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     let info = line.rate_limit_info;
     if info.status.is("rejected") {
-        let seconds = info.resets_at.and_then(whole);
-        emit(What::Limit {
+        let seconds = info.resets_at.and_then(whole_number);
+        emit(AgentEventKind::Limit {
             until: seconds
                 .and_then(|seconds| i64::try_from(seconds).ok())
                 .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok()),
@@ -234,48 +240,48 @@ fn limit(line: LimitLine<'_>, emit: &mut impl FnMut(What<'_>)) {
 #[serde(bound(deserialize = "'de: 'a"))]
 struct ControlRequest<'a> {
     request_id: &'a RawValue,
-    request: Asked<'a>,
+    request: ControlRequestBody<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Asked<'a> {
-    subtype: Text<'a>,
-    tool_name: Option<Text<'a>>,
+struct ControlRequestBody<'a> {
+    subtype: JsonText<'a>,
+    tool_name: Option<JsonText<'a>>,
     input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Questions<'a> {
-    questions: Vec<Question<'a>>,
+struct QuestionToolInput<'a> {
+    questions: Vec<QuestionToolItem<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Question<'a> {
-    question: Text<'a>,
+struct QuestionToolItem<'a> {
+    question: JsonText<'a>,
     #[serde(default)]
-    options: Vec<Choice<'a>>,
+    options: Vec<QuestionToolOption<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Choice<'a> {
-    label: Text<'a>,
+struct QuestionToolOption<'a> {
+    label: JsonText<'a>,
 }
 
 fn control_request(
     line: ControlRequest<'_>,
-    emit: &mut impl FnMut(What<'_>),
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
     let asked = line.request;
-    let request = Request {
+    let request = ClientRequest {
         id: line.request_id.get().into(),
-        body: raw(asked.input).into(),
+        body: raw_json(asked.input).into(),
     };
     if !asked.subtype.is("can_use_tool") {
-        emit(What::ProtocolError(ProtocolError::Unsupported {
+        emit(AgentEventKind::ProtocolError(ProtocolError::Unsupported {
             request,
             method: asked.subtype.0,
         }));
@@ -283,14 +289,14 @@ fn control_request(
     }
     let tool = or_empty(asked.tool_name);
     if tool == QUESTION_TOOL {
-        let Questions { questions } = serde_json::from_str(&request.body)?;
-        emit(What::Asks {
+        let QuestionToolInput { questions } = serde_json::from_str(&request.body)?;
+        emit(AgentEventKind::Asks {
             questions: questions.into_iter().map(asked_of_a_person).collect(),
             request: Some(request.clone()),
         });
     } else {
         let input = request.body.clone();
-        emit(What::WantsPermission {
+        emit(AgentEventKind::WantsPermission {
             request,
             tool,
             input,
@@ -299,14 +305,14 @@ fn control_request(
     Ok(())
 }
 
-fn asked_of_a_person(question: Question<'_>) -> UserQuestion {
+fn asked_of_a_person(question: QuestionToolItem<'_>) -> UserQuestion {
     let labels = question.options.into_iter();
     let options: Vec<String> = labels.map(|one| one.label.0.into_owned()).collect();
     UserQuestion {
         category: if options.is_empty() {
-            Category::Clarification
+            QuestionCategory::Clarification
         } else {
-            Category::Choice
+            QuestionCategory::Choice
         },
         question: question.question.0.into_owned(),
         options,
@@ -318,36 +324,36 @@ fn asked_of_a_person(question: Question<'_>) -> UserQuestion {
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct ControlResponse<'a> {
-    response: Reply<'a>,
+    response: ControlResponseBody<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Reply<'a> {
-    subtype: Text<'a>,
+struct ControlResponseBody<'a> {
+    subtype: JsonText<'a>,
     error: Option<&'a RawValue>,
 }
 
-fn control_response(line: ControlResponse<'_>, emit: &mut impl FnMut(What<'_>)) {
+fn control_response(line: ControlResponse<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     if line.response.subtype.is("error") {
-        emit(What::ProtocolError(ProtocolError::Refused {
-            message: plain(line.response.error),
+        emit(AgentEventKind::ProtocolError(ProtocolError::Refused {
+            message: text_or_json(line.response.error),
         }));
     }
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Cancel<'a> {
+struct CancelRequest<'a> {
     request_id: &'a RawValue,
 }
 
 /// Returns the text of a value that usually is a string.
-fn plain(value: Option<&RawValue>) -> Cow<'_, str> {
+fn text_or_json(value: Option<&RawValue>) -> Cow<'_, str> {
     let Some(value) = value else {
         return Cow::default();
     };
-    serde_json::from_str::<Text<'_>>(value.get()).map_or(value.get().into(), |text| text.0)
+    serde_json::from_str::<JsonText<'_>>(value.get()).map_or(value.get().into(), |text| text.0)
 }
 
 /// Drops the fraction of a number of seconds or milliseconds; `None` out of range.
@@ -356,6 +362,6 @@ fn plain(value: Option<&RawValue>) -> Cow<'_, str> {
     clippy::cast_sign_loss,
     reason = "a float is cut to the range, and only numbers that make sense pass"
 )]
-fn whole(number: f64) -> Option<u64> {
+fn whole_number(number: f64) -> Option<u64> {
     (0.0..1e15).contains(&number).then_some(number as u64)
 }

@@ -5,20 +5,20 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::event::{Since, TurnEnd, Usage, What};
-use super::stream::{Failure, Text, broke_off, or_empty, raw};
-use super::words::Words;
+use super::agent_text::AgentText;
+use super::event::{AgentEventKind, TokenUsage, TurnEnd, UsagePeriod};
+use super::structured::{ClientFailure, JsonText, emit_failed_turn, or_empty, raw_json};
 
-pub(super) fn read(
+pub(super) fn parse_line(
     line: &[u8],
-    words: &mut Words,
-    emit: &mut impl FnMut(What<'_>),
+    words: &mut AgentText,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) -> Result<(), serde_json::Error> {
-    let line: Line<'_> = serde_json::from_slice(line)?;
+    let line: CodexLine<'_> = serde_json::from_slice(line)?;
     match &*line.kind.0 {
         "thread.started" => {
             if let Some(id) = line.thread_id {
-                emit(What::Session {
+                emit(AgentEventKind::Session {
                     id: id.0,
                     model: None,
                 });
@@ -26,18 +26,18 @@ pub(super) fn read(
         }
         "item.started" => {
             if let Some(item) = line.item {
-                started(item, emit);
+                emit_started_item(item, emit);
             }
         }
         "item.completed" => {
             if let Some(item) = line.item {
-                completed(item, words, emit);
+                emit_completed_item(item, words, emit);
             }
         }
         "turn.completed" => {
             if let Some(tokens) = line.usage {
-                emit(What::Usage(Usage {
-                    since: Since::Session,
+                emit(AgentEventKind::Usage(TokenUsage {
+                    since: UsagePeriod::Session,
                     input: tokens
                         .input_tokens
                         .saturating_sub(tokens.cached_input_tokens),
@@ -46,11 +46,13 @@ pub(super) fn read(
                     cost_usd: None,
                 }));
             }
-            emit(What::TurnEnded(TurnEnd::Completed));
+            emit(AgentEventKind::TurnEnded(TurnEnd::Completed));
         }
         // There is no machine-readable reason and no time, so the message text decides.
-        "turn.failed" => broke_off(or_empty(line.error.and_then(|error| error.message)), emit),
-        "error" => trouble(or_empty(line.message), emit),
+        "turn.failed" => {
+            emit_failed_turn(or_empty(line.error.and_then(|error| error.message)), emit)
+        }
+        "error" => emit_error_notice(or_empty(line.message), emit),
         _ => {}
     }
     Ok(())
@@ -58,34 +60,34 @@ pub(super) fn read(
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Line<'a> {
+struct CodexLine<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    thread_id: Option<Text<'a>>,
-    item: Option<Item<'a>>,
-    usage: Option<Tokens>,
-    error: Option<Failure<'a>>,
-    message: Option<Text<'a>>,
+    kind: JsonText<'a>,
+    thread_id: Option<JsonText<'a>>,
+    item: Option<CodexItem<'a>>,
+    usage: Option<CodexTokens>,
+    error: Option<ClientFailure<'a>>,
+    message: Option<JsonText<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Item<'a> {
-    id: Option<Text<'a>>,
+struct CodexItem<'a> {
+    id: Option<JsonText<'a>>,
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    text: Option<Text<'a>>,
-    message: Option<Text<'a>>,
+    kind: JsonText<'a>,
+    text: Option<JsonText<'a>>,
+    message: Option<JsonText<'a>>,
     command: Option<&'a RawValue>,
     changes: Option<&'a RawValue>,
     query: Option<&'a RawValue>,
-    server: Option<Text<'a>>,
-    tool: Option<Text<'a>>,
+    server: Option<JsonText<'a>>,
+    tool: Option<JsonText<'a>>,
     arguments: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct CodexTokens {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -95,7 +97,7 @@ struct Tokens {
 }
 
 /// Reports items that take time when they start.
-fn started(item: Item<'_>, emit: &mut impl FnMut(What<'_>)) {
+fn emit_started_item(item: CodexItem<'_>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     let (name, input) = match &*item.kind.0 {
         "command_execution" => (item.kind.0, item.command),
         "mcp_tool_call" => {
@@ -105,16 +107,20 @@ fn started(item: Item<'_>, emit: &mut impl FnMut(What<'_>)) {
         "collab_tool_call" => (item.tool.unwrap_or(item.kind).0, item.arguments),
         _ => return,
     };
-    used(item.id, name, input, emit);
+    emit_tool_use(item.id, name, input, emit);
 }
 
 /// Reports items that take no time when they end, because they are not always announced.
-fn completed(item: Item<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
+fn emit_completed_item(
+    item: CodexItem<'_>,
+    words: &mut AgentText,
+    emit: &mut impl FnMut(AgentEventKind<'_>),
+) {
     match &*item.kind.0 {
-        "agent_message" => words.text(or_empty(item.text), emit),
-        "file_change" => used(item.id, item.kind.0, item.changes, emit),
-        "web_search" => used(item.id, item.kind.0, item.query, emit),
-        "error" => emit(What::Noticed {
+        "agent_message" => words.parse_text(or_empty(item.text), emit),
+        "file_change" => emit_tool_use(item.id, item.kind.0, item.changes, emit),
+        "web_search" => emit_tool_use(item.id, item.kind.0, item.query, emit),
+        "error" => emit(AgentEventKind::Noticed {
             message: or_empty(item.message),
             details: None,
         }),
@@ -122,28 +128,28 @@ fn completed(item: Item<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>))
     }
 }
 
-fn used<'a>(
-    id: Option<Text<'a>>,
+fn emit_tool_use<'a>(
+    id: Option<JsonText<'a>>,
     name: Cow<'a, str>,
     input: Option<&'a RawValue>,
-    emit: &mut impl FnMut(What<'_>),
+    emit: &mut impl FnMut(AgentEventKind<'_>),
 ) {
-    emit(What::ToolUsed {
+    emit(AgentEventKind::ToolUsed {
         id: or_empty(id),
         name,
-        input: raw(input).into(),
+        input: raw_json(input).into(),
     });
 }
 
 /// Reports an `error` line. It does not end the turn: the client retries, or `turn.failed` follows.
-fn trouble(message: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
+fn emit_error_notice(message: Cow<'_, str>, emit: &mut impl FnMut(AgentEventKind<'_>)) {
     if message.starts_with("Reconnecting") {
-        emit(What::Retrying {
+        emit(AgentEventKind::Retrying {
             delay_ms: None,
             message,
         });
     } else {
-        emit(What::Noticed {
+        emit(AgentEventKind::Noticed {
             message,
             details: None,
         });

@@ -6,18 +6,19 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::markers::{
-    self, Criterion, DependencyRequest, IgnoredReason, Malformed, Marker, UserQuestion,
+    self, CriterionResult, DependencyRequest, IgnoredReason, MalformedMarker, MarkerName,
+    UserQuestion,
 };
 
 /// One event and its position in the output.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event<'a> {
+pub struct AgentEvent<'a> {
     /// Absolute offset of the line or marker that reports it.
     pub start: u64,
     /// Position at which a new adapter continues after this event has been handled.
-    pub resume: Resume,
+    pub resume: ResumePoint,
     /// The event itself.
-    pub what: What<'a>,
+    pub what: AgentEventKind<'a>,
 }
 
 /// A position in the output and the little state needed to continue there.
@@ -25,16 +26,16 @@ pub struct Event<'a> {
 /// An adapter made with [`Adapter::resume_at`](super::Adapter::resume_at) and fed the bytes from
 /// the offset on reports exactly the events that the first one had not reported yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resume {
+pub struct ResumePoint {
     /// The offset and the state of the marker parser there.
-    pub at: markers::Resume,
+    pub at: markers::ParserResumePoint,
     /// Events behind the offset that were already reported. One line can hold several.
     pub skip: u32,
 }
 
 /// The kinds of events.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What<'a> {
+pub enum AgentEventKind<'a> {
     /// The client answered the handshake: a session can be opened now.
     Initialized,
     /// The client has opened a session, which can be resumed by its id.
@@ -61,14 +62,14 @@ pub enum What<'a> {
     Asks {
         /// The request to reply to, if the client waits for one in its own way. Without it, the
         /// answer is sent as a prompt.
-        request: Option<Request<'a>>,
+        request: Option<ClientRequest<'a>>,
         /// The questions, in most cases one.
         questions: Vec<UserQuestion>,
     },
     /// The client asks whether a tool may be used, and waits for the reply.
     WantsPermission {
         /// The request to reply to.
-        request: Request<'a>,
+        request: ClientRequest<'a>,
         /// Name of the tool.
         tool: Cow<'a, str>,
         /// Intended input of the tool as JSON.
@@ -100,7 +101,7 @@ pub enum What<'a> {
     /// The findings of a verifying agent.
     Verified {
         /// The criteria and their results.
-        criteria: Vec<Criterion>,
+        criteria: Vec<CriterionResult>,
     },
     /// The agent starts a step.
     Step {
@@ -138,7 +139,7 @@ pub enum What<'a> {
         message: Cow<'a, str>,
     },
     /// Tokens and money that were used.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// The turn ended: the client waits for the next prompt or exits.
     TurnEnded(TurnEnd),
     /// The agent cannot continue.
@@ -156,11 +157,11 @@ pub enum What<'a> {
         details: Option<Cow<'a, str>>,
     },
     /// A marker that breaks the grammar. It changes no state and is answered with an error.
-    Malformed(Malformed),
+    Malformed(MalformedMarker),
     /// A well-formed marker that is not honoured.
     Ignored {
         /// The marker that was ignored.
-        marker: Marker,
+        marker: MarkerName,
         /// The reason for ignoring it.
         reason: IgnoredReason,
     },
@@ -170,17 +171,17 @@ pub enum What<'a> {
 
 /// A request of the client that waits for a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct ClientRequest<'a> {
     /// The client's id of the request, as JSON.
     pub id: Cow<'a, str>,
     /// The part that the reply must repeat or choose from, as JSON.
     pub body: Cow<'a, str>,
 }
 
-impl Request<'_> {
+impl ClientRequest<'_> {
     /// Copies the borrowed text so that the value outlives the line.
-    pub fn into_owned(self) -> Request<'static> {
-        Request {
+    pub fn into_owned(self) -> ClientRequest<'static> {
+        ClientRequest {
             id: self.id.into_owned().into(),
             body: self.body.into_owned().into(),
         }
@@ -189,9 +190,9 @@ impl Request<'_> {
 
 /// Token and cost figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Start of the period in which the tokens are counted.
-    pub since: Since,
+    pub since: UsagePeriod,
     /// Tokens read, without those from a cache.
     pub input: u64,
     /// Tokens read from a cache.
@@ -206,7 +207,7 @@ pub struct Usage {
 /// Start of the period in which tokens are counted. Only figures of [`Since::Turn`] may be added
 /// up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Since {
+pub enum UsagePeriod {
     /// Since the previous turn ended.
     #[default]
     Turn,
@@ -260,7 +261,7 @@ pub enum ProtocolError<'a> {
     #[error("the client asks for {method}, which is not offered")]
     Unsupported {
         /// The request to reply to.
-        request: Request<'a>,
+        request: ClientRequest<'a>,
         /// Name of the requested method.
         method: Cow<'a, str>,
     },

@@ -39,7 +39,7 @@ impl BuiltInClient {
     }
 
     /// True if an argument is part of its protocol, so that users must not set it.
-    pub fn reserves(self, argument: &str) -> bool {
+    pub fn reserves_argument(self, argument: &str) -> bool {
         let reserved: &[&str] = match self {
             BuiltInClient::Claude => &[
                 "-p",
@@ -79,7 +79,7 @@ impl BuiltInClient {
 
 /// The session that a run of a client belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conversation<'a> {
+pub enum ClientSession<'a> {
     /// A new session.
     New {
         /// A UUID, for clients that let us choose the id. Written down before the start, it
@@ -95,8 +95,8 @@ pub enum Conversation<'a> {
 
 /// Returns the arguments of `claude`. Prompts are written to its standard input, which stays open;
 /// `options` are the user's own.
-pub fn claude(conversation: Conversation<'_>, options: &[String]) -> Vec<String> {
-    let mut arguments = words(&[
+pub fn claude_arguments(conversation: ClientSession<'_>, options: &[String]) -> Vec<String> {
+    let mut arguments = owned_words(&[
         "-p",
         "--input-format",
         "stream-json",
@@ -107,9 +107,9 @@ pub fn claude(conversation: Conversation<'_>, options: &[String]) -> Vec<String>
         "stdio",
     ]);
     match conversation {
-        Conversation::New { id: None } => {}
-        Conversation::New { id: Some(id) } => arguments.extend(words(&["--session-id", id])),
-        Conversation::Resume { id } => arguments.extend(words(&["--resume", id])),
+        ClientSession::New { id: None } => {}
+        ClientSession::New { id: Some(id) } => arguments.extend(owned_words(&["--session-id", id])),
+        ClientSession::Resume { id } => arguments.extend(owned_words(&["--resume", id])),
     }
     arguments.extend_from_slice(options);
     arguments
@@ -117,23 +117,27 @@ pub fn claude(conversation: Conversation<'_>, options: &[String]) -> Vec<String>
 
 /// Returns the arguments of `codex` for one prompt; `options` are the user's own. Its standard
 /// input must be empty.
-pub fn codex(conversation: Conversation<'_>, options: &[String], prompt: &str) -> Vec<String> {
-    let mut arguments = words(&["exec"]);
+pub fn codex_arguments(
+    conversation: ClientSession<'_>,
+    options: &[String],
+    prompt: &str,
+) -> Vec<String> {
+    let mut arguments = owned_words(&["exec"]);
     // Options of `exec` come before its subcommand, so that they mean the same with and without it.
     arguments.extend_from_slice(options);
-    if let Conversation::Resume { .. } = conversation {
-        arguments.extend(words(&["resume"]));
+    if let ClientSession::Resume { .. } = conversation {
+        arguments.extend(owned_words(&["resume"]));
     }
-    arguments.extend(words(&["--json", "--skip-git-repo-check"]));
+    arguments.extend(owned_words(&["--json", "--skip-git-repo-check"]));
     // After `--` nothing is parsed as an option, however the prompt begins.
-    arguments.extend(words(&["--"]));
-    if let Conversation::Resume { id } = conversation {
-        arguments.extend(words(&[id]));
+    arguments.extend(owned_words(&["--"]));
+    if let ClientSession::Resume { id } = conversation {
+        arguments.extend(owned_words(&[id]));
     }
-    arguments.extend(words(&[prompt]));
+    arguments.extend(owned_words(&[prompt]));
     arguments
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+fn owned_words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }

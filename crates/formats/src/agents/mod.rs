@@ -8,22 +8,25 @@
 //! which protocol becomes which event.
 
 mod acp;
+mod agent_text;
 mod claude;
 mod codex;
 mod event;
+mod input_writer;
 pub mod launch;
-mod lines;
+mod line_splitter;
 mod owned;
-mod stream;
-mod words;
-mod write;
+mod structured;
 
-pub use event::{Event, ProtocolError, Request, Resume, Since, TurnEnd, Usage, What};
-pub use write::{Delivery, Start, ToAgent, Writer};
+pub use event::{
+    AgentEvent, AgentEventKind, ClientRequest, ProtocolError, ResumePoint, TokenUsage, TurnEnd,
+    UsagePeriod,
+};
+pub use input_writer::{AgentInputWriter, InputDelivery, SessionToOpen, ToAgent};
 
 use crate::markers;
 use bowline_machines::named;
-use stream::Stream;
+use structured::StructuredParser;
 
 /// Limit on the bytes of one line of a structured protocol. A longer one is reported and skipped.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
@@ -31,7 +34,7 @@ pub const LINE_BYTES_MAX: usize = 8 << 20;
 named! {
     /// Protocols of agent clients.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-    pub enum Protocol {
+    pub enum AgentProtocol {
         /// Plain text with embedded markers.
         #[default]
         Markers = "markers",
@@ -49,96 +52,98 @@ named! {
 /// The events depend on the bytes alone, not on how they were cut into pushes. Only
 /// [`flush_pending`](Self::flush_pending) depends on time, and the caller decides when to call it.
 #[derive(Debug)]
-pub struct Adapter(Inner);
+pub struct AgentAdapter(AdapterKind);
 
 #[derive(Debug)]
-enum Inner {
-    Markers(markers::Parser),
-    Structured(Stream),
+enum AdapterKind {
+    Markers(markers::MarkerParser),
+    Structured(StructuredParser),
 }
 
-impl Adapter {
+impl AgentAdapter {
     /// Creates an adapter at the beginning of a client's output. `nonce` is the one given to the
     /// agent.
-    pub fn new(protocol: Protocol, nonce: Option<String>) -> Self {
-        Self::resume_at(protocol, nonce, Resume::default())
+    pub fn new(protocol: AgentProtocol, nonce: Option<String>) -> Self {
+        Self::resume_at(protocol, nonce, ResumePoint::default())
     }
 
     /// Creates an adapter that continues where another one stopped.
-    pub fn resume_at(protocol: Protocol, nonce: Option<String>, resume: Resume) -> Self {
+    pub fn resume_at(protocol: AgentProtocol, nonce: Option<String>, resume: ResumePoint) -> Self {
         let dialect = match protocol {
-            Protocol::Markers => {
-                let options = markers::Options { nonce };
-                return Self(Inner::Markers(markers::Parser::resume_at(
+            AgentProtocol::Markers => {
+                let options = markers::MarkerParserOptions { nonce };
+                return Self(AdapterKind::Markers(markers::MarkerParser::resume_at(
                     options, resume.at,
                 )));
             }
-            Protocol::ClaudeStreamJson => stream::Dialect::Claude,
-            Protocol::CodexJson => stream::Dialect::Codex,
-            Protocol::Acp => stream::Dialect::Acp,
+            AgentProtocol::ClaudeStreamJson => structured::StructuredProtocol::Claude,
+            AgentProtocol::CodexJson => structured::StructuredProtocol::Codex,
+            AgentProtocol::Acp => structured::StructuredProtocol::Acp,
         };
-        Self(Inner::Structured(Stream::new(dialect, nonce, resume)))
+        Self(AdapterKind::Structured(StructuredParser::new(
+            dialect, nonce, resume,
+        )))
     }
 
     /// Returns the latest position from which a new adapter reports everything this one has not
     /// reported yet.
-    pub fn resume(&self) -> Resume {
+    pub fn resume_point(&self) -> ResumePoint {
         match &self.0 {
-            Inner::Markers(parser) => Resume {
-                at: parser.resume(),
+            AdapterKind::Markers(parser) => ResumePoint {
+                at: parser.resume_point(),
                 skip: 0,
             },
-            Inner::Structured(stream) => stream.resume(),
+            AdapterKind::Structured(stream) => stream.resume_point(),
         }
     }
 
     /// Returns the absolute offset of the next byte to push.
     pub fn offset(&self) -> u64 {
         match &self.0 {
-            Inner::Markers(parser) => parser.offset(),
-            Inner::Structured(stream) => stream.offset(),
+            AdapterKind::Markers(parser) => parser.offset(),
+            AdapterKind::Structured(stream) => stream.offset(),
         }
     }
 
     /// Returns the bytes of memory held by buffers.
     pub fn buffered_bytes(&self) -> usize {
         match &self.0 {
-            Inner::Markers(parser) => parser.buffered_bytes(),
-            Inner::Structured(stream) => stream.buffered_bytes(),
+            AdapterKind::Markers(parser) => parser.buffered_bytes(),
+            AdapterKind::Structured(stream) => stream.buffered_bytes(),
         }
     }
 
     /// Parses the next bytes of the output and hands every event to `sink`.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) {
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(AgentEvent<'_>)) {
         match &mut self.0 {
-            Inner::Markers(parser) => parser.push(bytes, &mut |event| sink(event.into())),
-            Inner::Structured(stream) => stream.push(bytes, sink),
+            AdapterKind::Markers(parser) => parser.push(bytes, &mut |event| sink(event.into())),
+            AdapterKind::Structured(stream) => stream.push(bytes, sink),
         }
     }
 
     /// Reports what is complete although its last line has not ended. Call it when the output has
     /// been silent for [`IDLE_FLUSH_MS`](markers::IDLE_FLUSH_MS). Only plain text has such endings.
-    pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event<'_>)) {
+    pub fn flush_pending(&mut self, sink: &mut impl FnMut(AgentEvent<'_>)) {
         match &mut self.0 {
-            Inner::Markers(parser) => parser.flush_pending(&mut |event| sink(event.into())),
-            Inner::Structured(_) => {}
+            AdapterKind::Markers(parser) => parser.flush_pending(&mut |event| sink(event.into())),
+            AdapterKind::Structured(_) => {}
         }
     }
 
     /// Reports the events left at the end of the output.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(AgentEvent<'_>)) {
         match &mut self.0 {
-            Inner::Markers(parser) => parser.finish(&mut |event| sink(event.into())),
-            Inner::Structured(stream) => stream.finish(sink),
+            AdapterKind::Markers(parser) => parser.finish(&mut |event| sink(event.into())),
+            AdapterKind::Structured(stream) => stream.finish(sink),
         }
     }
 }
 
-impl From<markers::Event> for Event<'_> {
-    fn from(event: markers::Event) -> Self {
+impl From<markers::MarkerEvent> for AgentEvent<'_> {
+    fn from(event: markers::MarkerEvent) -> Self {
         Self {
             start: event.start,
-            resume: Resume {
+            resume: ResumePoint {
                 at: event.resume,
                 skip: 0,
             },

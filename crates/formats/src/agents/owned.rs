@@ -1,12 +1,12 @@
 //! Conversions of events to ones that outlive the bytes they were parsed from.
 
-use super::event::{Event, ProtocolError, What};
+use super::event::{AgentEvent, AgentEventKind, ProtocolError};
 use std::borrow::Cow;
 
-impl Event<'_> {
+impl AgentEvent<'_> {
     /// Copies the borrowed text so that the event outlives the output.
-    pub fn into_owned(self) -> Event<'static> {
-        Event {
+    pub fn into_owned(self) -> AgentEvent<'static> {
+        AgentEvent {
             start: self.start,
             resume: self.resume,
             what: self.what.into_owned(),
@@ -14,77 +14,85 @@ impl Event<'_> {
     }
 }
 
-impl What<'_> {
+impl AgentEventKind<'_> {
     /// Copies the borrowed text so that the event outlives the output.
-    pub fn into_owned(self) -> What<'static> {
+    pub fn into_owned(self) -> AgentEventKind<'static> {
         match self {
-            What::Initialized => What::Initialized,
-            What::Session { id, model } => What::Session {
-                id: own(id),
-                model: model.map(own),
+            AgentEventKind::Initialized => AgentEventKind::Initialized,
+            AgentEventKind::Session { id, model } => AgentEventKind::Session {
+                id: owned_text(id),
+                model: model.map(owned_text),
             },
-            What::Said(words) => What::Said(own(words)),
-            What::ToolUsed { id, name, input } => What::ToolUsed {
-                id: own(id),
-                name: own(name),
-                input: own(input),
+            AgentEventKind::Said(words) => AgentEventKind::Said(owned_text(words)),
+            AgentEventKind::ToolUsed { id, name, input } => AgentEventKind::ToolUsed {
+                id: owned_text(id),
+                name: owned_text(name),
+                input: owned_text(input),
             },
-            What::Asks { request, questions } => What::Asks {
-                request: request.map(super::Request::into_owned),
+            AgentEventKind::Asks { request, questions } => AgentEventKind::Asks {
+                request: request.map(super::ClientRequest::into_owned),
                 questions,
             },
-            What::WantsPermission {
+            AgentEventKind::WantsPermission {
                 request,
                 tool,
                 input,
-            } => What::WantsPermission {
+            } => AgentEventKind::WantsPermission {
                 request: request.into_owned(),
-                tool: own(tool),
-                input: own(input),
+                tool: owned_text(tool),
+                input: owned_text(input),
             },
-            What::Withdrawn { request } => What::Withdrawn {
-                request: own(request),
+            AgentEventKind::Withdrawn { request } => AgentEventKind::Withdrawn {
+                request: owned_text(request),
             },
-            What::Needs(request) => What::Needs(request),
-            What::PhaseComplete {
+            AgentEventKind::Needs(request) => AgentEventKind::Needs(request),
+            AgentEventKind::PhaseComplete {
                 phase,
                 name,
                 deliverables,
-            } => What::PhaseComplete {
+            } => AgentEventKind::PhaseComplete {
                 phase,
                 name,
                 deliverables,
             },
-            What::TaskComplete { task, summary } => What::TaskComplete { task, summary },
-            What::Verified { criteria } => What::Verified { criteria },
-            What::Step { step, of, name } => What::Step { step, of, name },
-            What::PhaseStarting { phase, name } => What::PhaseStarting { phase, name },
-            What::Limit {
+            AgentEventKind::TaskComplete { task, summary } => {
+                AgentEventKind::TaskComplete { task, summary }
+            }
+            AgentEventKind::Verified { criteria } => AgentEventKind::Verified { criteria },
+            AgentEventKind::Step { step, of, name } => AgentEventKind::Step { step, of, name },
+            AgentEventKind::PhaseStarting { phase, name } => {
+                AgentEventKind::PhaseStarting { phase, name }
+            }
+            AgentEventKind::Limit {
                 until,
                 retry_after_s,
                 message,
-            } => What::Limit {
+            } => AgentEventKind::Limit {
                 until,
                 retry_after_s,
-                message: own(message),
+                message: owned_text(message),
             },
-            What::Retrying { delay_ms, message } => What::Retrying {
+            AgentEventKind::Retrying { delay_ms, message } => AgentEventKind::Retrying {
                 delay_ms,
-                message: own(message),
+                message: owned_text(message),
             },
-            What::Usage(usage) => What::Usage(usage),
-            What::TurnEnded(end) => What::TurnEnded(end),
-            What::Failed { message, details } => What::Failed {
-                message: own(message),
-                details: details.map(own),
+            AgentEventKind::Usage(usage) => AgentEventKind::Usage(usage),
+            AgentEventKind::TurnEnded(end) => AgentEventKind::TurnEnded(end),
+            AgentEventKind::Failed { message, details } => AgentEventKind::Failed {
+                message: owned_text(message),
+                details: details.map(owned_text),
             },
-            What::Noticed { message, details } => What::Noticed {
-                message: own(message),
-                details: details.map(own),
+            AgentEventKind::Noticed { message, details } => AgentEventKind::Noticed {
+                message: owned_text(message),
+                details: details.map(owned_text),
             },
-            What::Malformed(malformed) => What::Malformed(malformed),
-            What::Ignored { marker, reason } => What::Ignored { marker, reason },
-            What::ProtocolError(error) => What::ProtocolError(error.into_owned()),
+            AgentEventKind::Malformed(malformed) => AgentEventKind::Malformed(malformed),
+            AgentEventKind::Ignored { marker, reason } => {
+                AgentEventKind::Ignored { marker, reason }
+            }
+            AgentEventKind::ProtocolError(error) => {
+                AgentEventKind::ProtocolError(error.into_owned())
+            }
         }
     }
 }
@@ -99,16 +107,16 @@ impl ProtocolError<'_> {
             }
             ProtocolError::Cut => ProtocolError::Cut,
             ProtocolError::Refused { message } => ProtocolError::Refused {
-                message: own(message),
+                message: owned_text(message),
             },
             ProtocolError::Unsupported { request, method } => ProtocolError::Unsupported {
                 request: request.into_owned(),
-                method: own(method),
+                method: owned_text(method),
             },
         }
     }
 }
 
-fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+fn owned_text(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }

@@ -1,7 +1,7 @@
 //! The evidence of a develop run in one file, to be verified where the run is not available: in a
 //! fresh clone, by CI.
 
-use super::evidence::Evidence;
+use super::evidence::EvidenceRecord;
 use super::seal::Seal;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 
 /// An exported evidence file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bundle {
+pub struct EvidenceBundle {
     /// Always [`FORMAT`].
     pub format: String,
     /// Always [`VERSION`].
@@ -33,7 +33,7 @@ pub struct Bundle {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
     /// The evidence that each open gate rests on, in the order of the gates.
-    pub gates: Vec<Evidence>,
+    pub gates: Vec<EvidenceRecord>,
     /// Keyed hash of all other fields; absent if there was no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
@@ -53,11 +53,11 @@ pub enum BundleError {
     Unknown { format: String, version: u32 },
 }
 
-impl Bundle {
+impl EvidenceBundle {
     /// Returns the text that is signed: the content, independent of white space and line ends in
     /// the file.
     pub fn signed_text(&self) -> String {
-        let unsigned = Bundle {
+        let unsigned = EvidenceBundle {
             signature: None,
             ..self.clone()
         };
@@ -71,8 +71,8 @@ impl Bundle {
     }
 
     /// Parses the text of a file.
-    pub fn read(text: &str) -> Result<Bundle, BundleError> {
-        let bundle: Bundle =
+    pub fn parse(text: &str) -> Result<EvidenceBundle, BundleError> {
+        let bundle: EvidenceBundle =
             serde_json::from_str(text).map_err(|error| BundleError::Unreadable {
                 message: error.to_string(),
             })?;
@@ -90,8 +90,8 @@ impl Bundle {
 mod tests {
     use super::*;
 
-    fn bundle() -> Bundle {
-        Bundle {
+    fn bundle() -> EvidenceBundle {
+        EvidenceBundle {
             format: FORMAT.into(),
             version: VERSION,
             run: "r1".into(),
@@ -108,21 +108,21 @@ mod tests {
     #[test]
     fn a_file_reads_back_and_half_of_it_does_not() {
         let text = bundle().text();
-        assert_eq!(Bundle::read(&text), Ok(bundle()));
+        assert_eq!(EvidenceBundle::parse(&text), Ok(bundle()));
         assert!(!bundle().signed_text().contains("signature"));
         for cut in 0..text.len() - 2 {
-            let half = Bundle::read(&text[..cut]);
+            let half = EvidenceBundle::parse(&text[..cut]);
             assert!(matches!(half, Err(BundleError::Unreadable { .. })), "{cut}");
         }
     }
 
     #[test]
     fn another_version_is_not_read() {
-        let newer = Bundle {
+        let newer = EvidenceBundle {
             version: 2,
             ..bundle()
         };
-        let told = Bundle::read(&newer.text()).map_err(|error| error.to_string());
+        let told = EvidenceBundle::parse(&newer.text()).map_err(|error| error.to_string());
         assert!(told.is_err_and(|told| told.contains("of version 2")));
     }
 }

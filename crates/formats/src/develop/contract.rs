@@ -13,7 +13,7 @@ pub const FILE_NAME: &str = "contract.json";
 
 /// One checkpoint of a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedCheckpoint {
     /// Id in the state file.
     pub id: String,
     /// Description in one line.
@@ -61,11 +61,11 @@ pub enum ContractError {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawContract {
     #[serde(default)]
     checkpoints: Option<Vec<RawCheckpoint>>,
     #[serde(default)]
-    contract: Option<Box<Raw>>,
+    contract: Option<Box<RawContract>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -85,9 +85,9 @@ struct RawValidation {
 }
 
 /// Parses a contract, or the first contract in a document.
-pub fn read(text: &str) -> Result<Vec<Planned>, ContractError> {
+pub fn parse_contract(text: &str) -> Result<Vec<PlannedCheckpoint>, ContractError> {
     let mut message = String::new();
-    let blocks = blocks(text);
+    let blocks = fenced_blocks(text);
     // A document mentions checkpoints in prose too; if it has fenced blocks, only these count.
     let candidates = if blocks.is_empty() {
         vec![text.to_owned()]
@@ -98,11 +98,11 @@ pub fn read(text: &str) -> Result<Vec<Planned>, ContractError> {
         if !candidate.contains("checkpoints") {
             continue;
         }
-        match serde_saphyr::from_str::<Raw>(&candidate) {
+        match serde_saphyr::from_str::<RawContract>(&candidate) {
             Ok(raw) => {
                 let inner = raw.contract.and_then(|inner| inner.checkpoints);
                 if let Some(found) = raw.checkpoints.or(inner) {
-                    return check(found);
+                    return check_checkpoints(found);
                 }
             }
             Err(error) => {
@@ -118,7 +118,7 @@ pub fn read(text: &str) -> Result<Vec<Planned>, ContractError> {
 }
 
 /// Returns the fenced blocks of a Markdown document that may hold data.
-fn blocks(text: &str) -> Vec<String> {
+fn fenced_blocks(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<(&str, bool, String)> = None;
     for line in text.lines() {
@@ -148,13 +148,13 @@ fn blocks(text: &str) -> Vec<String> {
     found
 }
 
-fn check(raw: Vec<RawCheckpoint>) -> Result<Vec<Planned>, ContractError> {
+fn check_checkpoints(raw: Vec<RawCheckpoint>) -> Result<Vec<PlannedCheckpoint>, ContractError> {
     match raw.len() {
         0 => return Err(ContractError::Empty),
         count if count > CHECKPOINTS_MAX => return Err(ContractError::TooMany { count }),
         _ => {}
     }
-    let mut planned: Vec<Planned> = Vec::with_capacity(raw.len());
+    let mut planned: Vec<PlannedCheckpoint> = Vec::with_capacity(raw.len());
     for one in raw {
         let id = short_id(&one.id);
         if id.is_empty() {
@@ -164,7 +164,7 @@ fn check(raw: Vec<RawCheckpoint>) -> Result<Vec<Planned>, ContractError> {
             return Err(ContractError::Duplicate { id });
         }
         let command = one.validation.and_then(|validation| validation.command);
-        planned.push(Planned {
+        planned.push(PlannedCheckpoint {
             id,
             description: one.description.unwrap_or_default(),
             command: command.filter(|command| !command.trim().is_empty()),
@@ -187,7 +187,7 @@ fn check(raw: Vec<RawCheckpoint>) -> Result<Vec<Planned>, ContractError> {
             }
         }
     }
-    in_order(&planned)?;
+    check_order(&planned)?;
     Ok(planned)
 }
 
@@ -201,14 +201,14 @@ fn short_id(id: &str) -> String {
 }
 
 /// Checks for cycles: repeatedly removes checkpoints without remaining dependencies.
-fn in_order(planned: &[Planned]) -> Result<(), ContractError> {
-    let mut left: Vec<&Planned> = planned.iter().collect();
+fn check_order(planned: &[PlannedCheckpoint]) -> Result<(), ContractError> {
+    let mut left: Vec<&PlannedCheckpoint> = planned.iter().collect();
     loop {
-        let waits = |one: &Planned| {
+        let waits = |one: &PlannedCheckpoint| {
             let mut needed = one.dependencies.iter();
             needed.any(|id| left.iter().any(|other| other.id == *id))
         };
-        let next: Vec<&Planned> = left.iter().copied().filter(|one| waits(one)).collect();
+        let next: Vec<&PlannedCheckpoint> = left.iter().copied().filter(|one| waits(one)).collect();
         if next.is_empty() {
             return Ok(());
         }
@@ -221,8 +221,8 @@ fn in_order(planned: &[Planned]) -> Result<(), ContractError> {
 }
 
 /// True if no checkpoint depends on another, and no two change the same file.
-pub fn independent(planned: &[Planned]) -> bool {
-    let shares = |index: usize, one: &Planned| {
+pub fn are_independent(planned: &[PlannedCheckpoint]) -> bool {
+    let shares = |index: usize, one: &PlannedCheckpoint| {
         planned[..index]
             .iter()
             .any(|other| one.files.iter().any(|file| other.files.contains(file)))
@@ -234,7 +234,7 @@ pub fn independent(planned: &[Planned]) -> bool {
 }
 
 /// True if one file is changed by all of them.
-pub fn share_a_file(planned: &[Planned]) -> bool {
+pub fn share_a_file(planned: &[PlannedCheckpoint]) -> bool {
     let [first, rest @ ..] = planned else {
         return false;
     };
@@ -274,7 +274,7 @@ checkpoints:
 ";
 
     fn fail(text: &str) -> String {
-        read(text)
+        parse_contract(text)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
@@ -282,22 +282,23 @@ checkpoints:
 
     #[test]
     fn a_contract_is_found_in_a_design_document() {
-        let planned = read(DESIGN).unwrap_or_default();
+        let planned = parse_contract(DESIGN).unwrap_or_default();
         let ids: Vec<&str> = planned.iter().map(|one| one.id.as_str()).collect();
         assert_eq!(ids, ["cp-1", "search"]);
         assert_eq!(planned[0].command.as_deref(), Some("cargo test parse"));
         assert_eq!(planned[1].dependencies, ["cp-1"]);
-        assert!(!independent(&planned) && !share_a_file(&planned));
+        assert!(!are_independent(&planned) && !share_a_file(&planned));
     }
 
     #[test]
     fn a_contract_may_be_a_file_of_its_own() {
         let json = r#"{"contract": {"checkpoints": [{"id": "a", "files": ["x"]}, {"id": "b", "files": ["x", "y"]}]}}"#;
-        let planned = read(json).unwrap_or_default();
+        let planned = parse_contract(json).unwrap_or_default();
         assert_eq!(planned.len(), 2);
-        assert!(share_a_file(&planned) && !independent(&planned));
-        let apart = read("checkpoints: [{id: a}, {id: b, files: [y]}]").unwrap_or_default();
-        assert!(independent(&apart) && !share_a_file(&apart));
+        assert!(share_a_file(&planned) && !are_independent(&planned));
+        let apart =
+            parse_contract("checkpoints: [{id: a}, {id: b, files: [y]}]").unwrap_or_default();
+        assert!(are_independent(&apart) && !share_a_file(&apart));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 named! {
     /// Source of a piece of evidence.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Source {
+    pub enum EvidenceSource {
         /// The command sealed in the policy.
         Sealed = "sealed",
         /// A command given by the caller.
@@ -25,7 +25,7 @@ named! {
 
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct EvidenceRecord {
     /// Version of the format; [`VERSION`] when written.
     pub version: u32,
     /// Id used by the transitions that rest on it.
@@ -38,7 +38,7 @@ pub struct Evidence {
     /// Id of the checkpoint it is for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    pub source: Source,
+    pub source: EvidenceSource,
     /// Command that was run; absent for a confirmation by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -75,27 +75,28 @@ pub struct Evidence {
     pub signature: Option<String>,
 }
 
-impl Evidence {
+impl EvidenceRecord {
     /// Returns the text that is signed.
     pub fn signed_text(&self) -> String {
-        let unsigned = Evidence {
+        let unsigned = EvidenceRecord {
             signature: None,
             ..self.clone()
         };
-        unsigned.line()
+        unsigned.to_line()
     }
 
     /// Returns the line without its line end.
-    pub fn line(&self) -> String {
+    pub fn to_line(&self) -> String {
         // A struct of texts and numbers always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 /// Parses all readable lines and counts the others. A truncated last line was never relied upon.
-pub fn read(text: &str) -> (Vec<Evidence>, usize) {
+pub fn parse_lines(text: &str) -> (Vec<EvidenceRecord>, usize) {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let read: Vec<Option<Evidence>> = lines.map(|line| serde_json::from_str(line).ok()).collect();
+    let read: Vec<Option<EvidenceRecord>> =
+        lines.map(|line| serde_json::from_str(line).ok()).collect();
     let bad = read.iter().filter(|line| line.is_none()).count();
     (read.into_iter().flatten().collect(), bad)
 }
@@ -106,13 +107,13 @@ mod tests {
 
     #[test]
     fn lines_read_back_and_torn_ones_are_counted() {
-        let evidence = Evidence {
+        let evidence = EvidenceRecord {
             version: VERSION,
             id: "e1".into(),
             run: "r1".into(),
             gate: Some("architect_verified".into()),
             checkpoint: None,
-            source: Source::Sealed,
+            source: EvidenceSource::Sealed,
             command: Some("make test".into()),
             reason: None,
             exit_code: 0,
@@ -127,10 +128,10 @@ mod tests {
             by: "agent".into(),
             signature: Some("s".into()),
         };
-        let line = evidence.line();
+        let line = evidence.to_line();
         assert!(!line.contains('\n'));
         assert!(!evidence.signed_text().contains("signature"));
         let text = format!("{line}\n\n{}", &line[..line.len() / 2]);
-        assert_eq!(read(&text), (vec![evidence], 1));
+        assert_eq!(parse_lines(&text), (vec![evidence], 1));
     }
 }

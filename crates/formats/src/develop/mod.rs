@@ -8,14 +8,14 @@ pub mod evidence;
 pub mod policy;
 pub mod seal;
 pub mod settings;
-pub mod tested;
+pub mod tree_listing;
 
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
+use crate::document_reader::{DocumentReader, put_time, put_value, take_object};
+use crate::finding::{Finding, ReadResult, Severity};
 use crate::foreign::refuse_foreign;
-use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time, take_object};
-use crate::time::civil;
+use crate::json::{JsonDocument, child_pointer};
+use crate::time::format_civil;
 use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
 };
@@ -49,8 +49,8 @@ impl StateFormat for DevelopFile {
     type State = Option<Run>;
     const KIND: &'static str = "develop";
 
-    fn read(document: &JsonDocument) -> Result<Read<Option<Run>>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Option<Run>>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         // The phase decides what is allowed. A guess could allow what was not.
         let Some(phase) = read_phase(&mut reading) else {
             refuse_foreign(document, &OWN_PLACES)?;
@@ -58,30 +58,31 @@ impl StateFormat for DevelopFile {
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };
         let known = reading.seen_time("/updated_at");
-        let started_at = reading.time_or("/started_at", known.unwrap_or(Timestamp(0)), civil);
+        let started_at =
+            reading.read_time_or("/started_at", known.unwrap_or(Timestamp(0)), format_civil);
         let run = Run {
             phase,
             strategy: read_strategy(&mut reading),
-            feature: reading.text("/feature", ""),
+            feature: reading.read_text("/feature", ""),
             started_at,
-            updated_at: reading.time_or("/updated_at", started_at, civil),
+            updated_at: reading.read_time_or("/updated_at", started_at, format_civil),
             gates: read_gates(&mut reading),
             checkpoints: read_checkpoints(&mut reading),
         };
         let run = check_rules(&mut reading, run);
-        Ok(reading.end(run))
+        Ok(reading.finish(run))
     }
 
     /// Writes the run's own time, which changes only with phases, gates and attempts. `None` writes
     /// nothing: discarding a run removes its file.
-    fn write(run: &Option<Run>, value: &mut Value, _at: Timestamp) {
+    fn write_state(run: &Option<Run>, value: &mut Value, _at: Timestamp) {
         if let Some(run) = run {
             write_run(run, value);
         }
     }
 }
 
-fn read_phase(reading: &mut Reading<'_>) -> Option<Phase> {
+fn read_phase(reading: &mut DocumentReader<'_>) -> Option<Phase> {
     let text = reading.get("/phase")?.as_str()?;
     if let Some(phase) = Phase::from_name(text) {
         if text != phase.name() {
@@ -89,24 +90,24 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<Phase> {
                 text: text.to_owned(),
                 name: phase.name(),
             };
-            reading.note(Severity::Note, "older_name", "/phase", message, None);
+            reading.add_finding(Severity::Note, "older_name", "/phase", message, None);
         }
         return Some(phase);
     }
     let phase = Phase::from_name(&text.trim().to_uppercase())?;
-    let message = exactly(phase.name());
+    let message = expected_word(phase.name());
     let value = phase.name().into();
-    reading.mend(Severity::Warning, "unknown_word", "/phase", message, value);
+    reading.repair_value(Severity::Warning, "unknown_word", "/phase", message, value);
     Some(phase)
 }
 
-fn exactly(word: &'static str) -> Found {
+fn expected_word(word: &'static str) -> Found {
     Found::ShouldBe {
         wanted: Kind::Exactly { word },
     }
 }
 
-fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
+fn read_strategy(reading: &mut DocumentReader<'_>) -> Option<Strategy> {
     let found = reading.get("/strategy")?;
     if found.is_null() {
         return None;
@@ -117,9 +118,9 @@ fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
         .and_then(|it| Strategy::from_name(&plain(it)));
     match strategy {
         Some(strategy) if found.as_str() != Some(strategy.name()) => {
-            let message = exactly(strategy.name());
+            let message = expected_word(strategy.name());
             let value = strategy.name().into();
-            reading.mend(
+            reading.repair_value(
                 Severity::Warning,
                 "unknown_word",
                 "/strategy",
@@ -138,45 +139,46 @@ fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
     strategy
 }
 
-fn read_gates(reading: &mut Reading<'_>) -> Gates {
-    reading.object("/gates");
-    let open = Gate::ALL.map(|gate| reading.flag(&child("/gates", gate.name()), false));
+fn read_gates(reading: &mut DocumentReader<'_>) -> Gates {
+    reading.read_object("/gates");
+    let open =
+        Gate::ALL.map(|gate| reading.read_flag(&child_pointer("/gates", gate.name()), false));
     Gates::of(|gate| open[gate as usize])
 }
 
-fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
-    let Some(map) = reading.object("/checkpoints") else {
+fn read_checkpoints(reading: &mut DocumentReader<'_>) -> Vec<Checkpoint> {
+    let Some(map) = reading.read_object("/checkpoints") else {
         return Vec::new();
     };
     let mut checkpoints = Vec::with_capacity(map.len());
     for (id, item) in map {
-        let place = child("/checkpoints", id);
+        let place = child_pointer("/checkpoints", id);
         if !item.is_object() {
             let message = Found::ShouldBe {
                 wanted: Kind::Object,
             };
             let value = json!({ "status": CheckpointStatus::Pending.name(), "iteration": 0 });
-            reading.mend(Severity::Error, "wrong_type", &place, message, value);
+            reading.repair_value(Severity::Error, "wrong_type", &place, message, value);
             checkpoints.push(Checkpoint::pending(id));
             continue;
         }
         let iteration = match item.get("iteration") {
             None | Some(Value::Null) => None,
-            Some(_) => reading.count(&child(&place, "iteration")),
+            Some(_) => reading.read_count(&child_pointer(&place, "iteration")),
         };
         let guess = match iteration {
             None | Some(0) => CheckpointStatus::Pending,
             Some(_) => CheckpointStatus::InProgress,
         };
-        let status = reading.word(
-            &child(&place, "status"),
+        let status = reading.read_word(
+            &child_pointer(&place, "status"),
             &CheckpointStatus::ALL,
             CheckpointStatus::name,
             guess,
         );
         let iteration = iteration.unwrap_or_else(|| {
             let first = u32::from(status != CheckpointStatus::Pending);
-            reading.missing(&child(&place, "iteration"), first.into());
+            reading.fill_missing(&child_pointer(&place, "iteration"), first.into());
             first
         });
         checkpoints.push(Checkpoint {
@@ -193,7 +195,7 @@ fn write_run(run: &Run, value: &mut Value) {
     // An older name of the same phase stays until the phase changes: other programs may look for
     // it.
     if phase.and_then(Phase::from_name) != Some(run.phase) {
-        put(value, "/phase", run.phase.name());
+        put_value(value, "/phase", run.phase.name());
     }
     match run.strategy {
         Some(strategy) => {
@@ -203,7 +205,7 @@ fn write_run(run: &Run, value: &mut Value) {
             {
                 map.shift_insert(map.len().min(1), "strategy".into(), Value::Null);
             }
-            put(value, "/strategy", strategy.name());
+            put_value(value, "/strategy", strategy.name());
         }
         None => {
             if let Value::Object(map) = value
@@ -213,34 +215,36 @@ fn write_run(run: &Run, value: &mut Value) {
             }
         }
     }
-    put(value, "/feature", run.feature.clone());
-    put_time(value, "/started_at", Some(run.started_at), civil);
-    put_time(value, "/updated_at", Some(run.updated_at), civil);
+    put_value(value, "/feature", run.feature.clone());
+    put_time(value, "/started_at", Some(run.started_at), format_civil);
+    put_time(value, "/updated_at", Some(run.updated_at), format_civil);
     for gate in Gate::ALL {
-        let place = child("/gates", gate.name());
-        put(value, &place, run.gates.is_open(gate));
+        let place = child_pointer("/gates", gate.name());
+        put_value(value, &place, run.gates.is_open(gate));
     }
     let mut old = take_object(value, "/checkpoints");
     let mut checkpoints = Map::new();
     for checkpoint in &run.checkpoints {
         let known = old.swap_remove(&checkpoint.id).filter(Value::is_object);
         let mut item = known.unwrap_or_else(|| json!({}));
-        put(&mut item, "/status", checkpoint.status.name());
-        put(&mut item, "/iteration", checkpoint.iteration);
+        put_value(&mut item, "/status", checkpoint.status.name());
+        put_value(&mut item, "/iteration", checkpoint.iteration);
         checkpoints.insert(checkpoint.id.clone(), item);
     }
-    put(value, "/checkpoints", checkpoints);
+    put_value(value, "/checkpoints", checkpoints);
 }
 
 /// Checks the machine's rules. A repair closes gates and never opens one.
-fn check_rules(reading: &mut Reading<'_>, run: Run) -> Option<Run> {
+fn check_rules(reading: &mut DocumentReader<'_>, run: Run) -> Option<Run> {
     let run = Some(run);
     let mut mended = run.clone();
     for round in 0..MEND_ROUNDS_MAX {
         for violation in DevelopMachine::violations(&mended) {
-            let repair = mended.as_mut().and_then(|run| mend(run, &violation));
+            let repair = mended
+                .as_mut()
+                .and_then(|run| repair_violation(run, &violation));
             if round == 0 {
-                reading.broken(&place(&violation), &violation, repair);
+                reading.add_violation(&violation_pointer(&violation), &violation, repair);
             }
         }
     }
@@ -252,19 +256,19 @@ fn check_rules(reading: &mut Reading<'_>, run: Run) -> Option<Run> {
     run
 }
 
-fn place(violation: &Violation) -> String {
+fn violation_pointer(violation: &Violation) -> String {
     let name = violation.place.as_str();
     if Gate::from_name(name).is_some() {
-        child("/gates", name)
+        child_pointer("/gates", name)
     } else if violation.rule == "times_in_order" {
-        child("", name)
+        child_pointer("", name)
     } else {
-        child("/checkpoints", name)
+        child_pointer("/checkpoints", name)
     }
 }
 
 /// Repairs one violation and returns the repair; `None` if only a person can decide.
-fn mend(run: &mut Run, violation: &Violation) -> Option<Repair> {
+fn repair_violation(run: &mut Run, violation: &Violation) -> Option<Repair> {
     if let Some(closed) = Gate::from_name(&violation.place) {
         let gates = run.gates;
         run.gates = Gates::of(|gate| gate != closed && gates.is_open(gate));

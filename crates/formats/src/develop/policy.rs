@@ -13,7 +13,7 @@ pub const TIMEOUT_SECONDS_DEFAULT: u64 = 60 * 60;
 
 /// Rules of a project for its gates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct DevelopPolicy {
     /// Command of each gate that has one, by the gate's name.
     #[serde(default)]
     pub gates: BTreeMap<String, String>,
@@ -35,9 +35,9 @@ pub struct Policy {
     pub share: Vec<String>,
 }
 
-impl Default for Policy {
+impl Default for DevelopPolicy {
     fn default() -> Self {
-        Policy {
+        DevelopPolicy {
             gates: BTreeMap::new(),
             protected: Vec::new(),
             timeout_seconds: TIMEOUT_SECONDS_DEFAULT,
@@ -48,9 +48,9 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl DevelopPolicy {
     /// Returns the command of a gate.
-    pub fn command(&self, gate: Gate) -> Option<&str> {
+    pub fn gate_command(&self, gate: Gate) -> Option<&str> {
         self.gates.get(gate.name()).map(String::as_str)
     }
 
@@ -95,13 +95,13 @@ pub enum PolicyError {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct RawFile {
-    develop: RawDevelop,
+struct RawPolicyFile {
+    develop: RawPolicy,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct RawDevelop {
+struct RawPolicy {
     gates: BTreeMap<String, RawGate>,
     protected: Vec<String>,
     timeout: Option<RawTime>,
@@ -117,7 +117,7 @@ struct RawGate {
 }
 
 /// True if a path stays below the root, whatever exists there.
-fn inside(path: &str) -> bool {
+fn is_inside_project(path: &str) -> bool {
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     path.split('/').all(plain)
 }
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for RawTime {
         let value = toml::Value::deserialize(deserializer)?;
         let seconds = match &value {
             toml::Value::Integer(seconds) => u64::try_from(*seconds).ok(),
-            toml::Value::String(text) => seconds(text),
+            toml::Value::String(text) => parse_seconds(text),
             _ => None,
         };
         Ok(RawTime(seconds.filter(|&seconds| seconds > 0).ok_or_else(
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for RawTime {
     }
 }
 
-pub(crate) fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(digits) => (digits, text.chars().next_back()?),
         None => (text, 's'),
@@ -157,8 +157,8 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
 }
 
 /// Parses `bowline.toml`; other tables are ignored.
-pub fn read(text: &str) -> Result<Policy, PolicyError> {
-    let raw: RawFile = toml::from_str(text).map_err(|error| PolicyError::Unreadable {
+pub fn parse_policy(text: &str) -> Result<DevelopPolicy, PolicyError> {
+    let raw: RawPolicyFile = toml::from_str(text).map_err(|error| PolicyError::Unreadable {
         message: error.message().lines().collect::<Vec<_>>().join(" "),
     })?;
     let mut gates = BTreeMap::new();
@@ -177,11 +177,16 @@ pub fn read(text: &str) -> Result<Policy, PolicyError> {
         Some(RawTime(Ok(seconds))) => seconds,
         Some(RawTime(Err(text))) => return Err(PolicyError::BadTime { text }),
     };
-    if let Some(path) = raw.develop.share.iter().find(|path| !inside(path)) {
+    if let Some(path) = raw
+        .develop
+        .share
+        .iter()
+        .find(|path| !is_inside_project(path))
+    {
         let path = path.clone();
         return Err(PolicyError::Outside { path });
     }
-    Ok(Policy {
+    Ok(DevelopPolicy {
         gates,
         protected: raw.develop.protected,
         timeout_seconds,
@@ -199,18 +204,21 @@ mod tests {
     fn a_policy_is_read_and_other_tables_are_left_alone() {
         let text = "[agent.mine]\ncommand = [\"x\"]\n[develop]\nprotected = [\"tests/**\"]\ntimeout = \"15m\"\n\
                     tree = true\n[develop.gates.architect_verified]\nrun = \"make test\"\n";
-        let policy = read(text).unwrap_or_default();
-        assert_eq!(policy.command(Gate::ArchitectVerified), Some("make test"));
-        assert_eq!(policy.command(Gate::ReReviewClean), None);
+        let policy = parse_policy(text).unwrap_or_default();
+        assert_eq!(
+            policy.gate_command(Gate::ArchitectVerified),
+            Some("make test")
+        );
+        assert_eq!(policy.gate_command(Gate::ReReviewClean), None);
         assert_eq!(policy.protected, ["tests/**"]);
         assert_eq!((policy.timeout_seconds, policy.tree), (900, Some(true)));
-        assert_eq!(read(""), Ok(Policy::default()));
+        assert_eq!(parse_policy(""), Ok(DevelopPolicy::default()));
     }
 
     #[test]
     fn what_makes_no_sense_is_named() {
         let fail = |text: &str| {
-            read(text)
+            parse_policy(text)
                 .err()
                 .map(|error| error.to_string())
                 .unwrap_or_default()

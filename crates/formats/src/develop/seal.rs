@@ -1,7 +1,7 @@
 //! `seal.json` of a develop run: the policy and the protected files at the time a person approved
 //! them.
 
-use super::policy::Policy;
+use super::policy::DevelopPolicy;
 use crate::glob;
 use bowline_words::message::Change;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Seal {
     /// Hash of `rules` and `files`; every piece of evidence records it.
     pub policy: String,
     /// Commands, patterns and limits.
-    pub rules: Policy,
+    pub rules: DevelopPolicy,
     /// Hash of each sealed file, by its path from the root.
     pub files: BTreeMap<String, String>,
     /// Variables that commands receive in place of the caller's values: `PATH` and `HOME`.
@@ -37,19 +37,24 @@ pub struct Seal {
 
 impl Seal {
     /// Returns the text whose hash is [`Seal::policy`].
-    pub fn policy_text(rules: &Policy, files: &BTreeMap<String, String>) -> String {
+    pub fn policy_text(rules: &DevelopPolicy, files: &BTreeMap<String, String>) -> String {
         serde_json::json!({ "rules": rules, "files": files }).to_string()
     }
 
     /// Returns the patterns of protected files that match no sealed file, and so protect nothing.
     pub fn idle_patterns(&self) -> Vec<&str> {
-        let idle = |pattern: &&str| !self.files.keys().any(|path| glob::matches(pattern, path));
+        let idle = |pattern: &&str| {
+            !self
+                .files
+                .keys()
+                .any(|path| glob::matches_path(pattern, path))
+        };
         let patterns = self.rules.protected.iter().map(String::as_str);
         patterns.filter(idle).collect()
     }
 
     /// Compares the sealed files with those present now: one change for each path, sorted.
-    pub fn changes(&self, now: &BTreeMap<String, String>) -> Vec<Change> {
+    pub fn changed_files(&self, now: &BTreeMap<String, String>) -> Vec<Change> {
         let mut changes = Vec::new();
         for (path, hash) in &self.files {
             let found = now.get(path);
@@ -83,13 +88,17 @@ mod tests {
             sealed_at: "2026-03-01T09:00:00Z".into(),
             sealed_by: "person".into(),
             policy: "p".into(),
-            rules: Policy::default(),
+            rules: DevelopPolicy::default(),
             files: files(&[("a", "1"), ("b", "2"), ("c", "3")]),
             environment: BTreeMap::new(),
         };
-        assert_eq!(seal.changes(&seal.files), []);
+        assert_eq!(seal.changed_files(&seal.files), []);
         let now = files(&[("a", "1"), ("c", "4"), ("d", "5")]);
-        let told: Vec<String> = seal.changes(&now).iter().map(ToString::to_string).collect();
+        let told: Vec<String> = seal
+            .changed_files(&now)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(told, ["b (removed)", "c (changed)", "d (added)"]);
     }
 }

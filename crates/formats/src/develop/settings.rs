@@ -7,7 +7,7 @@ pub const FILE_NAME: &str = ".develop-workflow.yaml";
 
 /// The settings that we read. The rest is for the agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct DevelopSettings {
     /// `develop.implement.strategy`: a strategy, or `auto`.
     pub strategy: Option<String>,
     /// `develop.implement.max_retries`: attempts at a checkpoint.
@@ -16,13 +16,13 @@ pub struct Settings {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Raw {
-    develop: Option<RawDevelop>,
+struct RawSettingsFile {
+    develop: Option<RawDevelopTable>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct RawDevelop {
+struct RawDevelopTable {
     implement: Option<RawImplement>,
 }
 
@@ -34,11 +34,11 @@ struct RawImplement {
 }
 
 /// Parses the file; an error is the first line of the parser's message.
-pub fn read(text: &str) -> Result<Settings, String> {
+pub fn parse_settings(text: &str) -> Result<DevelopSettings, String> {
     if text.trim().is_empty() {
-        return Ok(Settings::default());
+        return Ok(DevelopSettings::default());
     }
-    let raw: Raw = serde_saphyr::from_str(text).map_err(|error| {
+    let raw: RawSettingsFile = serde_saphyr::from_str(text).map_err(|error| {
         let message = error.to_string();
         message.lines().next().unwrap_or_default().to_owned()
     })?;
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Result<Settings, String> {
         .develop
         .and_then(|develop| develop.implement)
         .unwrap_or_default();
-    Ok(Settings {
+    Ok(DevelopSettings {
         strategy: implement.strategy,
         max_retries: implement.max_retries,
     })
@@ -60,13 +60,17 @@ mod tests {
     fn what_matters_is_read_and_the_rest_left_alone() {
         let text = "develop:\n  design: {multi_llm: true}\n  review:\n    max_iterations: 2\n  implement:\n    \
                     strategy: subagent\n    max_retries: 2\n    validate_each: true\ncommands:\n  design: /design\n";
-        let settings = read(text).unwrap_or_default();
+        let settings = parse_settings(text).unwrap_or_default();
         assert_eq!(settings.strategy.as_deref(), Some("subagent"));
         assert_eq!(settings.max_retries, Some(2));
         for text in ["", "# nothing yet\n", "commands: {}\n", "develop:\n"] {
-            assert_eq!(read(text), Ok(Settings::default()), "{text:?}");
+            assert_eq!(
+                parse_settings(text),
+                Ok(DevelopSettings::default()),
+                "{text:?}"
+            );
         }
-        assert!(read("develop: [").is_err());
-        assert!(read("develop: {implement: {max_retries: many}}").is_err());
+        assert!(parse_settings("develop: [").is_err());
+        assert!(parse_settings("develop: {implement: {max_retries: many}}").is_err());
     }
 }

@@ -12,7 +12,7 @@ pub const METRIC_DEFAULT: &str = "engagement_rate";
 
 /// One measured value with its target and notes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Engagement {
+pub struct MeasuredEngagement {
     /// Name of the metric.
     pub metric: String,
     /// The measured value; a percentage is given as a fraction.
@@ -51,7 +51,7 @@ pub enum EngagementError {
 }
 
 /// Parses a number as people write it; a percentage becomes a fraction. `None` if it is not finite.
-pub fn number(text: &str) -> Option<f64> {
+pub fn parse_number(text: &str) -> Option<f64> {
     let trimmed = text.trim();
     let (digits, percent) = match trimmed.strip_suffix('%') {
         Some(digits) => (digits, true),
@@ -72,7 +72,10 @@ pub fn number(text: &str) -> Option<f64> {
 
 /// Reads the file. `wanted` selects the metric; the default is the file's `metric`, else the only
 /// value, else [`METRIC_DEFAULT`].
-pub fn read(text: &str, wanted: Option<&str>) -> Result<Engagement, EngagementError> {
+pub fn read_engagement(
+    text: &str,
+    wanted: Option<&str>,
+) -> Result<MeasuredEngagement, EngagementError> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| EngagementError::NotAnObject(error.to_string()))?;
     let Value::Object(file) = &value else {
@@ -82,7 +85,9 @@ pub fn read(text: &str, wanted: Option<&str>) -> Result<Engagement, EngagementEr
     };
     let known: Vec<String> = file
         .iter()
-        .filter(|(name, value)| !NOT_MEASURED.contains(&name.as_str()) && shown(value).is_some())
+        .filter(|(name, value)| {
+            !NOT_MEASURED.contains(&name.as_str()) && number_of_value(value).is_some()
+        })
         .map(|(name, _)| name.clone())
         .collect();
     let named = wanted.or_else(|| file.get("metric").and_then(Value::as_str));
@@ -96,7 +101,7 @@ pub fn read(text: &str, wanted: Option<&str>) -> Result<Engagement, EngagementEr
         }
         (None, _) => return Err(EngagementError::Ambiguous { known }),
     };
-    let Some(actual) = file.get(&metric).and_then(shown) else {
+    let Some(actual) = file.get(&metric).and_then(number_of_value) else {
         return Err(EngagementError::NoMetric {
             name: metric,
             known,
@@ -105,28 +110,29 @@ pub fn read(text: &str, wanted: Option<&str>) -> Result<Engagement, EngagementEr
     let own = file.get("targets").and_then(|targets| targets.get(&metric));
     let target = match own.or_else(|| file.get("target")) {
         None | Some(Value::Null) => None,
-        Some(target) => {
-            Some(shown(target).ok_or_else(|| EngagementError::BadTarget(target.to_string()))?)
-        }
+        Some(target) => Some(
+            number_of_value(target)
+                .ok_or_else(|| EngagementError::BadTarget(target.to_string()))?,
+        ),
     };
-    Ok(Engagement {
+    Ok(MeasuredEngagement {
         actual,
         target,
-        learnings: texts(file, "learnings"),
-        improvements: texts(file, "improvements"),
+        learnings: text_list(file, "learnings"),
+        improvements: text_list(file, "improvements"),
         metric,
     })
 }
 
-fn shown(value: &Value) -> Option<f64> {
+fn number_of_value(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) => number(text),
+        Value::String(text) => parse_number(text),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
-fn texts(file: &Map<String, Value>, name: &str) -> Vec<String> {
+fn text_list(file: &Map<String, Value>, name: &str) -> Vec<String> {
     let items = file.get(name).and_then(Value::as_array);
     let items = items.into_iter().flatten().filter_map(Value::as_str);
     items.map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! Imports Backlog.md: one Markdown file with front matter per task.
 
-use super::{Draft, Found, Imported, Refused, is_over, text};
-use crate::tasks_md::Progress;
+use super::{ImportDraft, ImportError, PlanImport, TaskDraft, is_over, text};
+use crate::tasks_md::TaskProgress;
 use bowline_words::message::Unplaced;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +22,7 @@ const PLACED: [&str; 8] = [
 
 /// A file of the backlog folder.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct BacklogFile {
     /// File name, used in notes about it.
     pub name: String,
     pub text: String,
@@ -34,27 +34,30 @@ pub struct Page {
 ///
 /// # Errors
 /// Fails with [`Refused`] if none of the files is a task.
-pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused> {
+pub fn import_backlog(
+    pages: &[BacklogFile],
+    config: Option<&str>,
+) -> Result<PlanImport, ImportError> {
     let config: BTreeMap<String, Value> = config
         .and_then(|text| serde_saphyr::from_str(text).ok())
         .unwrap_or_default();
-    let mut found = Found {
-        project: config.get("project_name").map(text::of_value),
-        ..Found::default()
+    let mut found = ImportDraft {
+        project: config.get("project_name").map(text::text_of_value),
+        ..ImportDraft::default()
     };
     let columns = config.get("statuses").and_then(Value::as_array);
     // Tasks end in the last column of a board.
-    let last = columns.and_then(|it| it.last()).map(text::of_value);
-    let mut entries: Vec<Entry> = Vec::new();
+    let last = columns.and_then(|it| it.last()).map(text::text_of_value);
+    let mut entries: Vec<BacklogTask> = Vec::new();
     for page in pages {
-        match Entry::read(page) {
+        match BacklogTask::parse(page) {
             Some(entry) => entries.push(entry),
             None => found.unplaced.push(Unplaced::FileUnread {
                 name: page.name.clone(),
             }),
         }
     }
-    entries.sort_by_cached_key(|entry| natural(&entry.id));
+    entries.sort_by_cached_key(|entry| natural_sort_key(&entry.id));
     let mut names: HashMap<String, String> = HashMap::new();
     for entry in &mut entries {
         let again = names.contains_key(&entry.id.to_lowercase());
@@ -98,16 +101,16 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
         .map(|(at, entry)| (entry.id.as_str(), at))
         .collect();
     for (at, entry) in entries.iter().enumerate() {
-        let mut draft = Draft {
+        let mut draft = TaskDraft {
             key: entry.id.clone(),
             title: entry.title.clone(),
             assignee: entry.assignee.clone(),
             needs: needs[at].clone(),
-            ..Draft::default()
+            ..TaskDraft::default()
         };
-        status(&mut draft, entry, last.as_deref(), &mut found);
+        set_draft_progress(&mut draft, entry, last.as_deref(), &mut found);
         if let Some(parent) = parents[at].as_deref() {
-            draft.keep("parent", parent);
+            draft.keep_value("parent", parent);
             // A subtask that waits for no sibling can start when its parent could.
             let beside = |it: &String| {
                 let other = place
@@ -129,41 +132,48 @@ pub fn backlog(pages: &[Page], config: Option<&str>) -> Result<Imported, Refused
             .follows
             .extend(first.map(|&it| entries[it].id.clone()));
         let open = parts.iter().filter(|&&it| {
-            let mut part = Draft::default();
-            status(
+            let mut part = TaskDraft::default();
+            set_draft_progress(
                 &mut part,
                 &entries[it],
                 last.as_deref(),
-                &mut Found::default(),
+                &mut ImportDraft::default(),
             );
-            part.progress != Progress::Done
+            part.progress != TaskProgress::Done
         });
         let open = open.count();
-        if draft.progress == Progress::Done {
+        if draft.progress == TaskProgress::Done {
             found.done_with_open_parts(&entry.id, open);
         }
         for (name, value) in &entry.rest {
-            found.field(&mut draft, name, &text::of_value(value));
+            found.keep_field(&mut draft, name, &text::text_of_value(value));
         }
-        draft.keep("task", &entry.body);
+        draft.keep_value("task", &entry.body);
         found.drafts.push(draft);
     }
-    found.finished()
+    found.into_plan()
 }
 
-fn status(draft: &mut Draft, entry: &Entry, last: Option<&str>, found: &mut Found) {
+fn set_draft_progress(
+    draft: &mut TaskDraft,
+    entry: &BacklogTask,
+    last: Option<&str>,
+    found: &mut ImportDraft,
+) {
     let status = entry.status.to_lowercase();
     let done = entry.completed
         || is_over(&status)
         || last.is_some_and(|last| last.to_lowercase() == status);
     draft.progress = match status.as_str() {
-        _ if done => Progress::Done,
-        "in progress" | "in-progress" | "doing" | "review" | "in review" => Progress::InProgress,
-        _ => Progress::Open,
+        _ if done => TaskProgress::Done,
+        "in progress" | "in-progress" | "doing" | "review" | "in review" => {
+            TaskProgress::InProgress
+        }
+        _ => TaskProgress::Open,
     };
     let plain = ["", "to do", "todo", "in progress"].contains(&status.as_str());
     if !plain && !DONE.contains(&status.as_str()) {
-        draft.keep("status", &entry.status);
+        draft.keep_value("status", &entry.status);
         let (id, status) = (draft.key.clone(), entry.status.clone());
         found.unplaced.push(match done {
             true => Unplaced::CountsAsDone { id, status },
@@ -172,7 +182,7 @@ fn status(draft: &mut Draft, entry: &Entry, last: Option<&str>, found: &mut Foun
     }
 }
 
-struct Entry {
+struct BacklogTask {
     id: String,
     title: String,
     status: String,
@@ -184,9 +194,9 @@ struct Entry {
     completed: bool,
 }
 
-impl Entry {
-    fn read(page: &Page) -> Option<Entry> {
-        let clean = text::clean(page.text.trim_start_matches('\u{feff}'));
+impl BacklogTask {
+    fn parse(page: &BacklogFile) -> Option<BacklogTask> {
+        let clean = text::clean_text(page.text.trim_start_matches('\u{feff}'));
         let inside = clean.strip_prefix("---")?.trim_start_matches([' ', '\t']);
         let inside = inside.strip_prefix('\n')?;
         let end = inside
@@ -197,13 +207,13 @@ impl Entry {
         let map: BTreeMap<String, Value> = serde_saphyr::from_str(front).ok()?;
         let one = |name: &str| {
             map.get(name)
-                .map(text::of_value)
+                .map(text::text_of_value)
                 .filter(|it| !it.is_empty())
         };
         let list = |name: &str| match map.get(name) {
-            Some(Value::Array(list)) => list.iter().map(text::of_value).collect(),
+            Some(Value::Array(list)) => list.iter().map(text::text_of_value).collect(),
             Some(Value::String(text)) => text.split(',').map(|it| it.trim().to_owned()).collect(),
-            Some(other) => vec![text::of_value(other)],
+            Some(other) => vec![text::text_of_value(other)],
             None => Vec::new(),
         };
         let mut needs: Vec<String> = list("dependencies");
@@ -220,7 +230,7 @@ impl Entry {
         let body = body.join("\n");
         let mut rest = map.clone();
         rest.retain(|name, _| !PLACED.contains(&name.as_str()));
-        Some(Entry {
+        Some(BacklogTask {
             id: one("id")?.trim().to_owned(),
             title: one("title").unwrap_or_default(),
             status: one("status").unwrap_or_default(),
@@ -235,7 +245,7 @@ impl Entry {
 }
 
 /// Sort key that orders `task-2` before `task-10`.
-fn natural(id: &str) -> Vec<(bool, u64, String)> {
+fn natural_sort_key(id: &str) -> Vec<(bool, u64, String)> {
     let mut parts = Vec::new();
     let mut rest = id;
     while let Some(first) = rest.chars().next() {

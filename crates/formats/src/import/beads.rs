@@ -1,7 +1,7 @@
 //! Imports `issues.jsonl` of beads: one issue per line.
 
-use super::{Draft, Found, Imported, Refused, is_over, status_word, text};
-use crate::tasks_md::Progress;
+use super::{ImportDraft, ImportError, PlanImport, TaskDraft, is_over, status_word, text};
+use crate::tasks_md::TaskProgress;
 use bowline_words::message::Unplaced;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,8 +29,8 @@ const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
 ///
 /// # Errors
 /// Fails with [`Refused`] if no line is an issue.
-pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
-    let mut found = Found::default();
+pub fn import_beads(jsonl: &str) -> Result<PlanImport, ImportError> {
+    let mut found = ImportDraft::default();
     let mut issues: Vec<(String, Map<String, Value>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let (mut gone, mut left): (HashSet<String>, BTreeMap<String, usize>) = Default::default();
@@ -44,14 +44,17 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
         };
         let Some(id) = issue
             .get("id")
-            .map(text::of_value)
+            .map(text::text_of_value)
             .filter(|it| !it.is_empty())
         else {
             let line = at + 1;
             found.unplaced.push(Unplaced::LineUnread { line });
             continue;
         };
-        let status = issue.get("status").map(text::of_value).unwrap_or_default();
+        let status = issue
+            .get("status")
+            .map(text::text_of_value)
+            .unwrap_or_default();
         if ["tombstone", "deleted"].contains(&status.to_ascii_lowercase().as_str()) {
             found.unplaced.push(Unplaced::Deleted { id: id.clone() });
             gone.insert(id);
@@ -72,7 +75,7 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             }
         }
     }
-    let links = links(&issues);
+    let links = collect_links(&issues);
     let mut parents: HashMap<&str, &str> = HashMap::new();
     let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
     for link in links.iter().filter(|link| link.sort == "parent-child") {
@@ -81,7 +84,7 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             children.entry(&link.to).or_default().push(&link.from);
         }
     }
-    let mut named_by: HashMap<&str, Vec<&Link>> = HashMap::new();
+    let mut named_by: HashMap<&str, Vec<&IssueLink>> = HashMap::new();
     for link in &links {
         named_by.entry(&link.from).or_default().push(link);
     }
@@ -92,26 +95,31 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             && children.contains_key(id)
     };
     for (id, issue) in &issues {
-        let mut draft = Draft {
+        let mut draft = TaskDraft {
             key: id.clone(),
-            title: issue.get("title").map(text::of_value).unwrap_or_default(),
-            assignee: issue.get("assignee").map(text::of_value),
-            ..Draft::default()
+            title: issue
+                .get("title")
+                .map(text::text_of_value)
+                .unwrap_or_default(),
+            assignee: issue.get("assignee").map(text::text_of_value),
+            ..TaskDraft::default()
         };
         draft.assignee = draft.assignee.filter(|who| !who.is_empty());
-        status(&mut draft, issue, &mut found);
+        set_draft_progress(&mut draft, issue, &mut found);
         for link in links_of(id) {
             match link.sort.as_str() {
                 "blocks" if gone.contains(&link.to) => {}
                 "blocks" => draft.needs.push(link.to.clone()),
                 "parent-child" => {
                     let parent = places.get(&link.to).map(|&at| &issues[at].1);
-                    let title = parent.and_then(|it| it.get("title")).map(text::of_value);
+                    let title = parent
+                        .and_then(|it| it.get("title"))
+                        .map(text::text_of_value);
                     let title = title.unwrap_or_default();
-                    draft.keep("parent", &format!("{} {title}", link.to));
+                    draft.keep_value("parent", &format!("{} {title}", link.to));
                 }
                 sort => {
-                    draft.keep(sort, &link.to);
+                    draft.keep_value(sort, &link.to);
                     found.unplaced.push(Unplaced::LinkInText {
                         id: id.clone(),
                         link: sort.to_owned(),
@@ -128,8 +136,8 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             above = parents.get(parent);
         }
         for name in KEPT {
-            let told = issue.get(name).map(text::of_value).unwrap_or_default();
-            found.field(&mut draft, name, &told);
+            let told = issue.get(name).map(text::text_of_value).unwrap_or_default();
+            found.keep_field(&mut draft, name, &told);
         }
         for name in issue.keys().map(String::as_str) {
             if !KEPT.contains(&name) && !PLACED.contains(&name) {
@@ -146,10 +154,10 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
             title: text::one_line(&draft.title),
             parts: parts.len(),
         });
-        if draft.progress == Progress::Done {
+        if draft.progress == TaskProgress::Done {
             let open = parts
                 .iter()
-                .filter(|part| !closed(&issues, &places, part))
+                .filter(|part| !is_closed(&issues, &places, part))
                 .count();
             found.done_with_open_parts(id, open);
         }
@@ -162,40 +170,44 @@ pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
     let left = left.map(|(name, tasks)| Unplaced::FieldLeftOut { name, tasks });
     found.unplaced.extend(left);
     if issues.is_empty() && gone.is_empty() {
-        return Err(Refused::NotIts(String::new()));
+        return Err(ImportError::NotIts(String::new()));
     }
-    found.finished()
+    found.into_plan()
 }
 
-fn closed(
+fn is_closed(
     issues: &[(String, Map<String, Value>)],
     places: &HashMap<String, usize>,
     id: &str,
 ) -> bool {
     let status = places.get(id).and_then(|&at| issues[at].1.get("status"));
     let word = status.and_then(Value::as_str).unwrap_or_default();
-    progress_of(word) == Progress::Done
+    progress_of(word) == TaskProgress::Done
 }
 
 /// A dependency record from one issue to another.
-struct Link {
+struct IssueLink {
     from: String,
     to: String,
     sort: String,
 }
 
-fn links(issues: &[(String, Map<String, Value>)]) -> Vec<Link> {
+fn collect_links(issues: &[(String, Map<String, Value>)]) -> Vec<IssueLink> {
     let mut links = Vec::new();
     for (id, issue) in issues {
         let list = issue.get("dependencies").and_then(Value::as_array);
         for one in list.into_iter().flatten() {
-            let name = |key: &str| one.get(key).map(text::of_value).filter(|it| !it.is_empty());
+            let name = |key: &str| {
+                one.get(key)
+                    .map(text::text_of_value)
+                    .filter(|it| !it.is_empty())
+            };
             let to = match one {
                 Value::String(to) => Some(to.clone()),
                 _ => name("depends_on_id"),
             };
             if let Some(to) = to {
-                links.push(Link {
+                links.push(IssueLink {
                     from: name("issue_id").unwrap_or_else(|| id.clone()),
                     to,
                     sort: name("type").unwrap_or_else(|| "blocks".into()),
@@ -206,15 +218,18 @@ fn links(issues: &[(String, Map<String, Value>)]) -> Vec<Link> {
     links
 }
 
-fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
-    let status = issue.get("status").map(text::of_value).unwrap_or_default();
+fn set_draft_progress(draft: &mut TaskDraft, issue: &Map<String, Value>, found: &mut ImportDraft) {
+    let status = issue
+        .get("status")
+        .map(text::text_of_value)
+        .unwrap_or_default();
     draft.progress = progress_of(&status);
     if matches!(status.as_str(), "" | "open" | "in_progress" | "closed") {
         return;
     }
-    draft.keep("status", &status);
+    draft.keep_value("status", &status);
     let id = draft.key.clone();
-    let done = draft.progress == Progress::Done;
+    let done = draft.progress == TaskProgress::Done;
     found.unplaced.push(match done {
         true => Unplaced::CountsAsDone { id, status },
         false => Unplaced::StatusInText { id, status },
@@ -223,12 +238,12 @@ fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
 
 /// Maps a status word to the progress of an issue. A task that was given up counts as done, since
 /// nothing waits for it.
-fn progress_of(status: &str) -> Progress {
+fn progress_of(status: &str) -> TaskProgress {
     match status_word(status).as_str() {
         "in_progress" | "started" | "doing" | "active" | "review" | "in_review" | "hooked" => {
-            Progress::InProgress
+            TaskProgress::InProgress
         }
-        _ if is_over(status) => Progress::Done,
-        _ => Progress::Open,
+        _ if is_over(status) => TaskProgress::Done,
+        _ => TaskProgress::Open,
     }
 }

@@ -6,20 +6,20 @@
 
 mod backlog;
 mod beads;
-mod order;
-mod plan;
-mod report;
+mod note_groups;
+mod plan_writer;
 mod spec_kit;
 mod task_master;
+mod task_order;
 mod text;
 
-use crate::tasks_md::{Progress, TaskId, parse};
-pub use backlog::{Page, backlog};
-pub use beads::beads;
+use crate::tasks_md::{TaskId, TaskProgress, parse_plan};
+pub use backlog::{BacklogFile, import_backlog};
+pub use beads::import_beads;
 use bowline_machines::named;
 use bowline_words::message::Unplaced;
-pub use plan::written;
-pub use report::grouped;
+pub use note_groups::group_notes;
+pub use plan_writer::write_plan;
 pub use spec_kit::spec_kit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 pub use task_master::{current_tag, task_master};
@@ -69,7 +69,7 @@ fn is_over(status: &str) -> bool {
 named! {
     /// A program whose tasks can be imported.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Source {
+    pub enum ImportSource {
         /// `.taskmaster/tasks/tasks.json`.
         TaskMaster = "task-master",
         /// `.beads/issues.jsonl`.
@@ -83,7 +83,7 @@ named! {
 
 /// Reasons why an import fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum ImportError {
     /// The file is not one of that program; the text is the parser's message, if any.
     NotIts(String),
     /// The file has no tasks.
@@ -94,7 +94,7 @@ pub enum Refused {
 
 /// A phase of the plan, or a section of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
+pub struct ImportedPhase {
     pub number: u32,
     /// Number behind the full stop, 0 for a phase without sections.
     pub section: u32,
@@ -103,13 +103,13 @@ pub struct Phase {
 
 /// A task of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct ImportedTask {
     pub id: TaskId,
     /// Index into [`Imported::phases`].
     pub phase: usize,
     /// Title in one line.
     pub title: String,
-    pub progress: Progress,
+    pub progress: TaskProgress,
     pub assignee: Option<String>,
     /// Ids of the tasks it needs, without repeats.
     pub needs: Vec<TaskId>,
@@ -119,24 +119,24 @@ pub struct Item {
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct PlanImport {
     /// Name of the project in the other program.
     pub project: Option<String>,
     /// Text that belongs to no task in particular.
     pub preface: String,
-    pub phases: Vec<Phase>,
+    pub phases: Vec<ImportedPhase>,
     /// Tasks in the order of the plan.
-    pub tasks: Vec<Item>,
+    pub tasks: Vec<ImportedTask>,
     /// Facts that were not imported as they were.
     pub unplaced: Vec<Unplaced>,
 }
 
 /// A task as it was found. Names are those of the other program.
 #[derive(Debug, Default)]
-struct Draft {
+struct TaskDraft {
     key: String,
     title: String,
-    progress: Progress,
+    progress: TaskProgress,
     assignee: Option<String>,
     needs: Vec<String>,
     /// Tasks it follows only because of its position; omitted where that would close a cycle.
@@ -146,10 +146,10 @@ struct Draft {
     text: String,
 }
 
-impl Draft {
+impl TaskDraft {
     /// Appends a named value that a plan has no field for to the text.
-    fn keep(&mut self, name: &str, value: &str) {
-        let value = text::clean(value);
+    fn keep_value(&mut self, name: &str, value: &str) {
+        let value = text::clean_text(value);
         let value = value.trim();
         if value.is_empty() {
             return;
@@ -163,11 +163,11 @@ impl Draft {
 
 /// Everything an importer has found.
 #[derive(Debug, Default)]
-struct Found {
+struct ImportDraft {
     project: Option<String>,
     preface: String,
-    phases: Vec<Phase>,
-    drafts: Vec<Draft>,
+    phases: Vec<ImportedPhase>,
+    drafts: Vec<TaskDraft>,
     unplaced: Vec<Unplaced>,
     /// Names that stand for several tasks: a task that needs the name needs all of them.
     groups: HashMap<String, Vec<String>>,
@@ -175,11 +175,11 @@ struct Found {
     fields: BTreeMap<String, usize>,
 }
 
-impl Found {
+impl ImportDraft {
     /// Keeps a field that plans do not have as text, unless it is blank.
-    fn field(&mut self, draft: &mut Draft, name: &str, told: &str) {
+    fn keep_field(&mut self, draft: &mut TaskDraft, name: &str, told: &str) {
         if !told.trim().is_empty() {
-            draft.keep(name, told);
+            draft.keep_value(name, told);
             *self.fields.entry(name.to_owned()).or_default() += 1;
         }
     }
@@ -193,24 +193,24 @@ impl Found {
     }
 
     /// Builds the plan from the drafts.
-    fn finished(mut self) -> Result<Imported, Refused> {
+    fn into_plan(mut self) -> Result<PlanImport, ImportError> {
         if self.drafts.is_empty() {
-            return Err(Refused::Empty);
+            return Err(ImportError::Empty);
         }
         if self.phases.is_empty() {
-            self.phases.push(Phase {
+            self.phases.push(ImportedPhase {
                 number: 1,
                 section: 0,
                 title: String::new(),
             });
         }
-        let ids = named(&self.drafts, &mut self.unplaced);
-        let edges = self.ordered();
+        let ids = assign_ids(&self.drafts, &mut self.unplaced);
+        let edges = self.resolve_needs();
         let tasks = self.drafts.into_iter().enumerate().map(|(at, mut draft)| {
             if ids[at].as_str() != draft.key {
-                draft.keep("id", &draft.key.clone());
+                draft.keep_value("id", &draft.key.clone());
             }
-            Item {
+            ImportedTask {
                 id: ids[at].clone(),
                 phase: draft.phase,
                 title: text::one_line(&draft.title),
@@ -222,7 +222,7 @@ impl Found {
         });
         let fields = self.fields.into_iter();
         let fields = fields.map(|(name, tasks)| Unplaced::Field { name, tasks });
-        Ok(Imported {
+        Ok(PlanImport {
             project: self.project.map(|name| text::one_line(&name)),
             preface: self.preface.trim().to_owned(),
             phases: self.phases,
@@ -233,17 +233,17 @@ impl Found {
 }
 
 /// Assigns an id to every task: its own if a plan can have it.
-fn named(drafts: &[Draft], unplaced: &mut Vec<Unplaced>) -> Vec<TaskId> {
+fn assign_ids(drafts: &[TaskDraft], unplaced: &mut Vec<Unplaced>) -> Vec<TaskId> {
     // Tasks that can keep their id go first, so that no other task takes it.
     let mut taken = HashSet::new();
     let own = drafts.iter().map(|draft| {
-        let id = can_be_read(&draft.key)?;
+        let id = readable_id(&draft.key)?;
         taken.insert(draft.key.clone()).then_some(id)
     });
     let own: Vec<Option<TaskId>> = own.collect();
     let all = drafts.iter().zip(own).map(|(draft, own)| {
         own.unwrap_or_else(|| {
-            let id = like(&draft.key, &mut taken);
+            let id = similar_id(&draft.key, &mut taken);
             unplaced.push(Unplaced::Renamed {
                 was: draft.key.clone(),
                 id: id.to_string(),
@@ -255,23 +255,26 @@ fn named(drafts: &[Draft], unplaced: &mut Vec<Unplaced>) -> Vec<TaskId> {
 }
 
 /// Returns the id if the header of a task with it is parsed as that task.
-fn can_be_read(id: &str) -> Option<TaskId> {
-    let read = parse(&format!("{}: a\n", plan::header(Progress::Open, id)));
+fn readable_id(id: &str) -> Option<TaskId> {
+    let read = parse_plan(&format!(
+        "{}: a\n",
+        plan_writer::task_header(TaskProgress::Open, id)
+    ));
     let [task] = &read.tasks[..] else { return None };
     (task.id.as_str() == id && task.title == "a").then(|| task.id.clone())
 }
 
 /// Makes a free id similar to one that a plan cannot have.
-fn like(key: &str, taken: &mut HashSet<String>) -> TaskId {
+fn similar_id(key: &str, taken: &mut HashSet<String>) -> TaskId {
     const LETTERS_MAX: usize = 40;
     let beginning: String = key.chars().take(LETTERS_MAX).collect();
-    let stem = text::hyphenated(&beginning);
+    let stem = text::hyphenate_words(&beginning);
     // A number makes an id of a word; a letter before it ensures that it is not taken for a phase.
     let tries = (1..).flat_map(|number| [format!("{stem}-{number}"), format!("I-{stem}-{number}")]);
     let tries = tries.map(|id| id.trim_matches('-').replace("--", "-"));
     let fits = tries
         .filter(|id| !taken.contains(id))
-        .find_map(|id| can_be_read(&id));
+        .find_map(|id| readable_id(&id));
     #[expect(
         clippy::expect_used,
         reason = "`I-` with a number is an id, and there is a number nobody has"

@@ -1,7 +1,7 @@
 //! Imports `tasks.md` of spec-kit: `- [ ] T001 [P] [US1] text`, phase by phase.
 
-use super::{Draft, Found, Imported, Phase, Refused, text};
-use crate::tasks_md::Progress;
+use super::{ImportDraft, ImportError, ImportedPhase, PlanImport, TaskDraft, text};
+use crate::tasks_md::TaskProgress;
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 
@@ -30,9 +30,9 @@ const DIGITS_MAX: usize = 9;
 ///
 /// # Errors
 /// Fails with [`Refused`] if the file has no tasks.
-pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
-    let mut reader = Reader::default();
-    let clean = text::clean(markdown.trim_start_matches('\u{feff}'));
+pub fn spec_kit(markdown: &str) -> Result<PlanImport, ImportError> {
+    let mut reader = SpecReader::default();
+    let clean = text::clean_text(markdown.trim_start_matches('\u{feff}'));
     let mut fence: Option<&str> = None;
     let front_matter = front_matter_lines(&clean);
     for (at, line) in clean.lines().enumerate().skip(front_matter) {
@@ -41,15 +41,15 @@ pub fn spec_kit(markdown: &str) -> Result<Imported, Refused> {
         match (fence, mark) {
             (None, Some(mark)) => {
                 fence = Some(mark);
-                reader.end();
+                reader.end_task();
             }
             (Some(open), Some(mark)) if open == mark => fence = None,
             (Some(_), _) => {}
-            (None, None) => reader.line(at + 1, line),
+            (None, None) => reader.read_line(at + 1, line),
         }
     }
-    reader.end();
-    reader.finished()
+    reader.end_task();
+    reader.into_plan()
 }
 
 /// Returns the number of lines of front matter at the start of a text.
@@ -62,7 +62,7 @@ fn front_matter_lines(text: &str) -> usize {
 }
 
 /// A task as written in the file.
-struct Line {
+struct SpecTask {
     id: String,
     line: usize,
     done: bool,
@@ -73,29 +73,29 @@ struct Line {
 }
 
 #[derive(Default)]
-struct Reader {
-    found: Found,
-    tasks: Vec<Line>,
+struct SpecReader {
+    found: ImportDraft,
+    tasks: Vec<SpecTask>,
     /// The task to which following lines belong.
-    open: Option<Line>,
+    open: Option<SpecTask>,
     /// Dependencies stated for whole phases, as (index of the phase, text).
     phase_needs: Vec<(usize, String)>,
     deleted: HashSet<String>,
 }
 
-impl Reader {
-    fn line(&mut self, at: usize, line: &str) {
+impl SpecReader {
+    fn read_line(&mut self, at: usize, line: &str) {
         let bare = line.trim();
         if bare.is_empty() || bare.chars().all(|c| c == '-') {
-            return self.end();
+            return self.end_task();
         }
-        if let Some(heading) = heading(bare) {
-            self.end();
-            return self.heading(bare, heading);
+        if let Some(heading) = heading_text(bare) {
+            self.end_task();
+            return self.read_heading(bare, heading);
         }
-        if let Some((done, rest)) = item(bare) {
-            self.end();
-            return self.task(at, done, rest);
+        if let Some((done, rest)) = parse_item(bare) {
+            self.end_task();
+            return self.read_task(at, done, rest);
         }
         if let Some(open) = &mut self.open {
             // Wrapped lines and remarks below a task belong to its text.
@@ -111,21 +111,22 @@ impl Reader {
         }
     }
 
-    fn end(&mut self) {
+    fn end_task(&mut self) {
         if let Some(task) = self.open.take() {
             self.tasks.push(task);
         }
     }
 
-    fn heading(&mut self, bare: &str, heading: &str) {
+    fn read_heading(&mut self, bare: &str, heading: &str) {
         let level = bare.bytes().take_while(|byte| *byte == b'#').count();
         if level == 1 && self.found.project.is_none() {
             let name = heading.strip_prefix("Tasks:").unwrap_or(heading).trim();
             self.found.project = Some(name.to_owned()).filter(|it| !it.is_empty());
         }
         let last = self.found.phases.last().map_or(0, |it| it.number);
-        if let Some(phase) = phase(heading, last).filter(|_| level > 1) {
-            let known = |it: &Phase| (it.number, it.section) == (phase.number, phase.section);
+        if let Some(phase) = parse_phase(heading, last).filter(|_| level > 1) {
+            let known =
+                |it: &ImportedPhase| (it.number, it.section) == (phase.number, phase.section);
             match self.found.phases.last().is_some_and(known) {
                 // The same phase continues.
                 true => {}
@@ -134,7 +135,7 @@ impl Reader {
         }
     }
 
-    fn task(&mut self, at: usize, done: bool, rest: &str) {
+    fn read_task(&mut self, at: usize, done: bool, rest: &str) {
         let bare = rest.trim_start_matches(['*', '_', '`', ' ']);
         let (gone, bare) = match bare.strip_prefix("~~") {
             Some(bare) => (true, bare),
@@ -174,7 +175,7 @@ impl Reader {
             }
             after = next.trim_start_matches(['*', '_', '`', ':', ' ']);
         }
-        self.open = Some(Line {
+        self.open = Some(SpecTask {
             id: id.to_owned(),
             line: at,
             done,
@@ -185,13 +186,13 @@ impl Reader {
         });
     }
 
-    fn finished(mut self) -> Result<Imported, Refused> {
+    fn into_plan(mut self) -> Result<PlanImport, ImportError> {
         let mut known: HashMap<String, usize> = HashMap::new();
-        let mut tasks: Vec<Line> = Vec::new();
+        let mut tasks: Vec<SpecTask> = Vec::new();
         for task in std::mem::take(&mut self.tasks) {
             match known.get(&task.id) {
                 Some(&first) => {
-                    let same = words(&tasks[first].text) == words(&task.text);
+                    let same = split_words(&tasks[first].text) == split_words(&task.text);
                     if !same && !task.text.is_empty() {
                         self.found.unplaced.push(Unplaced::SaidAgain {
                             id: task.id,
@@ -205,48 +206,48 @@ impl Reader {
                 }
             }
         }
-        let needs = self.needs(&tasks);
+        let needs = self.split_stated_needs(&tasks);
         let follows = in_order(&tasks, self.found.phases.len());
         for ((at, task), (mut needs, title)) in tasks.iter().enumerate().zip(needs) {
             needs.retain(|it| !self.deleted.contains(it));
-            let mut draft = Draft {
+            let mut draft = TaskDraft {
                 key: task.id.clone(),
                 title,
                 progress: if task.done {
-                    Progress::Done
+                    TaskProgress::Done
                 } else {
-                    Progress::Open
+                    TaskProgress::Open
                 },
                 needs,
                 follows: follows[at].iter().map(|&it| tasks[it].id.clone()).collect(),
                 phase: task.phase,
-                ..Draft::default()
+                ..TaskDraft::default()
             };
             if !task.stories.is_empty() {
-                draft.keep("story", &task.stories.join(", "));
+                draft.keep_value("story", &task.stories.join(", "));
             }
             if text::one_line(&task.text) != draft.title {
-                draft.keep("text", &task.text);
+                draft.keep_value("text", &task.text);
             }
             self.found.drafts.push(draft);
         }
         self.phases_need(&tasks, &follows);
-        self.found.finished()
+        self.found.into_plan()
     }
 
     /// Returns the stated dependencies of each task, and its title without them.
-    fn needs(&mut self, tasks: &[Line]) -> Vec<(Vec<String>, String)> {
-        let one = |task: &Line| {
+    fn split_stated_needs(&mut self, tasks: &[SpecTask]) -> Vec<(Vec<String>, String)> {
+        let one = |task: &SpecTask| {
             let whole = text::one_line(&task.text);
             let mut title = text::one_line(task.text.lines().next().unwrap_or_default());
-            if title.len() < whole.len() && !ends(&title) {
+            if title.len() < whole.len() && !ends_sentence(&title) {
                 // The first line ended only because of the editor's width.
                 title = whole.clone();
             }
             let mut needs = Vec::new();
-            for (at, phrase) in phrases(&whole) {
+            for (at, phrase) in dependency_phrases(&whole) {
                 let behind = &whole[at + phrase.len()..];
-                needs.extend(names(behind, tasks).0);
+                needs.extend(parse_task_list(behind, tasks).0);
             }
             needs.retain(|it| *it != task.id);
             let mut seen = HashSet::new();
@@ -258,9 +259,9 @@ impl Reader {
 
     /// Applies `**Depends on**: US2` below a heading: the first tasks of that phase come after all
     /// of that story.
-    fn phases_need(&mut self, tasks: &[Line], follows: &[Vec<usize>]) {
+    fn phases_need(&mut self, tasks: &[SpecTask], follows: &[Vec<usize>]) {
         for (phase, told) in std::mem::take(&mut self.phase_needs) {
-            let (ids, _) = names(&told, tasks);
+            let (ids, _) = parse_task_list(&told, tasks);
             let ids: Vec<&String> = ids
                 .iter()
                 .filter(|it| !self.deleted.contains(*it))
@@ -280,7 +281,7 @@ impl Reader {
 
 /// Returns the tasks that each task follows because of its position: in order within a phase,
 /// except that tasks with `[P]` stand beside each other.
-fn in_order(tasks: &[Line], phases: usize) -> Vec<Vec<usize>> {
+fn in_order(tasks: &[SpecTask], phases: usize) -> Vec<Vec<usize>> {
     let mut follows = vec![Vec::new(); tasks.len()];
     for phase in 0..phases.max(1) {
         let (mut before, mut beside): (Vec<usize>, Vec<usize>) = Default::default();
@@ -298,14 +299,14 @@ fn in_order(tasks: &[Line], phases: usize) -> Vec<Vec<usize>> {
     follows
 }
 
-fn heading(bare: &str) -> Option<&str> {
+fn heading_text(bare: &str) -> Option<&str> {
     let text = bare.trim_start_matches('#');
     let level = bare.len() - text.len();
     ((1..=6).contains(&level) && text.starts_with(' ')).then(|| text.trim())
 }
 
 /// Parses a list item with a box.
-fn item(bare: &str) -> Option<(bool, &str)> {
+fn parse_item(bare: &str) -> Option<(bool, &str)> {
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match digits {
         0 => bare.strip_prefix(['-', '*', '+'])?,
@@ -329,12 +330,12 @@ fn id_at_start(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses `Phase 3: Title`; a phase without a number gets the number after the last.
-fn phase(heading: &str, last: u32) -> Option<Phase> {
+fn parse_phase(heading: &str, last: u32) -> Option<ImportedPhase> {
     let bare = heading.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (first, rest) = bare.split_once(' ').unwrap_or((bare, ""));
     if bare.to_ascii_lowercase().starts_with("final phase") {
         let title = bare["final phase".len()..].trim_start_matches([':', '-', '—', '–', ' ']);
-        return Some(Phase {
+        return Some(ImportedPhase {
             number: last + 1,
             section: 0,
             title: title.to_owned(),
@@ -354,7 +355,7 @@ fn phase(heading: &str, last: u32) -> Option<Phase> {
     };
     let mut parts = number.split('.').filter(|it| !it.is_empty());
     match parts.next().map(str::parse) {
-        Some(Ok(number)) => Some(Phase {
+        Some(Ok(number)) => Some(ImportedPhase {
             number,
             section: parts.next().and_then(|it| it.parse().ok()).unwrap_or(0),
             title: title(after),
@@ -363,17 +364,19 @@ fn phase(heading: &str, last: u32) -> Option<Phase> {
         // "Phase N: Polish", as in the template.
         None => {
             let after = rest.strip_prefix(|c: char| c.is_ascii_uppercase())?;
-            after.starts_with([':', ' ', '.', '-']).then(|| Phase {
-                number: last + 1,
-                section: 0,
-                title: title(after),
-            })
+            after
+                .starts_with([':', ' ', '.', '-'])
+                .then(|| ImportedPhase {
+                    number: last + 1,
+                    section: 0,
+                    title: title(after),
+                })
         }
     }
 }
 
 /// Finds the phrases that introduce dependencies, with their positions.
-fn phrases(text: &str) -> Vec<(usize, &'static str)> {
+fn dependency_phrases(text: &str) -> Vec<(usize, &'static str)> {
     let lower = text.to_ascii_lowercase();
     let mut found: Vec<(usize, &'static str)> = PHRASES
         .iter()
@@ -385,7 +388,7 @@ fn phrases(text: &str) -> Vec<(usize, &'static str)> {
 
 /// Parses the list of tasks at the start of a text, with ranges and stories. Returns their ids and
 /// the end of the list.
-fn names(told: &str, tasks: &[Line]) -> (Vec<String>, usize) {
+fn parse_task_list(told: &str, tasks: &[SpecTask]) -> (Vec<String>, usize) {
     let mut ids: Vec<String> = Vec::new();
     let (mut at, mut end, mut range) = (0, 0, false);
     while at < told.len() {
@@ -395,7 +398,7 @@ fn names(told: &str, tasks: &[Line]) -> (Vec<String>, usize) {
             match first.and_then(|first| number_of(&first)).zip(number_of(id)) {
                 Some((low, high)) => {
                     let inside =
-                        |it: &&Line| number_of(&it.id).is_some_and(|it| it > low && it <= high);
+                        |it: &&SpecTask| number_of(&it.id).is_some_and(|it| it > low && it <= high);
                     ids.extend(tasks.iter().filter(inside).map(|it| it.id.clone()));
                 }
                 None => ids.push(id.to_owned()),
@@ -450,12 +453,12 @@ fn number_of(id: &str) -> Option<u32> {
 }
 
 /// Removes the remark with the dependencies from a title, if it is a remark of its own.
-fn without_phrase(title: &str, tasks: &[Line]) -> String {
-    let Some(&(at, phrase)) = phrases(title).first() else {
+fn without_phrase(title: &str, tasks: &[SpecTask]) -> String {
+    let Some(&(at, phrase)) = dependency_phrases(title).first() else {
         return title.to_owned();
     };
     let from = at + phrase.len();
-    let (ids, end) = names(&title[from..], tasks);
+    let (ids, end) = parse_task_list(&title[from..], tasks);
     let head = title[..at].trim_end_matches(['*', '_', ' ']);
     let behind = title[from + end..].trim_start_matches(['*', '`', '.', ' ']);
     let (open, tail) = match (head.strip_suffix('('), behind.strip_prefix(')')) {
@@ -472,10 +475,10 @@ fn without_phrase(title: &str, tasks: &[Line]) -> String {
 }
 
 /// True if a line ends with its sentence.
-fn ends(line: &str) -> bool {
+fn ends_sentence(line: &str) -> bool {
     line.ends_with(['.', ':', ';', ')', '!', '?', '`', '*'])
 }
 
-fn words(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }

@@ -1,7 +1,7 @@
 //! Imports `tasks.json` of task-master: tags with tasks, and tasks with subtasks.
 
-use super::{Draft, Found, Imported, Refused, is_over, text};
-use crate::tasks_md::Progress;
+use super::{ImportDraft, ImportError, PlanImport, TaskDraft, is_over, text};
+use crate::tasks_md::TaskProgress;
 use bowline_words::message::Unplaced;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ const PLACED: [&str; 7] = [
     "parentTaskId",
 ];
 
-type Members = BTreeMap<String, Box<RawValue>>;
+type RawMembers = BTreeMap<String, Box<RawValue>>;
 
 /// Reads the current tag from task-master's own state file.
 pub fn current_tag(state: &str) -> Option<String> {
@@ -35,43 +35,43 @@ pub fn current_tag(state: &str) -> Option<String> {
 ///
 /// # Errors
 /// Fails with [`Refused`] if it is not such a file, or has no tasks.
-pub fn task_master(json: &str, current: Option<&str>) -> Result<Imported, Refused> {
+pub fn task_master(json: &str, current: Option<&str>) -> Result<PlanImport, ImportError> {
     let json = json.trim_start_matches('\u{feff}');
     let value: Value =
-        serde_json::from_str(json).map_err(|error| Refused::NotIts(error.to_string()))?;
-    let root: Members =
-        serde_json::from_str(json).map_err(|error| Refused::NotIts(error.to_string()))?;
+        serde_json::from_str(json).map_err(|error| ImportError::NotIts(error.to_string()))?;
+    let root: RawMembers =
+        serde_json::from_str(json).map_err(|error| ImportError::NotIts(error.to_string()))?;
     let Value::Object(map) = &value else {
-        return Err(Refused::NotIts(String::new()));
+        return Err(ImportError::NotIts(String::new()));
     };
     // `map` keeps the order of the file, `Members` does not.
-    let mut tags: Vec<(String, Vec<Members>)> = Vec::new();
+    let mut tags: Vec<(String, Vec<RawMembers>)> = Vec::new();
     let mut odd = 0;
     for (name, member) in map {
         let raw = &root[name];
         if name == "tasks" && member.is_array() {
-            let (list, left) = entries(raw);
+            let (list, left) = list_objects(raw);
             tags.push((String::new(), list));
             odd += left;
         } else if member["tasks"].is_array() {
-            let inside: Members = serde_json::from_str(raw.get()).unwrap_or_default();
+            let inside: RawMembers = serde_json::from_str(raw.get()).unwrap_or_default();
             let (list, left) = inside
                 .get("tasks")
-                .map_or((Vec::new(), 0), |it| entries(it));
+                .map_or((Vec::new(), 0), |it| list_objects(it));
             tags.push((name.clone(), list));
             odd += left;
         }
     }
     if tags.is_empty() {
-        return Err(Refused::NotIts(String::new()));
+        return Err(ImportError::NotIts(String::new()));
     }
     let known = |name: &str| tags.iter().any(|(tag, _)| tag == name);
     let bare = current.filter(|it| known(it)).map(str::to_owned);
     let bare = bare.or_else(|| known(MASTER).then(|| MASTER.to_owned()));
     let bare = bare.unwrap_or_else(|| tags[0].0.clone());
-    let mut found = Found {
+    let mut found = ImportDraft {
         project: project_of(&value),
-        ..Found::default()
+        ..ImportDraft::default()
     };
     if odd > 0 {
         found.unplaced.push(Unplaced::NotATask { count: odd });
@@ -82,16 +82,16 @@ pub fn task_master(json: &str, current: Option<&str>) -> Result<Imported, Refuse
             true => String::new(),
             false => prefix_of(tag, &mut prefixes),
         };
-        let mut reader = Tag {
+        let mut reader = TagImporter {
             name: tag,
             prefix,
             found: &mut found,
             known: HashSet::new(),
         };
-        reader.known(list, "", 0);
-        reader.read(list, "", &[], 0);
+        reader.collect_known_ids(list, "", 0);
+        reader.import_tasks(list, "", &[], 0);
     }
-    found.finished()
+    found.into_plan()
 }
 
 fn project_of(value: &Value) -> Option<String> {
@@ -102,7 +102,7 @@ fn project_of(value: &Value) -> Option<String> {
 
 /// Returns a free id prefix for a tag.
 fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
-    let mut plain = text::hyphenated(tag);
+    let mut plain = text::hyphenate_words(tag);
     if plain.is_empty() {
         plain = "tag".to_owned();
     }
@@ -113,10 +113,10 @@ fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
 }
 
 /// Returns the objects of a list, and the number of its other elements.
-fn entries(raw: &RawValue) -> (Vec<Members>, usize) {
+fn list_objects(raw: &RawValue) -> (Vec<RawMembers>, usize) {
     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
     let all = list.len();
-    let list: Vec<Members> = list
+    let list: Vec<RawMembers> = list
         .iter()
         .filter_map(|it| serde_json::from_str(it.get()).ok())
         .collect();
@@ -125,7 +125,7 @@ fn entries(raw: &RawValue) -> (Vec<Members>, usize) {
 }
 
 /// Reads a name given as text or as a number. A number keeps its digits: `2.10` is not `2.1`.
-fn spelled(raw: &RawValue) -> Option<String> {
+fn name_text(raw: &RawValue) -> Option<String> {
     match serde_json::from_str(raw.get()).ok()? {
         Value::String(text) => Some(text.trim().to_owned()).filter(|it| !it.is_empty()),
         Value::Number(_) => Some(raw.get().to_owned()),
@@ -133,29 +133,29 @@ fn spelled(raw: &RawValue) -> Option<String> {
     }
 }
 
-fn value(entry: &Members, name: &str) -> Value {
+fn member_value(entry: &RawMembers, name: &str) -> Value {
     let raw = entry.get(name);
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
 }
 
-fn parts(entry: &Members) -> (Vec<Members>, usize) {
+fn subtask_list(entry: &RawMembers) -> (Vec<RawMembers>, usize) {
     entry
         .get("subtasks")
-        .map_or((Vec::new(), 0), |it| entries(it))
+        .map_or((Vec::new(), 0), |it| list_objects(it))
 }
 
 /// Returns the name of a task within its parent: the id of a subtask may be prefixed with the
 /// parent's id.
-fn local(entry: &Members, parent: &str, at: usize) -> String {
-    let id = entry.get("id").and_then(|raw| spelled(raw));
+fn local_id(entry: &RawMembers, parent: &str, at: usize) -> String {
+    let id = entry.get("id").and_then(|raw| name_text(raw));
     let id = id.unwrap_or_else(|| (at + 1).to_string());
     let own = id.strip_prefix(parent).and_then(|it| it.strip_prefix('.'));
     own.filter(|_| !parent.is_empty())
         .map_or(id.clone(), str::to_owned)
 }
 
-fn joined(parent: &str, local: &str) -> String {
+fn join_ids(parent: &str, local: &str) -> String {
     match parent.is_empty() {
         true => local.to_owned(),
         false => format!("{parent}.{local}"),
@@ -163,28 +163,28 @@ fn joined(parent: &str, local: &str) -> String {
 }
 
 /// Importer of one tag.
-struct Tag<'f> {
+struct TagImporter<'f> {
     name: &'f str,
     prefix: String,
-    found: &'f mut Found,
+    found: &'f mut ImportDraft,
     /// Every id of the tag, without the prefix.
     known: HashSet<String>,
 }
 
-impl Tag<'_> {
-    fn known(&mut self, list: &[Members], parent: &str, depth: usize) {
+impl TagImporter<'_> {
+    fn collect_known_ids(&mut self, list: &[RawMembers], parent: &str, depth: usize) {
         for (at, entry) in list.iter().enumerate() {
-            let id = joined(parent, &local(entry, parent, at));
+            let id = join_ids(parent, &local_id(entry, parent, at));
             if depth < DEPTH_MAX {
-                self.known(&parts(entry).0, &id, depth + 1);
+                self.collect_known_ids(&subtask_list(entry).0, &id, depth + 1);
             }
             self.known.insert(id);
         }
     }
 
     /// Resolves a dependency to a task: for a subtask, its siblings first.
-    fn meant(&self, name: &str, parent: &str) -> String {
-        let beside = joined(parent, name);
+    fn resolve_need(&self, name: &str, parent: &str) -> String {
+        let beside = join_ids(parent, name);
         let found = match self.known.contains(&beside) {
             true => &beside,
             false => name,
@@ -192,16 +192,22 @@ impl Tag<'_> {
         format!("{}{found}", self.prefix)
     }
 
-    fn read(&mut self, list: &[Members], parent: &str, inherited: &[String], depth: usize) {
+    fn import_tasks(
+        &mut self,
+        list: &[RawMembers],
+        parent: &str,
+        inherited: &[String],
+        depth: usize,
+    ) {
         let mut names: HashMap<String, usize> = HashMap::new();
         for (at, entry) in list.iter().enumerate() {
-            let id = joined(parent, &local(entry, parent, at));
+            let id = join_ids(parent, &local_id(entry, parent, at));
             let again = names.entry(id.clone()).or_default();
             *again += 1;
-            let mut draft = Draft {
+            let mut draft = TaskDraft {
                 key: format!("{}{id}", self.prefix),
-                title: text::of_value(&value(entry, "title")),
-                ..Draft::default()
+                title: text::text_of_value(&member_value(entry, "title")),
+                ..TaskDraft::default()
             };
             if *again > 1 {
                 draft.key = format!("{}-{again}", draft.key);
@@ -210,14 +216,14 @@ impl Tag<'_> {
                     new: draft.key.clone(),
                 });
             }
-            self.status(&mut draft, entry);
-            let who = text::of_value(&value(entry, "assignee"));
+            self.set_draft_progress(&mut draft, entry);
+            let who = text::text_of_value(&member_value(entry, "assignee"));
             draft.assignee = Some(who).filter(|who| !who.is_empty());
-            self.needs(&mut draft, entry, parent);
+            self.import_needs(&mut draft, entry, parent);
             if !self.prefix.is_empty() && !self.name.is_empty() {
-                draft.keep("tag", self.name);
+                draft.keep_value("tag", self.name);
             }
-            self.others(&mut draft, entry);
+            self.keep_other_fields(&mut draft, entry);
             // A subtask that waits for no sibling can start when its parent could.
             let beside = |need: &String| {
                 let inside = need.strip_prefix(&self.prefix).unwrap_or(need);
@@ -226,17 +232,17 @@ impl Tag<'_> {
             if !draft.needs.iter().any(beside) {
                 draft.follows.extend(inherited.iter().cloned());
             }
-            let (inner, odd) = parts(entry);
+            let (inner, odd) = subtask_list(entry);
             if odd > 0 {
                 self.found.unplaced.push(Unplaced::NotATask { count: odd });
             }
             let mut before = draft.needs.clone();
             before.extend(draft.follows.iter().cloned());
             let key = draft.key.clone();
-            let done = draft.progress == Progress::Done;
+            let done = draft.progress == TaskProgress::Done;
             // A task is done after its subtasks.
             for (at, part) in inner.iter().enumerate() {
-                let name = joined(&id, &local(part, &id, at));
+                let name = join_ids(&id, &local_id(part, &id, at));
                 draft.follows.push(format!("{}{name}", self.prefix));
             }
             self.found.drafts.push(draft);
@@ -244,11 +250,11 @@ impl Tag<'_> {
                 continue;
             }
             let first = self.found.drafts.len();
-            self.read(&inner, &id, &before, depth + 1);
+            self.import_tasks(&inner, &id, &before, depth + 1);
             let new = &self.found.drafts[first..];
             let open = new
                 .iter()
-                .filter(|it| it.progress != Progress::Done)
+                .filter(|it| it.progress != TaskProgress::Done)
                 .count();
             if done {
                 self.found.done_with_open_parts(&key, open);
@@ -256,34 +262,36 @@ impl Tag<'_> {
         }
     }
 
-    fn status(&mut self, draft: &mut Draft, entry: &Members) {
-        let status = text::of_value(&value(entry, "status"));
+    fn set_draft_progress(&mut self, draft: &mut TaskDraft, entry: &RawMembers) {
+        let status = text::text_of_value(&member_value(entry, "status"));
         let (progress, told) = match status.to_ascii_lowercase().as_str() {
-            "" | "pending" => (Progress::Open, false),
-            "in-progress" | "in_progress" => (Progress::InProgress, false),
-            "review" => (Progress::InProgress, true),
-            "done" | "completed" => (Progress::Done, false),
-            _ if is_over(&status) => (Progress::Done, true),
-            _ => (Progress::Open, true),
+            "" | "pending" => (TaskProgress::Open, false),
+            "in-progress" | "in_progress" => (TaskProgress::InProgress, false),
+            "review" => (TaskProgress::InProgress, true),
+            "done" | "completed" => (TaskProgress::Done, false),
+            _ if is_over(&status) => (TaskProgress::Done, true),
+            _ => (TaskProgress::Open, true),
         };
         draft.progress = progress;
         if told {
-            draft.keep("status", &status);
+            draft.keep_value("status", &status);
             let id = draft.key.clone();
             self.found.unplaced.push(match progress {
-                Progress::Done => Unplaced::CountsAsDone { id, status },
-                Progress::Open | Progress::InProgress => Unplaced::StatusInText { id, status },
+                TaskProgress::Done => Unplaced::CountsAsDone { id, status },
+                TaskProgress::Open | TaskProgress::InProgress => {
+                    Unplaced::StatusInText { id, status }
+                }
             });
         }
     }
 
-    fn needs(&mut self, draft: &mut Draft, entry: &Members, parent: &str) {
+    fn import_needs(&mut self, draft: &mut TaskDraft, entry: &RawMembers, parent: &str) {
         let raw = entry.get("dependencies");
         let list: Vec<Box<RawValue>> = raw
             .and_then(|raw| serde_json::from_str(raw.get()).ok())
             .unwrap_or_default();
-        for name in list.iter().filter_map(|raw| spelled(raw)) {
-            let need = self.meant(&name, parent);
+        for name in list.iter().filter_map(|raw| name_text(raw)) {
+            let need = self.resolve_need(&name, parent);
             let whole = need.strip_prefix(&self.prefix) == Some(parent) && !parent.is_empty();
             match whole {
                 // A subtask cannot wait for the parent that waits for it.
@@ -296,13 +304,13 @@ impl Tag<'_> {
         }
     }
 
-    fn others(&mut self, draft: &mut Draft, entry: &Members) {
+    fn keep_other_fields(&mut self, draft: &mut TaskDraft, entry: &RawMembers) {
         let first = ["priority", "description", "details", "testStrategy"];
         let rest = entry.keys().map(String::as_str);
         let rest = rest.filter(|name| !first.contains(name) && !PLACED.contains(name));
         for name in first.into_iter().chain(rest) {
-            let told = text::of_value(&value(entry, name));
-            self.found.field(draft, name, &told);
+            let told = text::text_of_value(&member_value(entry, name));
+            self.found.keep_field(draft, name, &told);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Cleans text of other programs for use in our files.
 
 /// Removes terminal escapes and control characters, and normalises line ends to LF.
-pub(super) fn clean(text: &str) -> String {
+pub(super) fn clean_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(letter) = rest.next() {
@@ -36,26 +36,28 @@ pub(super) fn clean(text: &str) -> String {
 
 /// Cleans a text and joins it into one line.
 pub(super) fn one_line(text: &str) -> String {
-    let clean = clean(text);
+    let clean = clean_text(text);
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the ASCII letters and digits of a text, with hyphens between words.
-pub(super) fn hyphenated(text: &str) -> String {
+pub(super) fn hyphenate_words(text: &str) -> String {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join("-")
 }
 
 /// Formats a JSON value as people would write it.
-pub(super) fn of_value(value: &serde_json::Value) -> String {
+pub(super) fn text_of_value(value: &serde_json::Value) -> String {
     use serde_json::Value;
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(list) if list.iter().all(|it| !it.is_object() && !it.is_array()) => {
-            list.iter().map(of_value).collect::<Vec<_>>().join(", ")
-        }
+        Value::Array(list) if list.iter().all(|it| !it.is_object() && !it.is_array()) => list
+            .iter()
+            .map(text_of_value)
+            .collect::<Vec<_>>()
+            .join(", "),
         Value::Object(map) if map.is_empty() => String::new(),
         other => other.to_string(),
     }

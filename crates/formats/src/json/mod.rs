@@ -70,7 +70,7 @@ pub enum ParseError {
 
 impl ParseError {
     /// Converts the error to the message of a finding.
-    pub fn found(&self) -> Found {
+    pub fn to_message(&self) -> Found {
         match self {
             ParseError::NotUtf8 { offset } => Found::NotUtf8 { offset: *offset },
             ParseError::Empty => Found::Empty,
@@ -107,13 +107,13 @@ impl JsonDocument {
 
     /// Parses a text, which may begin with a byte order mark.
     pub fn from_text(text: String) -> Result<Self, ParseError> {
-        let body = body(&text);
+        let body = without_byte_order_mark(&text);
         if body.trim().is_empty() {
             return Err(ParseError::Empty);
         }
         // `serde_json` decides what is JSON: it is strict and limits the nesting.
         let value = serde_json::from_str(body).map_err(|error| {
-            let (message, line, column) = (reason(&error), error.line(), error.column());
+            let (message, line, column) = (error_reason(&error), error.line(), error.column());
             // Both are valid JSON; the parser only reports them by message.
             match message.as_str() {
                 "recursion limit exceeded" => ParseError::TooDeep { line, column },
@@ -130,7 +130,7 @@ impl JsonDocument {
 
     /// Creates a document: two-space indent, unescaped UTF-8, final newline.
     pub fn new(value: Value) -> Self {
-        let mut text = render::pretty(&value, "", "  ", "\n");
+        let mut text = render::render_lines(&value, "", "  ", "\n");
         text.push('\n');
         JsonDocument { text, value }
     }
@@ -146,16 +146,20 @@ impl JsonDocument {
     }
 
     /// Returns the text without a byte order mark.
-    fn body(&self) -> &str {
-        body(&self.text)
+    fn body_text(&self) -> &str {
+        without_byte_order_mark(&self.text)
     }
 
     /// Returns this document edited so that its value is `target`. Only differences are touched.
     #[must_use]
     pub fn reconcile(&self, target: &Value) -> JsonDocument {
-        let prefix = self.text.len() - self.body().len();
+        let prefix = self.text.len() - self.body_text().len();
         let mut text = self.text[..prefix].to_owned();
-        text.push_str(&reconcile::reconcile(self.body(), &self.value, target));
+        text.push_str(&reconcile::reconcile_text(
+            self.body_text(),
+            &self.value,
+            target,
+        ));
         JsonDocument {
             text,
             value: target.clone(),
@@ -164,10 +168,10 @@ impl JsonDocument {
 
     /// Returns line and column, from 1, of the value at a JSON pointer, or of its nearest existing
     /// parent.
-    pub fn position(&self, pointer: &str) -> (usize, usize) {
-        tree::with(self.body(), |root| {
-            let offset = root.map_or(0, |root| tree::locate(root, pointer));
-            let before = &self.body()[..offset];
+    pub fn line_and_column(&self, pointer: &str) -> (usize, usize) {
+        tree::with_root(self.body_text(), |root| {
+            let offset = root.map_or(0, |root| tree::value_offset(root, pointer));
+            let before = &self.body_text()[..offset];
             let line = before.matches('\n').count() + 1;
             let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
             (line, column)
@@ -179,13 +183,13 @@ impl JsonDocument {
     pub fn duplicate_keys(&self) -> Vec<String> {
         // Every colon outside a string belongs to a key. If there are as many as members, no key
         // occurs twice.
-        if colons(self.body()) == members(&self.value) {
+        if count_colons(self.body_text()) == count_members(&self.value) {
             return Vec::new();
         }
-        tree::with(self.body(), |root| {
+        tree::with_root(self.body_text(), |root| {
             let mut found = Vec::new();
             if let Some(root) = root {
-                tree::duplicates(root, String::new(), &mut found);
+                tree::collect_duplicates(root, String::new(), &mut found);
             }
             found
         })
@@ -199,18 +203,18 @@ impl fmt::Display for JsonDocument {
 }
 
 /// True if two values are equal: numbers by value (`0.90` is `0.9`), objects in any order of keys.
-pub fn same(a: &Value, b: &Value) -> bool {
+pub fn values_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
             a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
         }
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| values_equal(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+                    .all(|(key, a)| b.get(key).is_some_and(|b| values_equal(a, b)))
         }
         (Value::Null | Value::Bool(_) | Value::String(_), _) => a == b,
         (Value::Number(_) | Value::Array(_) | Value::Object(_), _) => false,
@@ -218,7 +222,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// Returns the pointer to a member, with RFC 6901 escapes.
-pub fn child(pointer: &str, key: &str) -> String {
+pub fn child_pointer(pointer: &str, key: &str) -> String {
     // Hardly any key needs escapes, and a document has many keys.
     if key.contains(['~', '/']) {
         format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
@@ -228,7 +232,7 @@ pub fn child(pointer: &str, key: &str) -> String {
 }
 
 /// Removes the escapes from a key of a pointer.
-pub fn unescaped(part: &str) -> Cow<'_, str> {
+pub fn unescape_key(part: &str) -> Cow<'_, str> {
     if part.contains('~') {
         Cow::Owned(part.replace("~1", "/").replace("~0", "~"))
     } else {
@@ -237,26 +241,26 @@ pub fn unescaped(part: &str) -> Cow<'_, str> {
 }
 
 /// Returns the value at a pointer. Unlike `Value::pointer`, it does not allocate for every key.
-pub fn lookup<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
+pub fn value_at<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
     if pointer.is_empty() {
         return Some(root);
     }
     let mut parts = pointer.strip_prefix('/')?.split('/');
     parts.try_fold(root, |node, part| match node {
-        Value::Object(map) => map.get(unescaped(part).as_ref()),
-        Value::Array(items) => items.get(index(part)?),
+        Value::Object(map) => map.get(unescape_key(part).as_ref()),
+        Value::Array(items) => items.get(parse_index(part)?),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
 }
 
 /// Parses an array index; other spellings of the same number are rejected.
-fn index(part: &str) -> Option<usize> {
+fn parse_index(part: &str) -> Option<usize> {
     let other = part.starts_with('+') || part.len() > 1 && part.starts_with('0');
     (!other).then(|| part.parse().ok()).flatten()
 }
 
 /// Counts the colons outside strings.
-fn colons(text: &str) -> usize {
+fn count_colons(text: &str) -> usize {
     let (mut count, mut inside, mut escaped) = (0, false, false);
     for byte in text.bytes() {
         match byte {
@@ -271,20 +275,20 @@ fn colons(text: &str) -> usize {
 }
 
 /// Counts the members of all objects in a value.
-fn members(value: &Value) -> usize {
+fn count_members(value: &Value) -> usize {
     match value {
-        Value::Object(map) => map.len() + map.values().map(members).sum::<usize>(),
-        Value::Array(items) => items.iter().map(members).sum(),
+        Value::Object(map) => map.len() + map.values().map(count_members).sum::<usize>(),
+        Value::Array(items) => items.iter().map(count_members).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
-fn body(text: &str) -> &str {
+fn without_byte_order_mark(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
 /// Returns the parser's message without the position, which is reported separately.
-fn reason(error: &serde_json::Error) -> String {
+fn error_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),

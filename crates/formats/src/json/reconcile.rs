@@ -1,29 +1,29 @@
 //! Computes the smallest edit that gives a text another value.
 
-use super::render::{Style, render, string};
-use super::{same, tree};
+use super::render::{JsonLayout, render_key, render_value};
+use super::{tree, values_equal};
 use jsonc_parser::ast::{Array, Object, Value as Node};
 use jsonc_parser::common::Ranged as _;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// Returns the text edited so that its value is `target`. `current` is its present value.
-pub(super) fn reconcile(text: &str, current: &Value, target: &Value) -> String {
-    if same(current, target) {
+pub(super) fn reconcile_text(text: &str, current: &Value, target: &Value) -> String {
+    if values_equal(current, target) {
         return text.to_owned();
     }
-    tree::with(text, |root| {
+    tree::with_root(text, |root| {
         let Some(root) = root else {
-            return super::render::pretty(target, "", "  ", "\n");
+            return super::render::render_lines(target, "", "  ", "\n");
         };
         let mut editor = Editor::new(text, root);
-        editor.value(root, current, target);
+        editor.edit_value(root, current, target);
         editor.finish()
     })
 }
 
 /// A range of the text and its replacement.
-struct Splice {
+struct TextEdit {
     start: usize,
     end: usize,
     insert: String,
@@ -35,7 +35,7 @@ struct Editor<'t> {
     /// One level of indent; `None` for a document on one line.
     unit: Option<String>,
     spaced: bool,
-    splices: Vec<Splice>,
+    splices: Vec<TextEdit>,
 }
 
 /// Brackets and members of an object or array.
@@ -109,16 +109,16 @@ impl<'t> Editor<'t> {
         }
     }
 
-    fn value(&mut self, node: &Node<'_>, current: &Value, target: &Value) {
-        if same(current, target) {
+    fn edit_value(&mut self, node: &Node<'_>, current: &Value, target: &Value) {
+        if values_equal(current, target) {
             return;
         }
         match (node, current, target) {
             (Node::Object(object), Value::Object(current), Value::Object(target)) => {
-                self.object(object, current, target);
+                self.edit_object(object, current, target);
             }
             (Node::Array(array), Value::Array(current), Value::Array(target)) => {
-                self.array(array, current, target);
+                self.edit_array(array, current, target);
             }
             (
                 Node::Object(_)
@@ -131,12 +131,12 @@ impl<'t> Editor<'t> {
                 _,
             ) => {
                 let style = self.style_at(node.start());
-                self.replace(node.start(), node.end(), render(target, &style));
+                self.replace_range(node.start(), node.end(), render_value(target, &style));
             }
         }
     }
 
-    fn object(
+    fn edit_object(
         &mut self,
         object: &Object<'_>,
         current: &Map<String, Value>,
@@ -152,7 +152,7 @@ impl<'t> Editor<'t> {
             .collect();
         for (key, wanted) in target {
             if let (Some(&node), Some(now)) = (props.get(key.as_str()), current.get(key)) {
-                self.value(node, now, wanted);
+                self.edit_value(node, now, wanted);
             }
         }
         let gone: Vec<bool> = object
@@ -163,23 +163,25 @@ impl<'t> Editor<'t> {
         let style = self.inner_style(&frame);
         let colon = match object.properties.last() {
             Some(prop) => self.text[prop.name.end()..prop.value.start()].to_owned(),
-            None if matches!(style, Style::Inline { spaced: false }) => ":".to_owned(),
+            None if matches!(style, JsonLayout::Inline { spaced: false }) => ":".to_owned(),
             None => ": ".to_owned(),
         };
         let added = target
             .iter()
             .filter(|(key, _)| !current.contains_key(*key))
-            .map(|(key, value)| format!("{}{colon}{}", string(key), render(value, &style)))
+            .map(|(key, value)| {
+                format!("{}{colon}{}", render_key(key), render_value(value, &style))
+            })
             .collect();
         let end = frame.members.len();
-        self.members(&frame, &gone, vec![(end, added)]);
+        self.edit_members(&frame, &gone, vec![(end, added)]);
     }
 
-    fn array(&mut self, array: &Array<'_>, current: &[Value], target: &[Value]) {
+    fn edit_array(&mut self, array: &Array<'_>, current: &[Value], target: &[Value]) {
         let frame = Frame::of_array(array);
-        let plan = align(current, target);
+        let plan = align_elements(current, target);
         for &(old, new) in &plan.kept {
-            self.value(&array.elements[old], &current[old], &target[new]);
+            self.edit_value(&array.elements[old], &current[old], &target[new]);
         }
         let mut gone = vec![true; current.len()];
         for &(old, _) in &plan.kept {
@@ -194,16 +196,16 @@ impl<'t> Editor<'t> {
                     before,
                     items
                         .into_iter()
-                        .map(|new| render(&target[new], &style))
+                        .map(|new| render_value(&target[new], &style))
                         .collect(),
                 )
             })
             .collect();
-        self.members(&frame, &gone, inserts);
+        self.edit_members(&frame, &gone, inserts);
     }
 
     /// Removes members and inserts texts before the given positions.
-    fn members(&mut self, frame: &Frame, gone: &[bool], inserts: Vec<(usize, Vec<String>)>) {
+    fn edit_members(&mut self, frame: &Frame, gone: &[bool], inserts: Vec<(usize, Vec<String>)>) {
         let inserts: Vec<(usize, Vec<String>)> = inserts
             .into_iter()
             .filter(|(_, texts)| !texts.is_empty())
@@ -213,18 +215,18 @@ impl<'t> Editor<'t> {
             let texts: Vec<String> = inserts.into_iter().flat_map(|(_, texts)| texts).collect();
             if texts.is_empty() {
                 if !gone.is_empty() {
-                    self.replace(frame.open, frame.close, String::new());
+                    self.replace_range(frame.open, frame.close, String::new());
                 }
                 return;
             }
-            let (lead, separator, tail) = self.spacing(frame);
+            let (lead, separator, tail) = self.member_spacing(frame);
             let all = format!("{lead}{}{tail}", texts.join(&separator));
-            self.replace(frame.open, frame.close, all);
+            self.replace_range(frame.open, frame.close, all);
             return;
         }
         let first = survivors[0];
         if first > 0 {
-            self.replace(frame.members[0].0, frame.members[first].0, String::new());
+            self.replace_range(frame.members[0].0, frame.members[first].0, String::new());
         }
         let mut index = first + 1;
         while index < gone.len() {
@@ -233,7 +235,7 @@ impl<'t> Editor<'t> {
                 index += 1;
             }
             if index > from {
-                self.replace(
+                self.replace_range(
                     frame.members[from - 1].1,
                     frame.members[index - 1].1,
                     String::new(),
@@ -241,7 +243,7 @@ impl<'t> Editor<'t> {
             }
             index += 1;
         }
-        let (_, separator, _) = self.spacing(frame);
+        let (_, separator, _) = self.member_spacing(frame);
         for (before, texts) in inserts {
             // Attach to the nearest survivor in front, else before the first one.
             match survivors.partition_point(|&index| index < before) {
@@ -251,7 +253,7 @@ impl<'t> Editor<'t> {
                         .iter()
                         .map(|text| format!("{separator}{text}"))
                         .collect();
-                    self.replace(at, at, texts);
+                    self.replace_range(at, at, texts);
                 }
                 0 => {
                     let at = frame.members[first].0;
@@ -259,14 +261,14 @@ impl<'t> Editor<'t> {
                         .iter()
                         .map(|text| format!("{text}{separator}"))
                         .collect();
-                    self.replace(at, at, texts);
+                    self.replace_range(at, at, texts);
                 }
             }
         }
     }
 
     /// Returns the texts before the first member, between two members, and after the last one.
-    fn spacing(&self, frame: &Frame) -> (String, String, String) {
+    fn member_spacing(&self, frame: &Frame) -> (String, String, String) {
         if let (Some(first), Some(last)) = (frame.members.first(), frame.members.last()) {
             let lead = self.text[frame.open..first.0].to_owned();
             let tail = self.text[last.1..frame.close].to_owned();
@@ -279,7 +281,7 @@ impl<'t> Editor<'t> {
             return (lead, separator, tail);
         }
         match self.style_at(frame.open) {
-            Style::Lines {
+            JsonLayout::Lines {
                 indent,
                 unit,
                 newline,
@@ -288,7 +290,7 @@ impl<'t> Editor<'t> {
                 format!(",{newline}{indent}{unit}"),
                 format!("{newline}{indent}"),
             ),
-            Style::Inline { spaced } => {
+            JsonLayout::Inline { spaced } => {
                 let separator = if spaced { ", " } else { "," };
                 (String::new(), separator.to_owned(), String::new())
             }
@@ -296,45 +298,45 @@ impl<'t> Editor<'t> {
     }
 
     /// Returns the style of a new member inside a container.
-    fn inner_style(&self, frame: &Frame) -> Style {
+    fn inner_style(&self, frame: &Frame) -> JsonLayout {
         match frame.members.first() {
-            Some(first) if !self.text[frame.open..first.0].contains('\n') => Style::Inline {
+            Some(first) if !self.text[frame.open..first.0].contains('\n') => JsonLayout::Inline {
                 spaced: self.spaced,
             },
             Some(first) => self.style_at(first.0),
             None => match self.style_at(frame.open) {
-                Style::Lines {
+                JsonLayout::Lines {
                     indent,
                     unit,
                     newline,
-                } => Style::Lines {
+                } => JsonLayout::Lines {
                     indent: format!("{indent}{unit}"),
                     unit,
                     newline,
                 },
-                inline @ Style::Inline { .. } => inline,
+                inline @ JsonLayout::Inline { .. } => inline,
             },
         }
     }
 
     /// Returns the style at an offset: the indent of its line.
-    fn style_at(&self, offset: usize) -> Style {
+    fn style_at(&self, offset: usize) -> JsonLayout {
         let Some(unit) = &self.unit else {
-            return Style::Inline {
+            return JsonLayout::Inline {
                 spaced: self.spaced,
             };
         };
         let line = &self.text[self.text[..offset].rfind('\n').map_or(0, |at| at + 1)..];
         let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-        Style::Lines {
+        JsonLayout::Lines {
             indent: indent.to_owned(),
             unit: unit.clone(),
             newline: self.newline.to_owned(),
         }
     }
 
-    fn replace(&mut self, start: usize, end: usize, insert: String) {
-        self.splices.push(Splice { start, end, insert });
+    fn replace_range(&mut self, start: usize, end: usize, insert: String) {
+        self.splices.push(TextEdit { start, end, insert });
     }
 
     fn finish(mut self) -> String {
@@ -361,14 +363,14 @@ struct Alignment {
 }
 
 /// Pairs the elements of two arrays: equal ones first, the rest in order.
-fn align(old: &[Value], new: &[Value]) -> Alignment {
+fn align_elements(old: &[Value], new: &[Value]) -> Alignment {
     let mut plan = Alignment::default();
     let shorter = old.len().min(new.len());
     let prefix = (0..shorter)
-        .take_while(|&at| same(&old[at], &new[at]))
+        .take_while(|&at| values_equal(&old[at], &new[at]))
         .count();
     let suffix = (0..shorter - prefix)
-        .take_while(|&at| same(&old[old.len() - 1 - at], &new[new.len() - 1 - at]))
+        .take_while(|&at| values_equal(&old[old.len() - 1 - at], &new[new.len() - 1 - at]))
         .count();
     plan.kept.extend((0..prefix).map(|at| (at, at)));
     let (old_end, new_end) = (old.len() - suffix, new.len() - suffix);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Layout of the text around a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum JsonLayout {
     /// One member per line.
     Lines {
         /// Indent of the line on which the value starts.
@@ -21,26 +21,26 @@ pub(super) enum Style {
 }
 
 /// Renders a value in a style.
-pub(super) fn render(value: &Value, style: &Style) -> String {
+pub(super) fn render_value(value: &Value, style: &JsonLayout) -> String {
     match style {
-        Style::Lines {
+        JsonLayout::Lines {
             indent,
             unit,
             newline,
-        } => pretty(value, indent, unit, newline),
-        Style::Inline { spaced } => inline(value, *spaced),
+        } => render_lines(value, indent, unit, newline),
+        JsonLayout::Inline { spaced } => render_inline(value, *spaced),
     }
 }
 
 /// Renders a value over several lines; `indent` is that of the line on which it starts.
-pub(super) fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
+pub(super) fn render_lines(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
     let deeper = format!("{indent}{unit}");
     let mut out = String::new();
     let (open, close, members) = match value {
         Value::Array(items) if !items.is_empty() => {
             let members: Vec<String> = items
                 .iter()
-                .map(|item| pretty(item, &deeper, unit, newline))
+                .map(|item| render_lines(item, &deeper, unit, newline))
                 .collect();
             ('[', ']', members)
         }
@@ -48,7 +48,11 @@ pub(super) fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> 
             let members = map
                 .iter()
                 .map(|(key, item)| {
-                    format!("{}: {}", string(key), pretty(item, &deeper, unit, newline))
+                    format!(
+                        "{}: {}",
+                        render_key(key),
+                        render_lines(item, &deeper, unit, newline)
+                    )
                 })
                 .collect();
             ('{', '}', members)
@@ -69,17 +73,22 @@ pub(super) fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> 
     out
 }
 
-fn inline(value: &Value, spaced: bool) -> String {
+fn render_inline(value: &Value, spaced: bool) -> String {
     let (comma, colon) = if spaced { (", ", ": ") } else { (",", ":") };
     match value {
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| inline(item, spaced)).collect();
+            let items: Vec<String> = items
+                .iter()
+                .map(|item| render_inline(item, spaced))
+                .collect();
             format!("[{}]", items.join(comma))
         }
         Value::Object(map) => {
             let members: Vec<String> = map
                 .iter()
-                .map(|(key, item)| format!("{}{colon}{}", string(key), inline(item, spaced)))
+                .map(|(key, item)| {
+                    format!("{}{colon}{}", render_key(key), render_inline(item, spaced))
+                })
                 .collect();
             format!("{{{}}}", members.join(comma))
         }
@@ -88,6 +97,6 @@ fn inline(value: &Value, spaced: bool) -> String {
 }
 
 /// Renders a key as JSON text.
-pub(super) fn string(key: &str) -> String {
+pub(super) fn render_key(key: &str) -> String {
     Value::from(key).to_string()
 }

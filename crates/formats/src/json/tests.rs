@@ -13,7 +13,7 @@ fn check(text: &str, change: impl FnOnce(&mut Value), expected: &str) {
     change(&mut target);
     let edited = document.reconcile(&target);
     assert_eq!(edited.text(), expected);
-    assert!(same(
+    assert!(values_equal(
         JsonDocument::from_text(expected.to_owned())
             .unwrap()
             .value(),
@@ -149,9 +149,9 @@ fn what_is_no_json_says_where() {
 #[test]
 fn a_position_is_that_of_the_value_or_its_nearest_parent() {
     let document = JsonDocument::from_text("{\n  \"a\": [1,\n   {\"b/c\": 2}]\n}".into()).unwrap();
-    assert_eq!(document.position("/a/1/b~1c"), (3, 12));
-    assert_eq!(document.position("/a/7"), (2, 8));
-    assert_eq!(document.position(""), (1, 1));
+    assert_eq!(document.line_and_column("/a/1/b~1c"), (3, 12));
+    assert_eq!(document.line_and_column("/a/7"), (2, 8));
+    assert_eq!(document.line_and_column(""), (1, 1));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -180,11 +180,14 @@ fn any_list() -> impl Strategy<Value = Value> {
 /// Renders the same value in one of the styles that people and programs write.
 fn styled(value: &Value, style: u8) -> String {
     match style {
-        0 => render::pretty(value, "", "  ", "\n"),
-        1 => render::pretty(value, "", "\t", "\r\n"),
+        0 => render::render_lines(value, "", "  ", "\n"),
+        1 => render::render_lines(value, "", "\t", "\r\n"),
         2 => value.to_string(),
-        3 => render::render(value, &render::Style::Inline { spaced: true }),
-        _ => format!("\u{feff} {}\n\n", render::pretty(value, "", "    ", "\n")),
+        3 => render::render_value(value, &render::JsonLayout::Inline { spaced: true }),
+        _ => format!(
+            "\u{feff} {}\n\n",
+            render::render_lines(value, "", "    ", "\n")
+        ),
     }
 }
 
@@ -196,14 +199,14 @@ proptest! {
         let edited = document.reconcile(&b);
         let read = JsonDocument::from_text(edited.text().to_owned());
         prop_assert!(read.is_ok(), "{}", edited.text());
-        prop_assert!(same(read.unwrap().value(), &b), "{} is not {}", edited.text(), b);
+        prop_assert!(values_equal(read.unwrap().value(), &b), "{} is not {}", edited.text(), b);
     }
 
     #[test]
     fn any_change_of_a_list_says_what_was_asked(a in any_list(), b in any_list(), style in 0u8..5) {
         let document = JsonDocument::from_text(styled(&a, style)).unwrap();
         let edited = document.reconcile(&b);
-        prop_assert!(same(JsonDocument::from_text(edited.text().to_owned()).unwrap().value(), &b));
+        prop_assert!(values_equal(JsonDocument::from_text(edited.text().to_owned()).unwrap().value(), &b));
     }
 
     #[test]
@@ -236,7 +239,11 @@ fn a_pointer_leads_where_serde_json_says() {
         "/a/",
     ];
     for pointer in pointers {
-        assert_eq!(lookup(&value, pointer), value.pointer(pointer), "{pointer}");
+        assert_eq!(
+            value_at(&value, pointer),
+            value.pointer(pointer),
+            "{pointer}"
+        );
     }
 }
 

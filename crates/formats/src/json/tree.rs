@@ -1,6 +1,6 @@
 //! The syntax tree with the position of every value in the text.
 
-use super::{child, unescaped};
+use super::{child_pointer, unescape_key};
 use jsonc_parser::ast::{ObjectProp, Value as Node};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions};
@@ -19,13 +19,13 @@ const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Parses a text and passes its root to `use_root`; `None` if the text has no value.
-pub(super) fn with<T>(text: &str, use_root: impl FnOnce(Option<&Node<'_>>) -> T) -> T {
+pub(super) fn with_root<T>(text: &str, use_root: impl FnOnce(Option<&Node<'_>>) -> T) -> T {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &STRICT);
     use_root(parsed.ok().and_then(|parsed| parsed.value).as_ref())
 }
 
 /// Returns the member with that key; the last one, as in every common reader.
-pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b ObjectProp<'a>> {
+pub(super) fn find_member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b ObjectProp<'a>> {
     let object = node.as_object()?;
     object
         .properties
@@ -34,12 +34,12 @@ pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b Object
 }
 
 /// Returns the byte offset of the value at a pointer, or of its nearest existing parent.
-pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
+pub(super) fn value_offset(root: &Node<'_>, pointer: &str) -> usize {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
-        let key = unescaped(part);
+        let key = unescape_key(part);
         let next = match node {
-            Node::Object(_) => member(node, &key).map(|prop| &prop.value),
+            Node::Object(_) => find_member(node, &key).map(|prop| &prop.value),
             Node::Array(array) => key
                 .parse()
                 .ok()
@@ -58,7 +58,7 @@ pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
 }
 
 /// Collects the pointers of keys that occur more than once.
-pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<String>) {
+pub(super) fn collect_duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<String>) {
     match node {
         Node::Object(object) => {
             let mut times = std::collections::HashMap::new();
@@ -70,12 +70,12 @@ pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<Strin
                 if *times != 2 && !inner {
                     continue;
                 }
-                let here = child(&pointer, prop.name.as_str());
+                let here = child_pointer(&pointer, prop.name.as_str());
                 if *times == 2 {
                     found.push(here.clone());
                 }
                 if inner {
-                    duplicates(&prop.value, here, found);
+                    collect_duplicates(&prop.value, here, found);
                 }
             }
         }
@@ -83,7 +83,7 @@ pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<Strin
             for (index, element) in array.elements.iter().enumerate() {
                 // A list of a hundred thousand ids needs no pointer to each.
                 if matches!(element, Node::Object(_) | Node::Array(_)) {
-                    duplicates(element, format!("{pointer}/{index}"), found);
+                    collect_duplicates(element, format!("{pointer}/{index}"), found);
                 }
             }
         }

@@ -8,7 +8,7 @@ use bowline_words::message::ValueFault;
 use thiserror::Error;
 
 use super::FIELD_CHARS_MAX;
-use super::text::normalise;
+use super::text::normalise_text;
 
 /// Minimum length of an API key.
 pub const API_KEY_CHARS_MIN: usize = 8;
@@ -214,7 +214,7 @@ pub fn check_env_name(name: &str) -> Result<(), EnvNameError> {
 
 /// An answer that passed the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct CheckedAnswer<'a> {
     /// Text sent to the agent: the option in its own spelling, or the trimmed free text.
     pub text: Cow<'a, str>,
     /// True if the case was changed to that of the option, which the person should be informed of.
@@ -252,8 +252,11 @@ impl AnswerError {
 ///
 /// An exact match wins over one in another case. A merely similar answer is refused with a
 /// suggestion.
-pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a>, AnswerError> {
-    let answer = normalise(answer);
+pub fn check_answer<'a>(
+    options: &'a [String],
+    answer: &str,
+) -> Result<CheckedAnswer<'a>, AnswerError> {
+    let answer = normalise_text(answer);
     if answer.is_empty() {
         return Err(AnswerError::Empty);
     }
@@ -261,27 +264,27 @@ pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a
         return Err(AnswerError::TooLong);
     }
     if options.is_empty() {
-        return Ok(Answer {
+        return Ok(CheckedAnswer {
             text: answer.into(),
             respelled: false,
         });
     }
     if let Some(option) = options.iter().find(|option| **option == answer) {
-        return Ok(Answer {
+        return Ok(CheckedAnswer {
             text: option.into(),
             respelled: false,
         });
     }
     let lower = answer.to_lowercase();
     if let Some(option) = options.iter().find(|option| option.to_lowercase() == lower) {
-        return Ok(Answer {
+        return Ok(CheckedAnswer {
             text: option.into(),
             respelled: true,
         });
     }
     let suggestion = options
         .iter()
-        .map(|option| (similarity(&option.to_lowercase(), &lower), option))
+        .map(|option| (text_similarity(&option.to_lowercase(), &lower), option))
         .filter(|(similarity, _)| *similarity >= SUGGESTION_SIMILARITY_MIN)
         // On a tie the first wins: the options are in the order the agent prefers.
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
@@ -290,7 +293,7 @@ pub fn check_answer<'a>(options: &'a [String], answer: &str) -> Result<Answer<'a
 }
 
 /// Returns one minus the edit distance relative to the longer text.
-fn similarity(a: &str, b: &str) -> f64 {
+fn text_similarity(a: &str, b: &str) -> f64 {
     match a.chars().count().max(b.chars().count()) {
         0..=SUGGESTION_CHARS_MAX => strsim::normalized_levenshtein(a, b),
         _ => 0.0,

@@ -1,23 +1,23 @@
 //! Parses the lines that may follow `=== PHASE N COMPLETE ===` and `=== CUSTOM TASK COMPLETE ===`.
 
 use super::FIELD_CHARS_MAX;
-use super::event::Kind;
-use super::text::{decoded, longer_than_field, normalise, split_lines, trim};
+use super::event::MarkerContent;
+use super::text::{decode_text, longer_than_field, normalise_text, split_lines, trim};
 
 /// File extensions that identify a line as a file name even without a bullet.
 const FILE_ENDINGS: [&str; 9] = ["md", "ts", "tsx", "js", "jsx", "json", "yaml", "yml", "txt"];
 
 /// The kind of completion a marker announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Completion {
+pub(super) enum CompletionKind {
     Phase(u32),
     Custom,
 }
 
-impl Completion {
+impl CompletionKind {
     /// True if `line` belongs to the completion. `first` is set if no line came before it.
-    pub(super) fn takes(self, line: &[u8], first: bool) -> bool {
-        let line = decoded(line);
+    pub(super) fn accepts_line(self, line: &[u8], first: bool) -> bool {
+        let line = decode_text(line);
         match self {
             Self::Phase(_) => phase_line(&line).is_some(),
             Self::Custom => match custom_line(&line) {
@@ -29,21 +29,21 @@ impl Completion {
 
     /// Builds the event from the lines taken. Overlong text is cut so that the completion is not
     /// lost.
-    pub(super) fn read(self, body: &str) -> Kind {
+    pub(super) fn parse_body(self, body: &str) -> MarkerContent {
         match self {
             Self::Phase(phase) => {
                 let mut name = None;
                 let mut deliverables = Vec::new();
                 for line in split_lines(body).filter_map(phase_line) {
                     match line {
-                        PhaseLine::Name(text) if name.is_none() => name = Some(cut(text)),
+                        PhaseLine::Name(text) if name.is_none() => name = Some(cut_to_field(text)),
                         PhaseLine::File(path) if !longer_than_field(path) => {
-                            deliverables.push(normalise(path));
+                            deliverables.push(normalise_text(path));
                         }
                         PhaseLine::Name(_) | PhaseLine::File(_) | PhaseLine::Other => {}
                     }
                 }
-                Kind::PhaseComplete {
+                MarkerContent::PhaseComplete {
                     phase,
                     name: name.unwrap_or_else(|| format!("Phase {phase}")),
                     deliverables,
@@ -73,9 +73,10 @@ impl Completion {
                     }
                 }
                 let value = |text: Option<String>| {
-                    text.map(|text| cut(&text)).filter(|text| !text.is_empty())
+                    text.map(|text| cut_to_field(&text))
+                        .filter(|text| !text.is_empty())
                 };
-                Kind::CustomComplete {
+                MarkerContent::CustomComplete {
                     task: value(task),
                     summary: value(summary),
                 }
@@ -86,7 +87,7 @@ impl Completion {
 
 /// True if an unfinished `line` can be taken as complete because it ends with a file name.
 pub(super) fn names_file(line: &[u8]) -> bool {
-    let line = decoded(line);
+    let line = decode_text(line);
     matches!(phase_line(&line), Some(PhaseLine::File(path)) if has_file_ending(path))
 }
 
@@ -103,7 +104,7 @@ fn phase_line(line: &str) -> Option<PhaseLine<'_>> {
         return None;
     }
     if let Some(rest) = strip_word(line, "Completed:") {
-        return Some(parenthesised(rest).map_or(PhaseLine::Other, PhaseLine::Name));
+        return Some(phase_in_parentheses(rest).map_or(PhaseLine::Other, PhaseLine::Name));
     }
     if let Some(rest) = strip_word(line, "Phase:") {
         let name = rest.trim();
@@ -156,7 +157,7 @@ fn custom_line(line: &str) -> Option<CustomLine<'_>> {
 }
 
 /// Returns the name in `Phase 2 (Design)`.
-fn parenthesised(text: &str) -> Option<&str> {
+fn phase_in_parentheses(text: &str) -> Option<&str> {
     let rest = strip_word(text.trim_start(), "Phase")?.trim_start();
     let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let inner = after.trim_start().strip_prefix('(')?;
@@ -181,8 +182,8 @@ fn has_file_ending(path: &str) -> bool {
         })
 }
 
-fn cut(text: &str) -> String {
-    let text = normalise(text);
+fn cut_to_field(text: &str) -> String {
+    let text = normalise_text(text);
     if longer_than_field(&text) {
         text.chars().take(FIELD_CHARS_MAX).collect()
     } else {

@@ -9,17 +9,17 @@ use super::{FIELD_CHARS_MAX, MESSAGE_BYTES_MAX};
 
 /// A marker found in the output, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct MarkerEvent {
     /// Absolute offset of the first byte of the marker.
     pub start: u64,
     /// Position from which a new parser continues once this event has been handled.
-    pub resume: Resume,
-    pub kind: Kind,
+    pub resume: ParserResumePoint,
+    pub kind: MarkerContent,
 }
 
-impl Event {
+impl MarkerEvent {
     /// Returns the absolute offset behind the last byte that belongs to this event.
-    pub fn end(&self) -> u64 {
+    pub fn end_offset(&self) -> u64 {
         self.resume.offset
     }
 }
@@ -29,20 +29,20 @@ impl Event {
 /// A parser made with [`Parser::resume_at`](super::Parser::resume_at) and fed the bytes from
 /// `offset` on reports exactly the events that the first parser had yet to report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resume {
+pub struct ParserResumePoint {
     /// Absolute offset of the next byte to push.
     pub offset: u64,
     /// True if the offset lies inside a line whose rest is ignored.
     pub mid_line: bool,
     /// The code fence that is open at the offset.
-    pub fence: Option<Fence>,
+    pub fence: Option<CodeFence>,
     /// True if the agent has used its nonce, so that markers without it no longer count.
     pub nonce_used: bool,
 }
 
 /// An open code fence, as far as needed to recognise its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fence {
+pub struct CodeFence {
     /// True for `~`, false for a backtick.
     pub tilde: bool,
     /// Number of fence characters that opened it; a closing fence has at least as many.
@@ -51,7 +51,7 @@ pub struct Fence {
 
 /// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum MarkerContent {
     /// `=== PHASE N COMPLETE ===` with the lines that belong to it.
     PhaseComplete {
         /// Number of the phase, from 1.
@@ -70,7 +70,7 @@ pub enum Kind {
     },
     DependencyRequest(DependencyRequest),
     UserQuestion(UserQuestion),
-    Error(ErrorReport),
+    Error(AgentErrorReport),
     /// A progress line such as `Step 3/9: name`.
     Step {
         /// Number of the step that begins.
@@ -87,13 +87,13 @@ pub enum Kind {
     /// `=== VERIFICATION_RESULT ===` and the JSON after it.
     VerificationResult {
         /// The criteria checked, in the order given.
-        criteria: Vec<Criterion>,
+        criteria: Vec<CriterionResult>,
     },
     /// A marker that breaks the grammar. It changes no state; the agent gets an error reply.
-    Malformed(Malformed),
+    Malformed(MalformedMarker),
     /// A well-formed marker that is ignored because of its nonce.
     Ignored {
-        marker: Marker,
+        marker: MarkerName,
         reason: IgnoredReason,
     },
 }
@@ -101,7 +101,7 @@ pub enum Kind {
 named! {
     /// Markers that agents write.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Marker {
+    pub enum MarkerName {
         /// A phase is complete.
         PhaseComplete = "PHASE_COMPLETE",
         /// A task without phases is complete.
@@ -117,7 +117,7 @@ named! {
     }
 }
 
-impl std::fmt::Display for Marker {
+impl std::fmt::Display for MarkerName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -135,7 +135,7 @@ pub enum IgnoredReason {
 named! {
     /// The category of a question.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Category {
+    pub enum QuestionCategory {
         /// A business decision.
         Business = "business",
         /// A part of the task that is unclear.
@@ -150,7 +150,7 @@ named! {
 named! {
     /// Severity of a reported error.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Severity {
+    pub enum ErrorSeverity {
         /// Work can continue later.
         Recoverable = "recoverable",
         /// Work cannot continue.
@@ -209,7 +209,7 @@ pub struct DependencyRequest {
 /// A question from an agent to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserQuestion {
-    pub category: Category,
+    pub category: QuestionCategory,
     pub question: String,
     /// The answers to choose from; empty if free text is wanted.
     pub options: Vec<String>,
@@ -221,8 +221,8 @@ pub struct UserQuestion {
 
 /// An error that the agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ErrorReport {
-    pub severity: Severity,
+pub struct AgentErrorReport {
+    pub severity: ErrorSeverity,
     /// One sentence; empty only in the one-line form.
     pub message: String,
     pub details: Option<String>,
@@ -235,7 +235,7 @@ pub struct ErrorReport {
 
 /// The result of checking one criterion of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Criterion {
+pub struct CriterionResult {
     pub id: String,
     pub status: CriterionStatus,
     /// The observation behind the result.
@@ -248,14 +248,17 @@ pub struct Criterion {
 /// Grammar errors of a marker. `Display` gives the text that is sent to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Malformed {
+pub enum MalformedMarker {
     /// A required field is absent or empty.
     #[error("{marker} missing required field '{field}'")]
-    MissingField { marker: Marker, field: &'static str },
+    MissingField {
+        marker: MarkerName,
+        field: &'static str,
+    },
     /// The value of a field is not of the expected form.
     #[error("{marker} field '{field}' must be {expected}, not '{found}'")]
     BadValue {
-        marker: Marker,
+        marker: MarkerName,
         field: &'static str,
         /// Description of valid values.
         expected: String,
@@ -263,26 +266,29 @@ pub enum Malformed {
         found: String,
     },
     #[error("{marker} field '{field}' exceeds {FIELD_CHARS_MAX} characters")]
-    FieldTooLong { marker: Marker, field: &'static str },
+    FieldTooLong {
+        marker: MarkerName,
+        field: &'static str,
+    },
     #[error("{marker} exceeds {MESSAGE_BYTES_MAX} bytes")]
-    TooLong { marker: Marker },
+    TooLong { marker: MarkerName },
     /// Another marker or the end of the output came before the closing tag.
     #[error("{marker} is not closed before {before}")]
     NotClosed {
-        marker: Marker,
+        marker: MarkerName,
         /// The marker or end that came instead of the closing tag.
         before: &'static str,
     },
     /// The JSON of the message is invalid.
     #[error("{marker} has invalid JSON: {problem}")]
     BadJson {
-        marker: Marker,
+        marker: MarkerName,
         /// Description of the JSON error.
         problem: String,
     },
 }
 
-impl Malformed {
+impl MalformedMarker {
     /// Returns the stable error code.
     pub fn code(&self) -> &'static str {
         match self {

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
-use super::event::Malformed;
-use super::members::{Member, known_members};
-use super::syntax::{Block, KEYS_MAX, Key, known_key};
+use super::event::MalformedMarker;
+use super::members::{MemberValue, known_members};
+use super::syntax::{BracketMessage, FieldKey, KEYS_MAX, known_key};
 use super::text::{
-    longer_than_field, normal, split, split_lines, trim, trim_start, unescape, unescaped_normal,
+    longer_than_field, normalise_cow, split_at_byte, split_lines, trim, trim_start,
+    unescape_line_ends, unescaped_normal,
 };
 
 /// Characters of an invalid value that are repeated in an error.
@@ -18,13 +19,13 @@ const FOUND_CHARS_MAX: usize = 60;
 const FURTHER_LINES_BYTES: usize = 96;
 
 /// The values of one message by field name. If a field is given twice, the first value counts.
-pub(super) struct Fields<'t> {
-    block: Block,
+pub(super) struct MessageFields<'t> {
+    block: BracketMessage,
     /// Values in the order of the message's keys.
-    values: [Value<'t>; KEYS_MAX],
+    values: [FieldValue<'t>; KEYS_MAX],
 }
 
-enum Value<'t> {
+enum FieldValue<'t> {
     Absent,
     /// Text as written in a block or on one line: ` ` still stands for a line end.
     Written(Cow<'t, str>),
@@ -33,25 +34,25 @@ enum Value<'t> {
     List(Vec<String>),
 }
 
-impl<'t> Fields<'t> {
+impl<'t> MessageFields<'t> {
     /// Creates an empty set of fields for a message of this kind.
-    pub(super) fn new(block: Block) -> Self {
+    pub(super) fn new(block: BracketMessage) -> Self {
         Self {
             block,
-            values: [const { Value::Absent }; KEYS_MAX],
+            values: [const { FieldValue::Absent }; KEYS_MAX],
         }
     }
 
     /// Reads the lines between the tags.
     pub(super) fn read_block(&mut self, body: &'t str) {
-        let keys = self.block.keys();
+        let keys = self.block.field_keys();
         // The field being read, and the indentation of its first continuation line.
         let mut current: Option<usize> = None;
         let mut indent = None;
         for line in split_lines(body) {
             if let Some((at, value)) = known_key(line.as_bytes(), keys) {
                 let value = &line[line.len() - value.len()..];
-                current = self.begin(at, value);
+                current = self.start_value(at, value);
                 indent = None;
             } else if is_unknown_field(line.as_bytes()) {
                 current = None;
@@ -63,7 +64,7 @@ impl<'t> Fields<'t> {
                 } else {
                     own.min(*indent.get_or_insert(own))
                 };
-                self.append(current, '\n', &line[cut..]);
+                self.append_line(current, '\n', &line[cut..]);
             }
         }
     }
@@ -71,32 +72,32 @@ impl<'t> Fields<'t> {
     /// Reads `field: value, field: value`. A comma separates only before the name of a field, so
     /// values may contain commas.
     pub(super) fn read_line(&mut self, text: &'t str) {
-        let keys = self.block.keys();
+        let keys = self.block.field_keys();
         let mut current: Option<usize> = None;
-        for piece in split(text, b',') {
+        for piece in split_at_byte(text, b',') {
             let trimmed = trim_start(piece);
             if let Some((at, value)) = known_key(trimmed.as_bytes(), keys) {
                 let value = &trimmed[trimmed.len() - value.len()..];
-                current = self.begin(at, value);
+                current = self.start_value(at, value);
             } else {
-                self.append(current, ',', piece);
+                self.append_line(current, ',', piece);
             }
         }
     }
 
     /// Starts a value as it is written; returns `None` if the field already has one.
-    fn begin(&mut self, at: usize, value: &'t str) -> Option<usize> {
+    fn start_value(&mut self, at: usize, value: &'t str) -> Option<usize> {
         let slot = &mut self.values[at];
-        if !matches!(slot, Value::Absent) {
+        if !matches!(slot, FieldValue::Absent) {
             return None;
         }
-        *slot = Value::Written(value.into());
+        *slot = FieldValue::Written(value.into());
         Some(at)
     }
 
     /// Appends `more` to the value being read, if there is one.
-    fn append(&mut self, current: Option<usize>, between: char, more: &str) {
-        let Some(Value::Written(value)) = current.map(|at| &mut self.values[at]) else {
+    fn append_line(&mut self, current: Option<usize>, between: char, more: &str) {
+        let Some(FieldValue::Written(value)) = current.map(|at| &mut self.values[at]) else {
             return;
         };
         if let Cow::Borrowed(first) = *value {
@@ -110,81 +111,92 @@ impl<'t> Fields<'t> {
     }
 
     /// Reads a JSON object. Numbers, booleans and nested values are kept as their own text.
-    pub(super) fn read_json(&mut self, text: &'t str) -> Result<(), Malformed> {
-        let keys = self.block.keys();
-        let known = known_members(text, keys).map_err(|error| Malformed::BadJson {
+    pub(super) fn read_json(&mut self, text: &'t str) -> Result<(), MalformedMarker> {
+        let keys = self.block.field_keys();
+        let known = known_members(text, keys).map_err(|error| MalformedMarker::BadJson {
             marker: self.block.marker(),
             problem: error.to_string(),
         })?;
         for member in known {
             let slot = &mut self.values[member.at];
-            if !matches!(slot, Value::Absent) {
+            if !matches!(slot, FieldValue::Absent) {
                 continue;
             }
             *slot = match member.value {
-                Member::Text(text) => Value::Plain(text),
-                Member::Other(Json::Null) => Value::Absent,
-                Member::Other(Json::Array(items)) if keys[member.at] == Key::Options => {
-                    Value::List(items.into_iter().map(json_text).collect())
+                MemberValue::Text(text) => FieldValue::Plain(text),
+                MemberValue::Other(Json::Null) => FieldValue::Absent,
+                MemberValue::Other(Json::Array(items)) if keys[member.at] == FieldKey::Options => {
+                    FieldValue::List(items.into_iter().map(json_text).collect())
                 }
-                Member::Other(other) => Value::Plain(other.to_string().into()),
+                MemberValue::Other(other) => FieldValue::Plain(other.to_string().into()),
             };
         }
         Ok(())
     }
 
-    fn take(&mut self, key: Key) -> Value<'t> {
-        let at = self.block.keys().iter().position(|known| *known == key);
-        at.map_or(Value::Absent, |at| {
-            std::mem::replace(&mut self.values[at], Value::Absent)
+    fn take_value(&mut self, key: FieldKey) -> FieldValue<'t> {
+        let at = self
+            .block
+            .field_keys()
+            .iter()
+            .position(|known| *known == key);
+        at.map_or(FieldValue::Absent, |at| {
+            std::mem::replace(&mut self.values[at], FieldValue::Absent)
         })
     }
 
     /// Returns the value of `key` as text; an empty value counts as absent.
-    fn value(&mut self, key: Key) -> Result<Option<Cow<'t, str>>, Malformed> {
-        let text = match self.take(key) {
-            Value::Absent => return Ok(None),
-            Value::Written(text) => unescaped_normal(text),
-            Value::Plain(text) => normal(text),
-            Value::List(items) => normal(items.join("\n").into()),
+    fn field_text(&mut self, key: FieldKey) -> Result<Option<Cow<'t, str>>, MalformedMarker> {
+        let text = match self.take_value(key) {
+            FieldValue::Absent => return Ok(None),
+            FieldValue::Written(text) => unescaped_normal(text),
+            FieldValue::Plain(text) => normalise_cow(text),
+            FieldValue::List(items) => normalise_cow(items.join("\n").into()),
         };
-        self.bounded(key, text)
+        self.checked_length(key, text)
     }
 
     /// Returns the text of `key`; an empty value counts as absent.
-    pub(super) fn text(&mut self, key: Key) -> Result<Option<String>, Malformed> {
-        Ok(self.value(key)?.map(Cow::into_owned))
+    pub(super) fn optional_text(
+        &mut self,
+        key: FieldKey,
+    ) -> Result<Option<String>, MalformedMarker> {
+        Ok(self.field_text(key)?.map(Cow::into_owned))
     }
 
     /// Returns the text of `key`, or an error if it is absent.
-    pub(super) fn required(&mut self, key: Key) -> Result<String, Malformed> {
-        self.text(key)?.ok_or_else(|| self.missing(key))
+    pub(super) fn required_text(&mut self, key: FieldKey) -> Result<String, MalformedMarker> {
+        self.optional_text(key)?
+            .ok_or_else(|| self.missing_field(key))
     }
 
     /// Builds the error for a missing `key`.
-    pub(super) fn missing(&self, key: Key) -> Malformed {
-        Malformed::MissingField {
+    pub(super) fn missing_field(&self, key: FieldKey) -> MalformedMarker {
+        MalformedMarker::MissingField {
             marker: self.block.marker(),
             field: key.as_str(),
         }
     }
 
     /// Returns the items of `key`: `- item` lines, `[a, b, c]`, or a JSON array.
-    pub(super) fn list(&mut self, key: Key) -> Result<Vec<String>, Malformed> {
-        let mut items = match self.take(key) {
-            Value::Absent => return Ok(Vec::new()),
-            Value::List(items) => items,
-            Value::Written(text) | Value::Plain(text) => self.split(key, &text)?,
+    pub(super) fn item_list(&mut self, key: FieldKey) -> Result<Vec<String>, MalformedMarker> {
+        let mut items = match self.take_value(key) {
+            FieldValue::Absent => return Ok(Vec::new()),
+            FieldValue::List(items) => items,
+            FieldValue::Written(text) | FieldValue::Plain(text) => self.split_items(key, &text)?,
         };
         for item in &mut items {
-            let text = normal(std::mem::take(item).into());
-            *item = self.bounded(key, text)?.unwrap_or_default().into_owned();
+            let text = normalise_cow(std::mem::take(item).into());
+            *item = self
+                .checked_length(key, text)?
+                .unwrap_or_default()
+                .into_owned();
         }
         items.retain(|item| !item.is_empty());
         Ok(items)
     }
 
-    fn split(&self, key: Key, text: &str) -> Result<Vec<String>, Malformed> {
+    fn split_items(&self, key: FieldKey, text: &str) -> Result<Vec<String>, MalformedMarker> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Vec::new());
@@ -199,13 +211,13 @@ impl<'t> Fields<'t> {
     }
 
     /// Returns the value of `key` as one of `all`, compared by word in any case.
-    pub(super) fn word<T: Copy>(
+    pub(super) fn word_value<T: Copy>(
         &mut self,
-        key: Key,
+        key: FieldKey,
         all: &[T],
         as_str: fn(T) -> &'static str,
-    ) -> Result<Option<T>, Malformed> {
-        let Some(text) = self.value(key)? else {
+    ) -> Result<Option<T>, MalformedMarker> {
+        let Some(text) = self.field_text(key)? else {
             return Ok(None);
         };
         let found = all
@@ -219,12 +231,17 @@ impl<'t> Fields<'t> {
     }
 
     /// Builds the error for a `key` that holds `found` where `expected` was required.
-    pub(super) fn bad_value(&self, key: Key, expected: String, found: &str) -> Malformed {
+    pub(super) fn bad_value(
+        &self,
+        key: FieldKey,
+        expected: String,
+        found: &str,
+    ) -> MalformedMarker {
         let mut cut: String = found.chars().take(FOUND_CHARS_MAX).collect();
         if cut.len() < found.len() {
             cut.push('…');
         }
-        Malformed::BadValue {
+        MalformedMarker::BadValue {
             marker: self.block.marker(),
             field: key.as_str(),
             expected,
@@ -232,9 +249,13 @@ impl<'t> Fields<'t> {
         }
     }
 
-    fn bounded<'a>(&self, key: Key, text: Cow<'a, str>) -> Result<Option<Cow<'a, str>>, Malformed> {
+    fn checked_length<'a>(
+        &self,
+        key: FieldKey,
+        text: Cow<'a, str>,
+    ) -> Result<Option<Cow<'a, str>>, MalformedMarker> {
         if longer_than_field(&text) {
-            return Err(Malformed::FieldTooLong {
+            return Err(MalformedMarker::FieldTooLong {
                 marker: self.block.marker(),
                 field: key.as_str(),
             });
@@ -270,19 +291,19 @@ fn split_list(text: &str) -> Option<Vec<String>> {
         return Some(
             inner
                 .split(',')
-                .map(|item| unescape(unquote(trim(item)).into()).into_owned())
+                .map(|item| unescape_line_ends(unquote(trim(item)).into()).into_owned())
                 .collect(),
         );
     }
     let mut items: Vec<String> = Vec::new();
     for line in split_lines(text).map(trim) {
         if let Some(item) = line.strip_prefix(['-', '*']) {
-            items.push(unescape(unquote(trim(item)).into()).into_owned());
+            items.push(unescape_line_ends(unquote(trim(item)).into()).into_owned());
         } else if !line.is_empty() {
             // A wrapped item. Before the first item there is nothing it could belong to.
             let last = items.last_mut()?;
             last.push(' ');
-            last.push_str(&unescape(line.into()));
+            last.push_str(&unescape_line_ends(line.into()));
         }
     }
     Some(items)

@@ -7,17 +7,17 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use super::syntax::{KEYS_MAX, Key};
+use super::syntax::{FieldKey, KEYS_MAX};
 
 /// A member of a JSON message whose name matches a field in any case.
 pub(super) struct KnownMember<'t> {
     /// Index into the message's keys.
     pub(super) at: usize,
     name: Cow<'t, str>,
-    pub(super) value: Member<'t>,
+    pub(super) value: MemberValue<'t>,
 }
 
-pub(super) enum Member<'t> {
+pub(super) enum MemberValue<'t> {
     Text(Cow<'t, str>),
     Other(Json),
 }
@@ -26,7 +26,7 @@ pub(super) enum Member<'t> {
 /// first appearance. If a name is repeated, the last value counts, as with other JSON readers.
 pub(super) fn known_members<'t>(
     text: &'t str,
-    keys: &[Key],
+    keys: &[FieldKey],
 ) -> Result<Vec<KnownMember<'t>>, serde_json::Error> {
     let mut json = serde_json::Deserializer::from_str(text);
     let known = json.deserialize_map(KnownMembers(keys))?;
@@ -34,7 +34,7 @@ pub(super) fn known_members<'t>(
     Ok(known)
 }
 
-struct KnownMembers<'k>(&'k [Key]);
+struct KnownMembers<'k>(&'k [FieldKey]);
 
 impl<'t> Visitor<'t> for KnownMembers<'_> {
     type Value = Vec<KnownMember<'t>>;
@@ -45,7 +45,7 @@ impl<'t> Visitor<'t> for KnownMembers<'_> {
 
     fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut known: Vec<KnownMember<'t>> = Vec::with_capacity(KEYS_MAX);
-        while let Some(Text(name)) = map.next_key()? {
+        while let Some(BorrowedText(name)) = map.next_key()? {
             let at = self
                 .0
                 .iter()
@@ -66,9 +66,9 @@ impl<'t> Visitor<'t> for KnownMembers<'_> {
 
 /// A JSON string, borrowed if nothing in it is escaped.
 #[derive(Deserialize)]
-struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+struct BorrowedText<'t>(#[serde(borrow)] Cow<'t, str>);
 
-impl<'t> Deserialize<'t> for Member<'t> {
+impl<'t> Deserialize<'t> for MemberValue<'t> {
     fn deserialize<D: serde::Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyMember)
     }
@@ -77,45 +77,47 @@ impl<'t> Deserialize<'t> for Member<'t> {
 struct AnyMember;
 
 impl<'t> Visitor<'t> for AnyMember {
-    type Value = Member<'t>;
+    type Value = MemberValue<'t>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("any valid JSON value")
     }
 
     fn visit_borrowed_str<E>(self, text: &'t str) -> Result<Self::Value, E> {
-        Ok(Member::Text(text.into()))
+        Ok(MemberValue::Text(text.into()))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Member::Text(text.to_owned().into()))
+        Ok(MemberValue::Text(text.to_owned().into()))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Member::Other(Json::Null))
+        Ok(MemberValue::Other(Json::Null))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Member::Text(if value { "true" } else { "false" }.into()))
+        Ok(MemberValue::Text(
+            if value { "true" } else { "false" }.into(),
+        ))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Member::Other(value.into()))
+        Ok(MemberValue::Other(value.into()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Member::Other(value.into()))
+        Ok(MemberValue::Other(value.into()))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Member::Other(value.into()))
+        Ok(MemberValue::Other(value.into()))
     }
 
     fn visit_seq<A: SeqAccess<'t>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Json::deserialize(SeqAccessDeserializer::new(seq)).map(Member::Other)
+        Json::deserialize(SeqAccessDeserializer::new(seq)).map(MemberValue::Other)
     }
 
     fn visit_map<A: MapAccess<'t>>(self, map: A) -> Result<Self::Value, A::Error> {
-        Json::deserialize(MapAccessDeserializer::new(map)).map(Member::Other)
+        Json::deserialize(MapAccessDeserializer::new(map)).map(MemberValue::Other)
     }
 }

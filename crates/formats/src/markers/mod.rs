@@ -23,10 +23,11 @@ mod verification;
 pub mod write;
 
 pub use event::{
-    Category, Criterion, CriterionStatus, DependencyRequest, ErrorReport, Event, Fence,
-    IgnoredReason, Kind, Malformed, Marker, Recovery, Resume, Severity, UserQuestion,
+    AgentErrorReport, CodeFence, CriterionResult, CriterionStatus, DependencyRequest,
+    ErrorSeverity, IgnoredReason, MalformedMarker, MarkerContent, MarkerEvent, MarkerName,
+    ParserResumePoint, QuestionCategory, Recovery, UserQuestion,
 };
-pub use parser::{Options, Parser};
+pub use parser::{MarkerParser, MarkerParserOptions};
 
 /// Maximum characters in one field of a message, after normalisation.
 pub const FIELD_CHARS_MAX: usize = 10_000;

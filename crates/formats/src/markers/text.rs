@@ -13,43 +13,43 @@ pub(super) fn longer_than_field(text: &str) -> bool {
 }
 
 /// Decodes bytes as UTF-8; invalid sequences are replaced.
-pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn decode_text(bytes: &[u8]) -> Cow<'_, str> {
     // Nearly all output is UTF-8, and the check alone is much faster than the lossy conversion.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Normalises text for comparison and storage: NFC, LF line ends, trimmed.
-pub(super) fn normalise(text: &str) -> String {
-    normal(text.into()).into_owned()
+pub(super) fn normalise_text(text: &str) -> String {
+    normalise_cow(text.into()).into_owned()
 }
 
 /// Normalises like [`normalise`], without copying if the text is normal already.
-pub(super) fn normal(text: Cow<'_, str>) -> Cow<'_, str> {
-    let (odd, _) = oddities(&text);
+pub(super) fn normalise_cow(text: Cow<'_, str>) -> Cow<'_, str> {
+    let (odd, _) = scan_oddities(&text);
     if odd {
         normal_slow(&text).into()
     } else {
-        trimmed(text)
+        trim_cow(text)
     }
 }
 
 /// Applies [`unescape`], then [`normal`].
 pub(super) fn unescaped_normal(text: Cow<'_, str>) -> Cow<'_, str> {
-    match oddities(&text) {
-        (false, false) => trimmed(text),
-        _ => normal(unescape(text)),
+    match scan_oddities(&text) {
+        (false, false) => trim_cow(text),
+        _ => normalise_cow(unescape_line_ends(text)),
     }
 }
 
 /// Returns two flags: `text` may need normalising, and it has a backslash. One branch-free pass,
 /// because nearly every value has neither.
-fn oddities(text: &str) -> (bool, bool) {
+fn scan_oddities(text: &str) -> (bool, bool) {
     text.bytes().fold((false, false), |(odd, escapes), b| {
         (odd | (b == b'\r') | !b.is_ascii(), escapes | (b == b'\\'))
     })
 }
 
-fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+fn trim_cow(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => trim(text).into(),
         Cow::Owned(text) => {
@@ -100,11 +100,11 @@ pub(super) fn trim_start(text: &str) -> &str {
 
 /// Splits `text` into lines, the last one without an end.
 pub(super) fn split_lines(text: &str) -> impl Iterator<Item = &str> {
-    split(text, b'\n')
+    split_at_byte(text, b'\n')
 }
 
 /// Splits `text` at the ASCII character `at`, like `str::split`.
-pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
+pub(super) fn split_at_byte(text: &str, at: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -118,7 +118,7 @@ pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
 
 /// Replaces ` ` with a line end; `\ ` stands for the two characters ` `. Any other backslash is
 /// kept.
-pub(super) fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
+pub(super) fn unescape_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return text;
     }

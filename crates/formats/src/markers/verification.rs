@@ -2,23 +2,23 @@
 
 use serde::Deserialize;
 
-use super::event::{Criterion, CriterionStatus, Kind, Malformed, Marker};
-use super::text::{longer_than_field, normalise};
+use super::event::{CriterionResult, CriterionStatus, MalformedMarker, MarkerContent, MarkerName};
+use super::text::{longer_than_field, normalise_text};
 
-const MARKER: Marker = Marker::VerificationResult;
+const MARKER: MarkerName = MarkerName::VerificationResult;
 
 /// Tracks the braces of a JSON object over several lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Braces {
+pub(super) struct BraceCounter {
     depth: u32,
     in_string: bool,
     escaped: bool,
 }
 
-impl Braces {
+impl BraceCounter {
     /// Reads one line. Returns the length up to the brace that closes the object, if the line has
     /// it.
-    pub(super) fn feed(&mut self, line: &[u8]) -> Option<usize> {
+    pub(super) fn count_line(&mut self, line: &[u8]) -> Option<usize> {
         for (at, byte) in line.iter().enumerate() {
             if self.in_string {
                 match byte {
@@ -46,7 +46,7 @@ impl Braces {
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct VerificationBody {
     criteria: Option<Vec<RawCriterion>>,
 }
 
@@ -62,52 +62,58 @@ struct RawCriterion {
 }
 
 /// Builds the event for a complete JSON object.
-pub(super) fn read(json: &str) -> Kind {
-    criteria(json).map_or_else(Kind::Malformed, |criteria| Kind::VerificationResult {
-        criteria,
+pub(super) fn parse_verification(json: &str) -> MarkerContent {
+    parse_criteria(json).map_or_else(MarkerContent::Malformed, |criteria| {
+        MarkerContent::VerificationResult { criteria }
     })
 }
 
 /// Builds the error for JSON that cannot be read because of `problem`.
-pub(super) fn bad_json(problem: impl Into<String>) -> Malformed {
-    Malformed::BadJson {
+pub(super) fn bad_json(problem: impl Into<String>) -> MalformedMarker {
+    MalformedMarker::BadJson {
         marker: MARKER,
         problem: problem.into(),
     }
 }
 
-fn criteria(json: &str) -> Result<Vec<Criterion>, Malformed> {
-    let body: Body = serde_json::from_str(json).map_err(|error| bad_json(error.to_string()))?;
+fn parse_criteria(json: &str) -> Result<Vec<CriterionResult>, MalformedMarker> {
+    let body: VerificationBody =
+        serde_json::from_str(json).map_err(|error| bad_json(error.to_string()))?;
     body.criteria
-        .ok_or(missing("criteria"))?
+        .ok_or(missing_field("criteria"))?
         .into_iter()
         .map(|raw| {
-            let status = required("status", raw.status)?;
-            Ok(Criterion {
-                id: required("id", raw.id)?,
-                status: CriterionStatus::from_name(&status).ok_or_else(|| Malformed::BadValue {
-                    marker: MARKER,
-                    field: "status",
-                    expected: "passed or failed".to_owned(),
-                    found: status.chars().take(60).collect(),
+            let status = required_text("status", raw.status)?;
+            Ok(CriterionResult {
+                id: required_text("id", raw.id)?,
+                status: CriterionStatus::from_name(&status).ok_or_else(|| {
+                    MalformedMarker::BadValue {
+                        marker: MARKER,
+                        field: "status",
+                        expected: "passed or failed".to_owned(),
+                        found: status.chars().take(60).collect(),
+                    }
                 })?,
-                details: text("details", raw.details)?,
-                suggestion: text("suggestion", raw.suggestion)?,
+                details: optional_text("details", raw.details)?,
+                suggestion: optional_text("suggestion", raw.suggestion)?,
                 affected_documents: raw
                     .affected_documents
                     .unwrap_or_default()
                     .into_iter()
-                    .filter_map(|path| text("affectedDocuments", Some(path)).transpose())
+                    .filter_map(|path| optional_text("affectedDocuments", Some(path)).transpose())
                     .collect::<Result<_, _>>()?,
             })
         })
         .collect()
 }
 
-fn text(field: &'static str, value: Option<String>) -> Result<Option<String>, Malformed> {
-    let text = normalise(&value.unwrap_or_default());
+fn optional_text(
+    field: &'static str,
+    value: Option<String>,
+) -> Result<Option<String>, MalformedMarker> {
+    let text = normalise_text(&value.unwrap_or_default());
     if longer_than_field(&text) {
-        return Err(Malformed::FieldTooLong {
+        return Err(MalformedMarker::FieldTooLong {
             marker: MARKER,
             field,
         });
@@ -115,12 +121,12 @@ fn text(field: &'static str, value: Option<String>) -> Result<Option<String>, Ma
     Ok((!text.is_empty()).then_some(text))
 }
 
-fn required(field: &'static str, value: Option<String>) -> Result<String, Malformed> {
-    text(field, value)?.ok_or(missing(field))
+fn required_text(field: &'static str, value: Option<String>) -> Result<String, MalformedMarker> {
+    optional_text(field, value)?.ok_or(missing_field(field))
 }
 
-fn missing(field: &'static str) -> Malformed {
-    Malformed::MissingField {
+fn missing_field(field: &'static str) -> MalformedMarker {
+    MalformedMarker::MissingField {
         marker: MARKER,
         field,
     }

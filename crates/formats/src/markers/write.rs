@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// A message to an agent. It has no `Debug`, because one variant holds a secret.
 #[derive(Clone, Copy)]
-pub enum Message<'a> {
+pub enum MarkerMessage<'a> {
     /// The agent shall begin a phase.
     PhaseStart {
         /// Number of the phase, from 1.
@@ -63,7 +63,7 @@ pub enum Message<'a> {
     },
 }
 
-impl Message<'_> {
+impl MarkerMessage<'_> {
     /// Returns the bytes to write.
     pub fn to_text(self) -> String {
         let mut out = String::new();
@@ -80,26 +80,26 @@ impl Message<'_> {
                 name,
                 prompt_file,
                 prompt,
-            } => block(out, "PHASE_START", |out| {
-                field(out, "phase", &phase.to_string());
-                field(out, "name", name);
-                field(out, "prompt_file", prompt_file);
-                field(out, "prompt", prompt);
+            } => write_block(out, "PHASE_START", |out| {
+                write_field(out, "phase", &phase.to_string());
+                write_field(out, "name", name);
+                write_field(out, "prompt_file", prompt_file);
+                write_field(out, "prompt", prompt);
             }),
             Self::ReviewApproved {
                 review_id,
                 feedback,
-            } => block(out, "REVIEW_APPROVED", |out| {
-                field(out, "reviewId", review_id);
+            } => write_block(out, "REVIEW_APPROVED", |out| {
+                write_field(out, "reviewId", review_id);
                 optional_field(out, "feedback", feedback);
             }),
             Self::ReviewRejected {
                 review_id,
                 reason,
                 suggestions,
-            } => block(out, "REVIEW_REJECTED", |out| {
-                field(out, "reviewId", review_id);
-                field(out, "reason", reason);
+            } => write_block(out, "REVIEW_REJECTED", |out| {
+                write_field(out, "reviewId", review_id);
+                write_field(out, "reason", reason);
                 optional_field(out, "suggestions", suggestions);
             }),
             Self::Rework {
@@ -107,42 +107,46 @@ impl Message<'_> {
                 attempt,
                 of,
                 issues,
-            } => block(out, "REWORK", |out| {
-                field(out, "phase", &phase.to_string());
-                field(out, "attempt", &format!("{attempt}/{of}"));
+            } => write_block(out, "REWORK", |out| {
+                write_field(out, "phase", &phase.to_string());
+                write_field(out, "attempt", &format!("{attempt}/{of}"));
                 out.push_str("issues:\n");
                 for issue in issues {
                     out.push_str("  - ");
-                    value(out, issue, "    ");
+                    write_value(out, issue, "    ");
                 }
             }),
-            Self::DependencyProvided { name, value } => block(out, "DEPENDENCY_PROVIDED", |out| {
-                field(out, "name", name);
-                field(out, "value", value);
-            }),
-            Self::DependencyRejected { name, reason } => block(out, "DEPENDENCY_REJECTED", |out| {
-                field(out, "name", name);
-                field(out, "reason", reason);
-            }),
+            Self::DependencyProvided { name, value } => {
+                write_block(out, "DEPENDENCY_PROVIDED", |out| {
+                    write_field(out, "name", name);
+                    write_field(out, "value", value);
+                })
+            }
+            Self::DependencyRejected { name, reason } => {
+                write_block(out, "DEPENDENCY_REJECTED", |out| {
+                    write_field(out, "name", name);
+                    write_field(out, "reason", reason);
+                })
+            }
             Self::QuestionAnswer {
                 question_id,
                 answer,
             } => {
-                let (id, answer) = (json(question_id), json(answer));
+                let (id, answer) = (json_string(question_id), json_string(answer));
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     out,
                     r#"{{"type":"question_answer","questionId":{id},"answer":{answer}}}"#
                 );
             }
-            Self::ProtocolError { details } => block(out, "PROTOCOL_ERROR", |out| {
-                field(out, "details", details);
+            Self::ProtocolError { details } => write_block(out, "PROTOCOL_ERROR", |out| {
+                write_field(out, "details", details);
             }),
         }
     }
 }
 
-fn block(out: &mut String, name: &str, fields: impl FnOnce(&mut String)) {
+fn write_block(out: &mut String, name: &str, fields: impl FnOnce(&mut String)) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "[{name}]");
     fields(out);
@@ -151,19 +155,19 @@ fn block(out: &mut String, name: &str, fields: impl FnOnce(&mut String)) {
 
 fn optional_field(out: &mut String, key: &str, text: Option<&str>) {
     if let Some(text) = text {
-        field(out, key, text);
+        write_field(out, key, text);
     }
 }
 
-fn field(out: &mut String, key: &str, text: &str) {
+fn write_field(out: &mut String, key: &str, text: &str) {
     out.push_str(key);
     out.push_str(": ");
-    value(out, text, "  ");
+    write_value(out, text, "  ");
 }
 
 /// Writes `text` and a line end, its further lines indented by `indent`. LF, CRLF and CR all end a
 /// line, since the reader may treat them so.
-fn value(out: &mut String, text: &str, indent: &str) {
+fn write_value(out: &mut String, text: &str, indent: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(['\n', '\r']) {
         out.push_str(&rest[..at]);
@@ -177,6 +181,6 @@ fn value(out: &mut String, text: &str, indent: &str) {
 }
 
 /// Returns `text` as a JSON string on one line.
-fn json(text: &str) -> String {
+fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,13 +1,13 @@
 //! `agents/NAME.json`: the memory of one agent.
 
-use super::path::Skeleton;
+use super::path::FixedMembers;
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
+use crate::document_reader::{DocumentReader, put_later, put_value, put_version};
+use crate::finding::{Finding, ReadResult, Severity};
 use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
-use crate::reading::{Reading, put, put_later, put_version};
-use crate::time::utc;
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ pub const CACHE_DAYS_UNUSED_MAX: i64 = 30;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// Members that cannot be set by path.
-pub const SKELETON: Skeleton = Skeleton {
+pub const SKELETON: FixedMembers = FixedMembers {
     fixed: &["version", "agent", "last_updated"],
     sections: &["preferences", "cache", "statistics"],
 };
@@ -61,12 +61,12 @@ pub fn new_document(agent: &str, at: Timestamp) -> JsonDocument {
         last_updated: at,
     };
     let mut value = json!({});
-    AgentMemoryFile::write(&memory, &mut value, at);
+    AgentMemoryFile::write_state(&memory, &mut value, at);
     JsonDocument::new(value)
 }
 
 /// Returns the memory with its cache reduced to the limits; `None` if nothing is to be dropped.
-pub fn pruned(memory: &AgentMemory, at: Timestamp) -> Option<AgentMemory> {
+pub fn prune_cache(memory: &AgentMemory, at: Timestamp) -> Option<AgentMemory> {
     let mut cut = memory.clone();
     let unused = at.seconds_since(memory.last_updated);
     // A file without a time reads as very old; its cache is kept.
@@ -89,8 +89,8 @@ impl StateFormat for AgentMemoryFile {
     type State = AgentMemory;
     const KIND: &'static str = "agent-memory";
 
-    fn read(document: &JsonDocument) -> Result<Read<AgentMemory>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<AgentMemory>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         refuse_foreign(
             document,
             &[
@@ -106,31 +106,31 @@ impl StateFormat for AgentMemoryFile {
             let message = Found::NoAgentName;
             return Err(reading.give_up("/agent", "missing_field", message));
         }
-        reading.version(VERSION_MAJOR, VERSION);
+        reading.check_version(VERSION_MAJOR, VERSION);
         if !reading
             .get("/agent")
             .and_then(Value::as_str)
             .is_some_and(is_name)
         {
             let message = Found::BadAgentName;
-            reading.note(Severity::Error, "bad_name", "/agent", message, None);
+            reading.add_finding(Severity::Error, "bad_name", "/agent", message, None);
         }
         let memory = AgentMemory {
-            agent: reading.text("/agent", ""),
-            preferences: reading.open("/preferences"),
-            cache: reading.open("/cache"),
-            statistics: reading.open("/statistics"),
+            agent: reading.read_text("/agent", ""),
+            preferences: reading.read_open_object("/preferences"),
+            cache: reading.read_open_object("/cache"),
+            statistics: reading.read_open_object("/statistics"),
             last_updated: last_updated(&mut reading, None),
         };
-        Ok(reading.end(memory))
+        Ok(reading.finish(memory))
     }
 
-    fn write(memory: &AgentMemory, value: &mut Value, at: Timestamp) {
+    fn write_state(memory: &AgentMemory, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
-        put(value, "/agent", memory.agent.clone());
-        put(value, "/preferences", memory.preferences.clone());
-        put(value, "/cache", memory.cache.clone());
-        put(value, "/statistics", memory.statistics.clone());
-        put_later(value, "/last_updated", at, utc);
+        put_value(value, "/agent", memory.agent.clone());
+        put_value(value, "/preferences", memory.preferences.clone());
+        put_value(value, "/cache", memory.cache.clone());
+        put_value(value, "/statistics", memory.statistics.clone());
+        put_later(value, "/last_updated", at, format_utc);
     }
 }

@@ -1,9 +1,9 @@
 //! Parts shared by current, queued and past tasks: plans, contexts and artifacts.
 
+use crate::document_reader::{DocumentReader, put_list, put_time, put_value, take_list};
 use crate::finding::Severity;
-use crate::json::child;
-use crate::reading::{Reading, put, put_list, put_time, take_list};
-use crate::time::utc;
+use crate::json::child_pointer;
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
@@ -13,38 +13,43 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
 /// Reads the plan at a place. `known` is the time used for errors without one.
-pub(super) fn read_plan(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Plan {
-    let field = |name: &str| child(place, name);
-    reading.object(place);
-    let goal = reading.text(&field("goal"), "");
-    let success_criteria = reading.texts(&field("success_criteria"));
+pub(super) fn read_plan(reading: &mut DocumentReader<'_>, place: &str, known: Timestamp) -> Plan {
+    let field = |name: &str| child_pointer(place, name);
+    reading.read_object(place);
+    let goal = reading.read_text(&field("goal"), "");
+    let success_criteria = reading.read_texts(&field("success_criteria"));
     let list = field("steps");
-    let good = reading.objects(&list);
+    let good = reading.read_objects(&list);
     let mut steps = Vec::with_capacity(good.len());
     for &index in &good {
         steps.push(read_step(reading, &format!("{list}/{index}"), index, known));
     }
-    reading.retain(&list, &good);
+    reading.retain_items(&list, &good);
     let plan = Plan {
         goal,
         success_criteria,
         steps,
     };
     let current = plan.current_step().map_or(Value::Null, Value::from);
-    reading.derived(&field("current_step"), current);
+    reading.check_derived(&field("current_step"), current);
     plan
 }
 
-fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timestamp) -> PlanStep {
-    let field = |name: &str| child(place, name);
+fn read_step(
+    reading: &mut DocumentReader<'_>,
+    place: &str,
+    index: usize,
+    known: Timestamp,
+) -> PlanStep {
+    let field = |name: &str| child_pointer(place, name);
     // Steps are numbered from 1 in the order of the file, so the position gives a missing number.
     let guess = u32::try_from(index + 1).unwrap_or(u32::MAX);
-    let id = reading.count_or(&field("id"), guess);
+    let id = reading.read_count_or(&field("id"), guess);
     for name in ["started_at", "completed_at", "output", "error"] {
-        reading.expect(&field(name));
+        reading.expect_field(&field(name));
     }
-    let started_at = reading.time(&field("started_at"));
-    let completed_at = reading.time(&field("completed_at"));
+    let started_at = reading.read_time(&field("started_at"));
+    let completed_at = reading.read_time(&field("completed_at"));
     let error = read_error(
         reading,
         &field("error"),
@@ -56,16 +61,16 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
         (None, Some(_), None) => StepStatus::InProgress,
         (None, None, None) => StepStatus::Pending,
     };
-    let status = reading.word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
+    let status = reading.read_word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
     let counted = error.as_ref().map_or(0, |error| error.retries);
-    let retries = reading.optional_count(&field("retries"), counted);
-    let earlier_retries = reading.optional_count(&field("earlier_retries"), 0);
+    let retries = reading.read_optional_count(&field("retries"), counted);
+    let earlier_retries = reading.read_optional_count(&field("earlier_retries"), 0);
     let output = reading.get(&field("output")).filter(|it| !it.is_null());
     PlanStep {
         id,
-        name: reading.text(&field("name"), ""),
-        agent: reading.text(&field("agent"), ""),
-        cluster: reading.text(&field("cluster"), ""),
+        name: reading.read_text(&field("name"), ""),
+        agent: reading.read_text(&field("agent"), ""),
+        cluster: reading.read_text(&field("cluster"), ""),
         status,
         dependencies: read_numbers(reading, &field("dependencies")),
         started_at,
@@ -77,8 +82,12 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
     }
 }
 
-fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Option<StepError> {
-    let field = |name: &str| child(place, name);
+fn read_error(
+    reading: &mut DocumentReader<'_>,
+    place: &str,
+    known: Timestamp,
+) -> Option<StepError> {
+    let field = |name: &str| child_pointer(place, name);
     match reading.get(place) {
         None | Some(Value::Null) => None,
         // A bare text has all that matters; only the shape is missing.
@@ -94,32 +103,32 @@ fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Optio
                 is: Kind::Text,
             };
             let value = error_value(&error);
-            reading.mend(Severity::Warning, "wrong_type", place, message, value);
+            reading.repair_value(Severity::Warning, "wrong_type", place, message, value);
             Some(error)
         }
         Some(Value::Object(_)) => Some(StepError {
-            kind: reading.word(
+            kind: reading.read_word(
                 &field("type"),
                 &FailureKind::ALL,
                 FailureKind::name,
                 FailureKind::Transient,
             ),
-            message: reading.text(&field("message"), ""),
-            at: reading.time_or(&field("timestamp"), known, utc),
-            retries: reading.count_or(&field("retries"), 0),
+            message: reading.read_text(&field("message"), ""),
+            at: reading.read_time_or(&field("timestamp"), known, format_utc),
+            retries: reading.read_count_or(&field("retries"), 0),
         }),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
             let message = Found::ShouldBe {
                 wanted: Kind::ObjectOrNull,
             };
-            reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+            reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
             None
         }
     }
 }
 
-fn read_numbers(reading: &mut Reading<'_>, place: &str) -> Vec<u32> {
-    let items = reading.list(place);
+fn read_numbers(reading: &mut DocumentReader<'_>, place: &str) -> Vec<u32> {
+    let items = reading.read_list(place);
     let mut numbers = Vec::with_capacity(items.len());
     let mut odd = false;
     for (index, item) in items.iter().enumerate() {
@@ -142,30 +151,30 @@ fn read_numbers(reading: &mut Reading<'_>, place: &str) -> Vec<u32> {
             let message = Found::ShouldBe {
                 wanted: Kind::StepNumber,
             };
-            reading.note(severity, "wrong_type", &place, message, Some(repair));
+            reading.add_finding(severity, "wrong_type", &place, message, Some(repair));
         }
     }
     if odd {
-        reading.set(place, numbers.clone().into());
+        reading.set_repaired(place, numbers.clone().into());
     }
     numbers
 }
 
 /// Reads the context of a task.
-pub(super) fn read_context(reading: &mut Reading<'_>, place: &str) -> Context {
-    reading.object(place);
+pub(super) fn read_context(reading: &mut DocumentReader<'_>, place: &str) -> Context {
+    reading.read_object(place);
     Context {
-        user_request: reading.text(&child(place, "user_request"), ""),
-        constraints: reading.texts(&child(place, "constraints")),
-        resources: reading.texts(&child(place, "resources")),
+        user_request: reading.read_text(&child_pointer(place, "user_request"), ""),
+        constraints: reading.read_texts(&child_pointer(place, "constraints")),
+        resources: reading.read_texts(&child_pointer(place, "resources")),
     }
 }
 
 /// Reads a list of artifacts. A bare text is the path of a file.
-pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Artifact> {
+pub(super) fn read_artifacts(reading: &mut DocumentReader<'_>, place: &str) -> Vec<Artifact> {
     let mut artifacts = Vec::new();
     let mut good = Vec::new();
-    for (index, item) in reading.list(place).iter().enumerate() {
+    for (index, item) in reading.read_list(place).iter().enumerate() {
         let here = format!("{place}/{index}");
         let artifact = match item {
             Value::String(path) => {
@@ -179,13 +188,13 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
                     is: Kind::Text,
                 };
                 let value = artifact_value(&artifact);
-                reading.mend(Severity::Warning, "wrong_type", &here, message, value);
+                reading.repair_value(Severity::Warning, "wrong_type", &here, message, value);
                 artifact
             }
             Value::Object(_) => Artifact {
-                kind: reading.text(&child(&here, "type"), "file"),
-                path: reading.text(&child(&here, "path"), ""),
-                description: reading.text(&child(&here, "description"), ""),
+                kind: reading.read_text(&child_pointer(&here, "type"), "file"),
+                path: reading.read_text(&child_pointer(&here, "path"), ""),
+                description: reading.read_text(&child_pointer(&here, "description"), ""),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
                 let message = Found::ShouldBe {
@@ -198,16 +207,16 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
         good.push(index);
         artifacts.push(artifact);
     }
-    reading.retain(place, &good);
+    reading.retain_items(place, &good);
     artifacts
 }
 
 /// Writes a plan at a place. Steps are matched by number.
 pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
-    let field = |name: &str| child(place, name);
-    put(value, &field("goal"), plan.goal.clone());
+    let field = |name: &str| child_pointer(place, name);
+    put_value(value, &field("goal"), plan.goal.clone());
     let criteria = plan.success_criteria.clone();
-    put(value, &field("success_criteria"), criteria);
+    put_value(value, &field("success_criteria"), criteria);
     let mut old: HashMap<u32, VecDeque<Value>> = HashMap::new();
     for (index, item) in take_list(value, &field("steps")).into_iter().enumerate() {
         old.entry(step_id(&item, index))
@@ -221,8 +230,8 @@ pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
         write_step(&mut item, step);
         steps.push(item);
     }
-    put(value, &field("steps"), steps);
-    put(value, &field("current_step"), plan.current_step());
+    put_value(value, &field("steps"), steps);
+    put_value(value, &field("current_step"), plan.current_step());
 }
 
 /// Returns the number of a step as [`read_step`] reads it.
@@ -236,55 +245,55 @@ fn step_id(item: &Value, index: usize) -> u32 {
 }
 
 fn write_step(item: &mut Value, step: &PlanStep) {
-    put(item, "/id", step.id);
-    put(item, "/name", step.name.clone());
-    put(item, "/agent", step.agent.clone());
-    put(item, "/cluster", step.cluster.clone());
-    put(item, "/status", step.status.name());
-    put(item, "/dependencies", step.dependencies.clone());
-    put_time(item, "/started_at", step.started_at, utc);
-    put_time(item, "/completed_at", step.completed_at, utc);
+    put_value(item, "/id", step.id);
+    put_value(item, "/name", step.name.clone());
+    put_value(item, "/agent", step.agent.clone());
+    put_value(item, "/cluster", step.cluster.clone());
+    put_value(item, "/status", step.status.name());
+    put_value(item, "/dependencies", step.dependencies.clone());
+    put_time(item, "/started_at", step.started_at, format_utc);
+    put_time(item, "/completed_at", step.completed_at, format_utc);
     let output = step.output.as_deref().map_or(Value::Null, |text| {
         serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
     });
-    put(item, "/output", output);
+    put_value(item, "/output", output);
     match &step.error {
-        None => put(item, "/error", Value::Null),
+        None => put_value(item, "/error", Value::Null),
         Some(error) => {
-            put(item, "/error/type", error.kind.name());
-            put(item, "/error/message", error.message.clone());
-            put_time(item, "/error/timestamp", Some(error.at), utc);
-            put(item, "/error/retries", error.retries);
+            put_value(item, "/error/type", error.kind.name());
+            put_value(item, "/error/message", error.message.clone());
+            put_time(item, "/error/timestamp", Some(error.at), format_utc);
+            put_value(item, "/error/retries", error.retries);
         }
     }
     // A step that never failed has no count in hand-written files; none is added.
     if step.retries > 0 || item.get("retries").is_some() {
-        put(item, "/retries", step.retries);
+        put_value(item, "/retries", step.retries);
     }
     if step.earlier_retries > 0 || item.get("earlier_retries").is_some() {
-        put(item, "/earlier_retries", step.earlier_retries);
+        put_value(item, "/earlier_retries", step.earlier_retries);
     }
 }
 
 /// Writes the context of a task.
 pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
-    let field = |name: &str| child(place, name);
+    let field = |name: &str| child_pointer(place, name);
     let Context {
         user_request,
         constraints,
         resources,
     } = context;
-    put(value, &field("user_request"), user_request.clone());
-    put(value, &field("constraints"), constraints.clone());
-    put(value, &field("resources"), resources.clone());
+    put_value(value, &field("user_request"), user_request.clone());
+    put_value(value, &field("constraints"), constraints.clone());
+    put_value(value, &field("resources"), resources.clone());
 }
 
 /// Writes a list of artifacts, keeping unknown members of the entries.
 pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
     put_list(value, place, artifacts, |item, artifact| {
-        put(item, "/type", artifact.kind.clone());
-        put(item, "/path", artifact.path.clone());
-        put(item, "/description", artifact.description.clone());
+        put_value(item, "/type", artifact.kind.clone());
+        put_value(item, "/path", artifact.path.clone());
+        put_value(item, "/description", artifact.description.clone());
     });
 }
 
@@ -296,7 +305,7 @@ fn error_value(error: &StepError) -> Value {
     json!({
         "type": error.kind.name(),
         "message": error.message,
-        "timestamp": utc(error.at),
+        "timestamp": format_utc(error.at),
         "retries": error.retries,
     })
 }

@@ -1,8 +1,8 @@
 //! Dotted paths into the open files of the memory: reads, sets or appends one value. The fixed
 //! structure is protected.
 
-use crate::reading::put_later;
-use crate::time::utc;
+use crate::document_reader::put_later;
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_words::message::PathTrouble;
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Members of an open file that cannot be set by path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Skeleton {
+pub struct FixedMembers {
     /// Members that cannot be set at all, with everything they contain: version, times and ids.
     pub fixed: &'static [&'static str],
     /// Members that must stay objects.
@@ -25,7 +25,7 @@ pub struct Skeleton {
 }
 
 /// Returns the error code: stable, `snake_case`, documented by `bowline explain`.
-pub const fn code(trouble: &PathTrouble) -> &'static str {
+pub const fn path_trouble_code(trouble: &PathTrouble) -> &'static str {
     match trouble {
         PathTrouble::BadPath { .. } => "bad_path",
         PathTrouble::NotFound { .. } => "path_not_found",
@@ -43,9 +43,9 @@ pub fn value_of(text: &str) -> Value {
 }
 
 /// Returns the value at a path. Elements of lists are counted from 0.
-pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
+pub fn get_value<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
     let mut node = root;
-    for part in parts(path)? {
+    for part in split_path(path)? {
         let next = match node {
             Value::Object(map) => map.get(part),
             Value::Array(items) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
@@ -58,18 +58,18 @@ pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathTrouble> {
 
 /// Sets the value at a path and the time of the change, creating objects on the way. A list grows
 /// by one element if the path names the index behind its last. On failure nothing is changed.
-pub fn set(
-    skeleton: &Skeleton,
+pub fn set_value(
+    skeleton: &FixedMembers,
     root: &mut Value,
     path: &str,
     new: Value,
     at: Timestamp,
 ) -> Result<(), PathTrouble> {
-    let parts = settable(skeleton, path, &new)?;
+    let parts = writable_parts(skeleton, path, &new)?;
     if parts.len() == 1 && skeleton.sections.contains(&parts[0]) && !new.is_object() {
         return Err(PathTrouble::MustBeObject { path: path.into() });
     }
-    change(root, path, &parts, at, |place| {
+    change_document(root, path, &parts, at, |place| {
         *place = new;
         Ok(())
     })
@@ -77,18 +77,18 @@ pub fn set(
 
 /// Appends a value to the list at a path and sets the time of the change. An absent list is
 /// created. On failure nothing is changed.
-pub fn append(
-    skeleton: &Skeleton,
+pub fn append_value(
+    skeleton: &FixedMembers,
     root: &mut Value,
     path: &str,
     new: Value,
     at: Timestamp,
 ) -> Result<(), PathTrouble> {
-    let parts = settable(skeleton, path, &new)?;
+    let parts = writable_parts(skeleton, path, &new)?;
     if parts.len() == 1 && skeleton.sections.contains(&parts[0]) {
         return Err(PathTrouble::MustBeObject { path: path.into() });
     }
-    change(root, path, &parts, at, |place| match place {
+    change_document(root, path, &parts, at, |place| match place {
         Value::Array(items) => {
             items.push(new);
             Ok(())
@@ -104,12 +104,12 @@ pub fn append(
 }
 
 /// Returns the parts of a path if it may be written with this value.
-fn settable<'p>(
-    skeleton: &Skeleton,
+fn writable_parts<'p>(
+    skeleton: &FixedMembers,
     path: &'p str,
     new: &Value,
 ) -> Result<Vec<&'p str>, PathTrouble> {
-    let parts = parts(path)?;
+    let parts = split_path(path)?;
     if skeleton.fixed.contains(&parts[0]) {
         return Err(PathTrouble::Protected { path: path.into() });
     }
@@ -117,7 +117,7 @@ fn settable<'p>(
     Ok(parts)
 }
 
-fn change(
+fn change_document(
     root: &mut Value,
     path: &str,
     parts: &[&str],
@@ -125,9 +125,9 @@ fn change(
     write: impl FnOnce(&mut Value) -> Result<(), PathTrouble>,
 ) -> Result<(), PathTrouble> {
     let mut changed = root.clone();
-    let place = place(&mut changed, parts);
+    let place = slot_of_path(&mut changed, parts);
     write(place.ok_or_else(|| PathTrouble::NoMembers { path: path.into() })?)?;
-    put_later(&mut changed, "/last_updated", at, utc);
+    put_later(&mut changed, "/last_updated", at, format_utc);
     small_enough(".", &changed, DOCUMENT_BYTES_MAX)?;
     *root = changed;
     Ok(())
@@ -144,7 +144,7 @@ fn small_enough(path: &str, value: &Value, max: usize) -> Result<(), PathTrouble
     }
 }
 
-fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
+fn slot_of_path<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
     let mut node = root;
     for (depth, part) in parts.iter().enumerate() {
         // A null below the root becomes an object; other values are kept.
@@ -166,7 +166,7 @@ fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
     Some(node)
 }
 
-fn parts(path: &str) -> Result<Vec<&str>, PathTrouble> {
+fn split_path(path: &str) -> Result<Vec<&str>, PathTrouble> {
     let parts: Vec<&str> = path.split('.').collect();
     if parts.len() > PATH_PARTS_MAX || parts.iter().any(|part| part.is_empty()) {
         return Err(PathTrouble::BadPath { path: path.into() });

@@ -1,13 +1,13 @@
 //! `shared-context.json`: data that agents share with each other.
 
-use super::path::Skeleton;
+use super::path::FixedMembers;
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
-use crate::finding::{Finding, Read};
+use crate::document_reader::{DocumentReader, put_later, put_time, put_value, put_version};
+use crate::finding::{Finding, ReadResult};
 use crate::foreign::refuse_foreign;
 use crate::json::JsonDocument;
-use crate::reading::{Reading, put, put_later, put_time, put_version};
-use crate::time::utc;
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 pub const FILE_NAME: &str = "shared-context.json";
 
 /// Members that cannot be set by path.
-pub const SKELETON: Skeleton = Skeleton {
+pub const SKELETON: FixedMembers = FixedMembers {
     fixed: &["version", "session", "last_updated"],
     sections: &["shared_data", "preferences"],
 };
@@ -52,7 +52,7 @@ impl SharedContext {
 /// Creates the file of a new session.
 pub fn new_document(session_id: &str, at: Timestamp) -> JsonDocument {
     let mut value = json!({});
-    SharedContextFile::write(&SharedContext::new(session_id, at), &mut value, at);
+    SharedContextFile::write_state(&SharedContext::new(session_id, at), &mut value, at);
     JsonDocument::new(value)
 }
 
@@ -60,8 +60,8 @@ impl StateFormat for SharedContextFile {
     type State = SharedContext;
     const KIND: &'static str = "shared-context";
 
-    fn read(document: &JsonDocument) -> Result<Read<SharedContext>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<SharedContext>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         let own: &[&str] = match document.value().get("session") {
             Some(Value::String(_)) => &["/version", "/shared_data", "/preferences"],
             _ => &["/version", "/session", "/shared_data", "/preferences"],
@@ -71,29 +71,32 @@ impl StateFormat for SharedContextFile {
             let message = Found::NoSession;
             return Err(reading.give_up("/shared_data", "missing_field", message));
         }
-        reading.version(VERSION_MAJOR, VERSION);
+        reading.check_version(VERSION_MAJOR, VERSION);
         let known = reading.seen_time("/last_updated");
-        reading.object("/session");
-        let session_started_at =
-            reading.time_or("/session/started_at", known.unwrap_or(Timestamp(0)), utc);
-        let day = &utc(session_started_at)[..10];
+        reading.read_object("/session");
+        let session_started_at = reading.read_time_or(
+            "/session/started_at",
+            known.unwrap_or(Timestamp(0)),
+            format_utc,
+        );
+        let day = &format_utc(session_started_at)[..10];
         let context = SharedContext {
-            session_id: reading.text("/session/id", &format!("session-{day}-001")),
+            session_id: reading.read_text("/session/id", &format!("session-{day}-001")),
             session_started_at,
-            shared_data: reading.open("/shared_data"),
-            preferences: reading.open("/preferences"),
+            shared_data: reading.read_open_object("/shared_data"),
+            preferences: reading.read_open_object("/preferences"),
         };
         last_updated(&mut reading, Some(session_started_at));
-        Ok(reading.end(context))
+        Ok(reading.finish(context))
     }
 
-    fn write(context: &SharedContext, value: &mut Value, at: Timestamp) {
+    fn write_state(context: &SharedContext, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         let started = Some(context.session_started_at);
-        put(value, "/session/id", context.session_id.clone());
-        put_time(value, "/session/started_at", started, utc);
-        put(value, "/shared_data", context.shared_data.clone());
-        put(value, "/preferences", context.preferences.clone());
-        put_later(value, "/last_updated", at, utc);
+        put_value(value, "/session/id", context.session_id.clone());
+        put_time(value, "/session/started_at", started, format_utc);
+        put_value(value, "/shared_data", context.shared_data.clone());
+        put_value(value, "/preferences", context.preferences.clone());
+        put_later(value, "/last_updated", at, format_utc);
     }
 }

@@ -3,11 +3,11 @@
 use super::parts::{read_artifacts, write_artifacts};
 use super::{VERSION, VERSION_MAJOR};
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
+use crate::document_reader::{DocumentReader, put_time, put_value, put_version, take_list};
+use crate::finding::{Finding, ReadResult, Severity};
 use crate::foreign::refuse_foreign;
-use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time, put_version, take_list};
-use crate::time::utc;
+use crate::json::{JsonDocument, child_pointer};
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     HistoryDetails, HistoryEntry, HistoryMetrics, TaskResult, statistics,
@@ -38,7 +38,7 @@ pub struct TaskHistoryFile;
 /// Creates a file without entries.
 pub fn new_document() -> JsonDocument {
     let mut value = json!({});
-    TaskHistoryFile::write(&Vec::new(), &mut value, Timestamp(0));
+    TaskHistoryFile::write_state(&Vec::new(), &mut value, Timestamp(0));
     JsonDocument::new(value)
 }
 
@@ -46,16 +46,16 @@ impl StateFormat for TaskHistoryFile {
     type State = Vec<HistoryEntry>;
     const KIND: &'static str = "task-history";
 
-    fn read(document: &JsonDocument) -> Result<Read<Vec<HistoryEntry>>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Vec<HistoryEntry>>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         refuse_foreign(document, &["/version", "/tasks", "/statistics"])?;
         // Without the list the history is lost; creating an empty one would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
             let message = Found::NoTaskList;
             return Err(reading.give_up("/tasks", "missing_field", message));
         }
-        reading.version(VERSION_MAJOR, VERSION);
-        let good = reading.objects("/tasks");
+        reading.check_version(VERSION_MAJOR, VERSION);
+        let good = reading.read_objects("/tasks");
         let mut ids = HashSet::new();
         let mut entries = Vec::with_capacity(good.len());
         for &index in &good {
@@ -65,17 +65,17 @@ impl StateFormat for TaskHistoryFile {
                 let message = Found::TaskTwice {
                     id: entry.id.clone(),
                 };
-                reading.note(Severity::Warning, "duplicate_id", &place, message, None);
+                reading.add_finding(Severity::Warning, "duplicate_id", &place, message, None);
             }
             entries.push(entry);
         }
-        reading.retain("/tasks", &good);
+        reading.retain_items("/tasks", &good);
         check_statistics(&mut reading, &entries);
-        Ok(reading.end(entries))
+        Ok(reading.finish(entries))
     }
 
     /// The file has no time of its own; `_at` is not used.
-    fn write(entries: &Vec<HistoryEntry>, value: &mut Value, _at: Timestamp) {
+    fn write_state(entries: &Vec<HistoryEntry>, value: &mut Value, _at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         let mut old: HashMap<String, VecDeque<Value>> = HashMap::new();
         for item in take_list(value, "/tasks") {
@@ -89,27 +89,31 @@ impl StateFormat for TaskHistoryFile {
             write_entry(&mut item, entry);
             items.push(item);
         }
-        put(value, "/tasks", items);
-        for (name, number) in numbers(entries) {
-            let place = child("/statistics", name);
-            if !says(value.pointer(&place), number) {
-                put(value, &place, number_value(number));
+        put_value(value, "/tasks", items);
+        for (name, number) in statistic_values(entries) {
+            let place = child_pointer("/statistics", name);
+            if !holds_number(value.pointer(&place), number) {
+                put_value(value, &place, number_value(number));
             }
         }
     }
 }
 
-fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
-    let field = |name: &str| child(place, name);
+fn read_entry(reading: &mut DocumentReader<'_>, place: &str) -> HistoryEntry {
+    let field = |name: &str| child_pointer(place, name);
     let ended = reading.seen_time(&field("completed_at"));
-    let started_at = reading.time_or(&field("started_at"), ended.unwrap_or(Timestamp(0)), utc);
-    let completed_at = reading.time_or(&field("completed_at"), started_at, utc);
+    let started_at = reading.read_time_or(
+        &field("started_at"),
+        ended.unwrap_or(Timestamp(0)),
+        format_utc,
+    );
+    let completed_at = reading.read_time_or(&field("completed_at"), started_at, format_utc);
     let spent = completed_at.seconds_since(started_at);
-    let duration = reading.whole(&field("duration_seconds"));
+    let duration = reading.read_whole(&field("duration_seconds"));
     let duration_seconds = match duration.and_then(|it| i64::try_from(it).ok()) {
         Some(seconds) => seconds,
         None => {
-            reading.missing(&field("duration_seconds"), spent.into());
+            reading.fill_missing(&field("duration_seconds"), spent.into());
             spent
         }
     };
@@ -117,12 +121,12 @@ fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
         .iter()
         .any(|key| reading.get(&field(key)).is_some());
     HistoryEntry {
-        id: reading.text(
+        id: reading.read_text(
             &field("id"),
-            &format!("task-{}-001", &utc(started_at)[..10]),
+            &format!("task-{}-001", &format_utc(started_at)[..10]),
         ),
-        name: reading.text(&field("name"), ""),
-        result: reading.word(
+        name: reading.read_text(&field("name"), ""),
+        result: reading.read_word(
             &field("result"),
             &TaskResult::ALL,
             TaskResult::name,
@@ -131,49 +135,50 @@ fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
         started_at,
         completed_at,
         duration_seconds,
-        summary: reading.text(&field("summary"), ""),
+        summary: reading.read_text(&field("summary"), ""),
         details: has_details.then(|| read_details(reading, place)),
     }
 }
 
-fn read_details(reading: &mut Reading<'_>, place: &str) -> HistoryDetails {
-    let field = |name: &str| child(place, name);
+fn read_details(reading: &mut DocumentReader<'_>, place: &str) -> HistoryDetails {
+    let field = |name: &str| child_pointer(place, name);
     let number = |name: &str| format!("{place}/metrics/{name}");
     let artifacts = read_artifacts(reading, &field("artifacts"));
     let mut metrics = HistoryMetrics::default();
-    if reading.object(&field("metrics")).is_some() {
-        let count = |reading: &mut Reading<'_>, name: &str| reading.count_or(&number(name), 0);
+    if reading.read_object(&field("metrics")).is_some() {
+        let count =
+            |reading: &mut DocumentReader<'_>, name: &str| reading.read_count_or(&number(name), 0);
         metrics = HistoryMetrics {
             steps_total: count(reading, "steps_total") as usize,
             steps_completed: count(reading, "steps_completed") as usize,
             retries: count(reading, "retries"),
-            tokens_used: reading.whole(&number("tokens_used")),
+            tokens_used: reading.read_whole(&number("tokens_used")),
         };
     } else {
         let mut value = json!({});
         write_metrics(&mut value, "", &metrics);
-        reading.set(&field("metrics"), value);
+        reading.set_repaired(&field("metrics"), value);
     }
     HistoryDetails {
         artifacts,
         metrics,
-        lessons: reading.texts(&field("lessons")),
+        lessons: reading.read_texts(&field("lessons")),
     }
 }
 
 fn write_entry(item: &mut Value, entry: &HistoryEntry) {
-    put(item, "/id", entry.id.clone());
-    put(item, "/name", entry.name.clone());
-    put(item, "/result", entry.result.name());
-    put_time(item, "/started_at", Some(entry.started_at), utc);
-    put_time(item, "/completed_at", Some(entry.completed_at), utc);
-    put(item, "/duration_seconds", entry.duration_seconds);
-    put(item, "/summary", entry.summary.clone());
+    put_value(item, "/id", entry.id.clone());
+    put_value(item, "/name", entry.name.clone());
+    put_value(item, "/result", entry.result.name());
+    put_time(item, "/started_at", Some(entry.started_at), format_utc);
+    put_time(item, "/completed_at", Some(entry.completed_at), format_utc);
+    put_value(item, "/duration_seconds", entry.duration_seconds);
+    put_value(item, "/summary", entry.summary.clone());
     match &entry.details {
         Some(details) => {
             write_artifacts(item, "/artifacts", &details.artifacts);
             write_metrics(item, "/metrics", &details.metrics);
-            put(item, "/lessons", details.lessons.clone());
+            put_value(item, "/lessons", details.lessons.clone());
         }
         None => {
             if let Value::Object(map) = item
@@ -186,25 +191,25 @@ fn write_entry(item: &mut Value, entry: &HistoryEntry) {
 }
 
 fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
-    let field = |name: &str| child(place, name);
-    put(item, &field("steps_total"), metrics.steps_total);
-    put(item, &field("steps_completed"), metrics.steps_completed);
-    put(item, &field("retries"), metrics.retries);
+    let field = |name: &str| child_pointer(place, name);
+    put_value(item, &field("steps_total"), metrics.steps_total);
+    put_value(item, &field("steps_completed"), metrics.steps_completed);
+    put_value(item, &field("retries"), metrics.retries);
     // Always written, `null` if unknown, so that programs can sum it without a check.
-    put(item, &field("tokens_used"), metrics.tokens_used);
+    put_value(item, &field("tokens_used"), metrics.tokens_used);
 }
 
-fn check_statistics(reading: &mut Reading<'_>, entries: &[HistoryEntry]) {
-    reading.object("/statistics");
-    for (name, number) in numbers(entries) {
-        let place = child("/statistics", name);
-        if !says(reading.get(&place), number) {
-            reading.derived(&place, number_value(number));
+fn check_statistics(reading: &mut DocumentReader<'_>, entries: &[HistoryEntry]) {
+    reading.read_object("/statistics");
+    for (name, number) in statistic_values(entries) {
+        let place = child_pointer("/statistics", name);
+        if !holds_number(reading.get(&place), number) {
+            reading.check_derived(&place, number_value(number));
         }
     }
 }
 
-fn numbers(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
+fn statistic_values(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
     let all = statistics(entries);
     [
         ("total_tasks", all.total_tasks as f64),
@@ -214,7 +219,7 @@ fn numbers(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
 }
 
 /// True if a field holds a number, exactly or rounded to two, three or four decimals.
-fn says(found: Option<&Value>, number: f64) -> bool {
+fn holds_number(found: Option<&Value>, number: f64) -> bool {
     let Some(found) = found.and_then(Value::as_f64) else {
         return false;
     };

@@ -5,13 +5,13 @@ use super::parts::{
 };
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
-use crate::finding::{Finding, Read, Severity};
-use crate::foreign::refuse_foreign;
-use crate::json::{JsonDocument, child};
-use crate::reading::{
-    Reading, put, put_later, put_list, put_time, put_version, rule_broken, take_list,
+use crate::document_reader::{
+    DocumentReader, put_later, put_list, put_time, put_value, put_version, rule_broken, take_list,
 };
-use crate::time::utc;
+use crate::finding::{Finding, ReadResult, Severity};
+use crate::foreign::refuse_foreign;
+use crate::json::{JsonDocument, child_pointer};
+use crate::time::format_utc;
 use bowline_machines::plan::{
     FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine, PlanStep,
     Queued, Resolution, StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
@@ -43,7 +43,7 @@ pub struct TaskStateFile;
 /// Creates a file without tasks.
 pub fn new_document(at: Timestamp) -> JsonDocument {
     let mut value = json!({});
-    TaskStateFile::write(&Memory::default(), &mut value, at);
+    TaskStateFile::write_state(&Memory::default(), &mut value, at);
     JsonDocument::new(value)
 }
 
@@ -51,8 +51,8 @@ impl StateFormat for TaskStateFile {
     type State = Memory;
     const KIND: &'static str = "task-state";
 
-    fn read(document: &JsonDocument) -> Result<Read<Memory>, Vec<Finding>> {
-        let mut reading = Reading::begin(document)?;
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Memory>, Vec<Finding>> {
+        let mut reading = DocumentReader::new(document)?;
         // A current task given only by name is another program's format.
         let own = match document.value().get("current_task") {
             Some(Value::String(_)) => OWN_PLACES_OF_QUEUE,
@@ -62,7 +62,7 @@ impl StateFormat for TaskStateFile {
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
-                reading.missing("/current_task", Value::Null);
+                reading.fill_missing("/current_task", Value::Null);
             }
             // Reading this as "no task" would lose the task.
             Some(_) | None => {
@@ -70,7 +70,7 @@ impl StateFormat for TaskStateFile {
                 return Err(reading.give_up("/current_task", "missing_field", message));
             }
         }
-        reading.version(VERSION_MAJOR, VERSION);
+        reading.check_version(VERSION_MAJOR, VERSION);
         let current = reading
             .get("/current_task")
             .is_some_and(Value::is_object)
@@ -82,31 +82,31 @@ impl StateFormat for TaskStateFile {
         let violations = PlanMachine::violations(&memory);
         let circle = violations.iter().find(|it| it.rule == PLAN_HAS_NO_CYCLE);
         if let Some(violation) = circle {
-            let place = place(&memory, violation);
+            let place = violation_pointer(&memory, violation);
             let message = rule_broken(violation);
             return Err(reading.give_up(&place, "circular_dependency", message));
         }
         check_rules(&mut reading, &memory);
-        Ok(reading.end(memory))
+        Ok(reading.finish(memory))
     }
 
-    fn write(memory: &Memory, value: &mut Value, at: Timestamp) {
+    fn write_state(memory: &Memory, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         write_memory(memory, value);
-        put_later(value, "/last_updated", at, utc);
+        put_later(value, "/last_updated", at, format_utc);
     }
 }
 
-fn read_task(reading: &mut Reading<'_>) -> Task {
+fn read_task(reading: &mut DocumentReader<'_>) -> Task {
     let place = "/current_task";
-    let field = |name: &str| child(place, name);
+    let field = |name: &str| child_pointer(place, name);
     let known = reading
         .seen_time(&field("started_at"))
         .or(reading.seen_time(&field("updated_at")))
         .or(reading.seen_time("/last_updated"))
         .unwrap_or(Timestamp(0));
-    let started_at = reading.time_or(&field("started_at"), known, utc);
-    let updated_at = reading.time_or(&field("updated_at"), started_at, utc);
+    let started_at = reading.read_time_or(&field("started_at"), known, format_utc);
+    let updated_at = reading.read_time_or(&field("updated_at"), started_at, format_utc);
     let plan = read_plan(reading, &field("plan"), updated_at);
     let begun = |step: &PlanStep| step.status != StepStatus::Pending;
     let status = match plan.steps.iter().any(begun) {
@@ -114,15 +114,15 @@ fn read_task(reading: &mut Reading<'_>) -> Task {
         false => TaskStatus::Pending,
     };
     Task {
-        id: reading.text(
+        id: reading.read_text(
             &field("id"),
-            &format!("task-{}-001", &utc(started_at)[..10]),
+            &format!("task-{}-001", &format_utc(started_at)[..10]),
         ),
-        name: reading.text(&field("name"), ""),
-        status: reading.word(&field("status"), &TaskStatus::ALL, TaskStatus::name, status),
+        name: reading.read_text(&field("name"), ""),
+        status: reading.read_word(&field("status"), &TaskStatus::ALL, TaskStatus::name, status),
         started_at,
         updated_at,
-        orchestrator: reading.text(&field("orchestrator"), ORCHESTRATOR_DEFAULT),
+        orchestrator: reading.read_text(&field("orchestrator"), ORCHESTRATOR_DEFAULT),
         plan,
         context: read_context(reading, &field("context")),
         artifacts: read_artifacts(reading, &field("artifacts")),
@@ -130,29 +130,29 @@ fn read_task(reading: &mut Reading<'_>) -> Task {
     }
 }
 
-fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<Issue> {
-    let good = reading.objects(list);
+fn read_issues(reading: &mut DocumentReader<'_>, list: &str, known: Timestamp) -> Vec<Issue> {
+    let good = reading.read_objects(list);
     let mut issues = Vec::with_capacity(good.len());
     for &index in &good {
         let field = |name: &str| format!("{list}/{index}/{name}");
-        let resolved_at = reading.time(&field("resolved_at"));
+        let resolved_at = reading.read_time(&field("resolved_at"));
         let resolved = match reading.get(&field("resolved")) {
             None if resolved_at.is_none() => false,
-            Some(_) | None => reading.flag(&field("resolved"), resolved_at.is_some()),
+            Some(_) | None => reading.read_flag(&field("resolved"), resolved_at.is_some()),
         };
         if resolved && resolved_at.is_none() {
-            reading.missing(&field("resolved_at"), utc(known).into());
+            reading.fill_missing(&field("resolved_at"), format_utc(known).into());
         }
         issues.push(Issue {
-            step_id: reading.count_or(&field("step_id"), 0),
-            kind: reading.word(
+            step_id: reading.read_count_or(&field("step_id"), 0),
+            kind: reading.read_word(
                 &field("type"),
                 &FailureKind::ALL,
                 FailureKind::name,
                 FailureKind::Transient,
             ),
-            message: reading.text(&field("message"), ""),
-            resolution: reading.word(
+            message: reading.read_text(&field("message"), ""),
+            resolution: reading.read_word(
                 &field("resolution"),
                 &Resolution::ALL,
                 Resolution::name,
@@ -162,17 +162,17 @@ fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<I
             resolved_at: resolved_at.or(resolved.then_some(known)),
         });
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
     issues
 }
 
-fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
+fn read_queue(reading: &mut DocumentReader<'_>, known: Timestamp) -> Vec<Queued> {
     let list = "/pending_tasks";
     let mut good = Vec::new();
     let mut queue = Vec::new();
-    for (index, item) in reading.list(list).iter().enumerate() {
+    for (index, item) in reading.read_list(list).iter().enumerate() {
         let place = format!("{list}/{index}");
-        let field = |name: &str| child(&place, name);
+        let field = |name: &str| child_pointer(&place, name);
         match item {
             // The shape was not documented at first, so people put bare names here.
             Value::String(name) => {
@@ -190,16 +190,16 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
                     wanted: Kind::Object,
                     is: Kind::Text,
                 };
-                reading.mend(Severity::Warning, "wrong_type", &place, message, value);
+                reading.repair_value(Severity::Warning, "wrong_type", &place, message, value);
                 queue.push(queued);
             }
             Value::Object(_) => {
-                let created_at = reading.time_or(&field("created_at"), known, utc);
-                let name = reading.text(&field("name"), "");
-                let day = &utc(created_at)[..10];
-                let orchestrator = reading.optional_text(&field("orchestrator"));
+                let created_at = reading.read_time_or(&field("created_at"), known, format_utc);
+                let name = reading.read_text(&field("name"), "");
+                let day = &format_utc(created_at)[..10];
+                let orchestrator = reading.read_optional_text(&field("orchestrator"));
                 queue.push(Queued {
-                    id: reading.text(&field("id"), &format!("task-{day}-{:03}", index + 1)),
+                    id: reading.read_text(&field("id"), &format!("task-{day}-{:03}", index + 1)),
                     name,
                     orchestrator: orchestrator.unwrap_or_else(|| ORCHESTRATOR_DEFAULT.into()),
                     plan: read_plan(reading, &field("plan"), created_at),
@@ -217,18 +217,18 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
         }
         good.push(index);
     }
-    reading.retain(list, &good);
+    reading.retain_items(list, &good);
     queue
 }
 
 fn write_memory(memory: &Memory, value: &mut Value) {
     match &memory.current {
-        None => put(value, "/current_task", Value::Null),
+        None => put_value(value, "/current_task", Value::Null),
         Some(task) => {
             let id = value.pointer("/current_task/id").and_then(Value::as_str);
             // For another task, no data of the previous one is kept.
             if id != Some(&task.id) {
-                put(value, "/current_task", Map::new());
+                put_value(value, "/current_task", Map::new());
             }
             write_task(value, task);
         }
@@ -244,46 +244,56 @@ fn write_memory(memory: &Memory, value: &mut Value) {
         write_queued(&mut item, queued);
         items.push(item);
     }
-    put(value, "/pending_tasks", items);
+    put_value(value, "/pending_tasks", items);
 }
 
 fn write_task(value: &mut Value, task: &Task) {
-    let field = |name: &str| child("/current_task", name);
-    put(value, &field("id"), task.id.clone());
-    put(value, &field("name"), task.name.clone());
-    put(value, &field("status"), task.status.name());
-    put_time(value, &field("started_at"), Some(task.started_at), utc);
-    put_time(value, &field("updated_at"), Some(task.updated_at), utc);
-    put(value, &field("orchestrator"), task.orchestrator.clone());
+    let field = |name: &str| child_pointer("/current_task", name);
+    put_value(value, &field("id"), task.id.clone());
+    put_value(value, &field("name"), task.name.clone());
+    put_value(value, &field("status"), task.status.name());
+    put_time(
+        value,
+        &field("started_at"),
+        Some(task.started_at),
+        format_utc,
+    );
+    put_time(
+        value,
+        &field("updated_at"),
+        Some(task.updated_at),
+        format_utc,
+    );
+    put_value(value, &field("orchestrator"), task.orchestrator.clone());
     write_plan(value, &field("plan"), &task.plan);
     write_context(value, &field("context"), &task.context);
     write_artifacts(value, &field("artifacts"), &task.artifacts);
     put_list(value, &field("issues"), &task.issues, |item, issue| {
-        put(item, "/step_id", issue.step_id);
-        put(item, "/type", issue.kind.name());
-        put(item, "/message", issue.message.clone());
-        put(item, "/resolution", issue.resolution.name());
-        put(item, "/resolved", issue.resolved);
+        put_value(item, "/step_id", issue.step_id);
+        put_value(item, "/type", issue.kind.name());
+        put_value(item, "/message", issue.message.clone());
+        put_value(item, "/resolution", issue.resolution.name());
+        put_value(item, "/resolved", issue.resolved);
         if issue.resolved_at.is_some() || item.get("resolved_at").is_some() {
-            put_time(item, "/resolved_at", issue.resolved_at, utc);
+            put_time(item, "/resolved_at", issue.resolved_at, format_utc);
         }
     });
 }
 
 fn write_queued(item: &mut Value, queued: &Queued) {
-    put(item, "/id", queued.id.clone());
-    put(item, "/name", queued.name.clone());
+    put_value(item, "/id", queued.id.clone());
+    put_value(item, "/name", queued.name.clone());
     write_plan(item, "/plan", &queued.plan);
     write_context(item, "/context", &queued.context);
-    put_time(item, "/created_at", Some(queued.created_at), utc);
+    put_time(item, "/created_at", Some(queued.created_at), format_utc);
     if queued.orchestrator != ORCHESTRATOR_DEFAULT || item.get("orchestrator").is_some() {
-        put(item, "/orchestrator", queued.orchestrator.clone());
+        put_value(item, "/orchestrator", queued.orchestrator.clone());
     }
 }
 
 /// Checks the machine's rules. Repairs that need no guess are applied to the state and written into
 /// the repaired document like any other change.
-fn check_rules(reading: &mut Reading<'_>, memory: &Memory) {
+fn check_rules(reading: &mut DocumentReader<'_>, memory: &Memory) {
     let mut mended = memory.clone();
     for round in 0..MEND_ROUNDS_MAX {
         let broken = PlanMachine::violations(&mended);
@@ -291,10 +301,10 @@ fn check_rules(reading: &mut Reading<'_>, memory: &Memory) {
             let repair = mended
                 .current
                 .as_mut()
-                .and_then(|task| mend(task, violation));
+                .and_then(|task| repair_violation(task, violation));
             if round == 0 {
-                let place = place(memory, violation);
-                reading.broken(&place, violation, repair);
+                let place = violation_pointer(memory, violation);
+                reading.add_violation(&place, violation, repair);
             }
         }
     }
@@ -303,7 +313,7 @@ fn check_rules(reading: &mut Reading<'_>, memory: &Memory) {
     }
 }
 
-fn place(memory: &Memory, violation: &Violation) -> String {
+fn violation_pointer(memory: &Memory, violation: &Violation) -> String {
     let number = violation
         .place
         .strip_prefix("step ")
@@ -325,7 +335,7 @@ fn place(memory: &Memory, violation: &Violation) -> String {
 }
 
 /// Repairs one violation of a task and returns the repair; `None` if only a person can decide.
-fn mend(task: &mut Task, violation: &Violation) -> Option<Repair> {
+fn repair_violation(task: &mut Task, violation: &Violation) -> Option<Repair> {
     let (started, updated) = (task.started_at, task.updated_at);
     if let Some(id) = violation.place.strip_prefix("step ") {
         let id: u32 = id.parse().ok()?;

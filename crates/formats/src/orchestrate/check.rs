@@ -1,9 +1,9 @@
 //! Finds disagreements between the file and the run derived from it: lists, counts and progress.
 
 use super::read::whole_seconds;
+use crate::document_reader::DocumentReader;
 use crate::finding::Severity;
-use crate::json::child;
-use crate::reading::Reading;
+use crate::json::child_pointer;
 use bowline_machines::orchestrate::{Run, Status};
 use bowline_words::message::{Found, Named, Repair};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 const NAMED_IDS_MAX: usize = 5;
 
 /// Adds a finding for every disagreement. The repaired document agrees with the run.
-pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
+pub(super) fn check_document(reading: &mut DocumentReader<'_>, run: &Run) {
     check_lists(reading, run);
     let current = run.current_phase();
     let told = reading
@@ -25,45 +25,45 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
         && !(run.all_done() && told > Some(current.into()))
         && reading.get("/dependencies").is_some()
     {
-        reading.derived("/execution/current_phase", current.into());
+        reading.check_derived("/execution/current_phase", current.into());
     }
     for phase in run.phases() {
         let place = format!("/checkpoints/phase_{}", phase.number);
-        let progress = child(&place, "progress");
+        let progress = child_pointer(&place, "progress");
         if reading.get(&progress).is_some() {
-            reading.derived(
+            reading.check_derived(
                 &progress,
                 progress_text(phase.completed, phase.total).into(),
             );
         }
-        if let Some(Value::Array(tasks)) = reading.get(&child(&place, "tasks"))
-            && reading.get(&child(&place, "tasks_count")).is_some()
+        if let Some(Value::Array(tasks)) = reading.get(&child_pointer(&place, "tasks"))
+            && reading.get(&child_pointer(&place, "tasks_count")).is_some()
         {
             let known = |item: &&Value| item.as_str().is_some_and(|id| run.node(id).is_some());
             let count = tasks.iter().filter(known).count();
-            reading.derived(&child(&place, "tasks_count"), count.into());
+            reading.check_derived(&child_pointer(&place, "tasks_count"), count.into());
         }
     }
     if reading.get("/metrics").is_none() {
         return;
     }
-    reading.object("/metrics");
+    reading.read_object("/metrics");
     let metrics = run.metrics();
     let told = reading.get("/metrics/total_tasks").and_then(Value::as_u64);
     // Without the graph the lists may lack tasks that the plan has.
     let more = told > u64::try_from(metrics.total_tasks).ok();
     if reading.get("/dependencies").is_some() || !more {
-        reading.derived("/metrics/total_tasks", metrics.total_tasks.into());
+        reading.check_derived("/metrics/total_tasks", metrics.total_tasks.into());
     }
     for (name, number) in [
         ("completed_count", metrics.completed_count),
         ("failed_count", metrics.failed_count),
     ] {
-        reading.derived(&child("/metrics", name), number.into());
+        reading.check_derived(&child_pointer("/metrics", name), number.into());
     }
     let place = "/metrics/average_task_time_seconds";
     if !says_average(reading.get(place), metrics.average_task_time_seconds) {
-        reading.derived(place, metrics.average_task_time_seconds.into());
+        reading.check_derived(place, metrics.average_task_time_seconds.into());
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn says_average(found: Option<&Value>, average: i64) -> bool {
     found.and_then(whole_seconds) == Some(average)
 }
 
-fn check_lists(reading: &mut Reading<'_>, run: &Run) {
+fn check_lists(reading: &mut DocumentReader<'_>, run: &Run) {
     let mut listed: HashMap<&str, u8> = HashMap::with_capacity(run.graph().len());
     for (bit, status) in Status::ALL.into_iter().enumerate() {
         for item in list_at(reading, status) {
@@ -96,7 +96,7 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
         )
     };
     for status in Status::ALL {
-        let place = child("/tasks", status.name());
+        let place = child_pointer("/tasks", status.name());
         let items = list_at(reading, status);
         let (mut both, mut elsewhere, mut twice) = (vec![], vec![], vec![]);
         let mut seen = HashSet::with_capacity(items.len());
@@ -126,22 +126,22 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
         ];
         for (code, ids, repair) in notes {
             if !ids.is_empty() {
-                let ids = named(&ids);
+                let ids = shorten_ids(&ids);
                 let message = match repair {
                     Repair::KeepOne => Found::ListedTwice { ids },
                     Repair::TakeOutHere => Found::ListedInBoth { ids },
                     Repair::Move => Found::ListedWrongly { ids },
                     _ => Found::Unlisted { ids },
                 };
-                reading.note(Severity::Warning, code, &place, message, Some(repair));
+                reading.add_finding(Severity::Warning, code, &place, message, Some(repair));
             }
         }
         let wanted = match sure(status) {
-            true => super::write::list(items, run, status),
+            true => super::write::status_list(items, run, status),
             false => still_open(items, run),
         };
         if wrong || (sure(status) && wanted.len() != items.len()) {
-            reading.set(&place, wanted.into());
+            reading.set_repaired(&place, wanted.into());
         }
     }
 }
@@ -160,7 +160,7 @@ fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
         .collect()
 }
 
-fn named(ids: &[&str]) -> Named {
+fn shorten_ids(ids: &[&str]) -> Named {
     let some = ids[..ids.len().min(NAMED_IDS_MAX)].join(", ");
     match ids.len().saturating_sub(NAMED_IDS_MAX) {
         0 if ids.len() == 1 => Named::One { id: some },
@@ -170,8 +170,8 @@ fn named(ids: &[&str]) -> Named {
 }
 
 /// Returns a list as the file has it; findings about its type were added before.
-fn list_at<'d>(reading: &Reading<'d>, status: Status) -> &'d [Value] {
-    match reading.get(&child("/tasks", status.name())) {
+fn list_at<'d>(reading: &DocumentReader<'d>, status: Status) -> &'d [Value] {
+    match reading.get(&child_pointer("/tasks", status.name())) {
         Some(Value::Array(items)) => items,
         Some(_) | None => &[],
     }

@@ -2,19 +2,19 @@
 //! place.
 
 use super::families::{
-    COMPLETED, FAILED, LISTS, NUMBERS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
-    STARTED, TASKS, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, list_named,
-    names_phase, phase_entries, phase_word, snake,
+    COMPLETED, FAILED, LISTS, NUMBERS, OldDocument, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT,
+    SKIPPED, STARTED, TASKS, TOTAL, UPDATED, WEBHOOK, by_id, is_done, is_version, list_entry,
+    list_named, names_phase, phase_entries, phase_word, to_snake_case,
 };
-use super::{Mode, VERSION, phase_told_by};
+use super::{RunMode, VERSION, phase_of_id};
 use crate::finding::{Finding, Severity};
 use crate::time;
 use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
 /// Builder of the converted document.
-pub(super) struct Convert<'v> {
-    old: &'v Old<'v>,
+pub(super) struct DocumentConverter<'v> {
+    old: &'v OldDocument<'v>,
     /// Ids by list, in the order of the document.
     lists: Vec<(&'static str, String)>,
     counts: Map<String, Value>,
@@ -24,8 +24,8 @@ pub(super) struct Convert<'v> {
     findings: Vec<Finding>,
 }
 
-impl<'v> Convert<'v> {
-    pub(super) fn new(old: &'v Old<'v>) -> Self {
+impl<'v> DocumentConverter<'v> {
+    pub(super) fn new(old: &'v OldDocument<'v>) -> Self {
         let note = Finding {
             severity: Severity::Note,
             code: "older_version",
@@ -39,7 +39,7 @@ impl<'v> Convert<'v> {
             },
             repair: None,
         };
-        Convert {
+        DocumentConverter {
             old,
             lists: Vec::new(),
             counts: Map::new(),
@@ -50,43 +50,43 @@ impl<'v> Convert<'v> {
     }
 
     /// Returns the converted document, and findings about the old one.
-    pub(super) fn run(mut self) -> (Value, Vec<Finding>) {
+    pub(super) fn convert_document(mut self) -> (Value, Vec<Finding>) {
         let old = self.old;
         self.all_lists(old, None);
-        if let Some(key) = old.key(TASKS) {
+        if let Some(key) = old.find_key(TASKS) {
             match &old.map[key] {
                 Value::Object(tasks) if !by_id(tasks) => {
-                    self.all_lists(&Old { map: tasks }, Some(key));
+                    self.all_lists(&OldDocument { map: tasks }, Some(key));
                     let phases = tasks.iter().filter(|(key, _)| names_phase(key));
-                    phases.for_each(|(_, phase)| self.part("pending", phase));
+                    phases.for_each(|(_, phase)| self.convert_part("pending", phase));
                 }
                 tasks => {
-                    self.part("pending", tasks);
+                    self.convert_part("pending", tasks);
                     self.moved.push(key);
                 }
             }
         }
         self.nested_counts();
-        let checkpoints = self.checkpoints();
-        let value = self.document(checkpoints);
+        let checkpoints = self.collect_checkpoints();
+        let value = self.build_document(checkpoints);
         (value, self.findings)
     }
 
     /// Converts the lists of an object and its total; `place` is its key unless it is the document
     /// itself.
-    fn all_lists(&mut self, old: &Old<'v>, place: Option<&'v str>) {
+    fn all_lists(&mut self, old: &OldDocument<'v>, place: Option<&'v str>) {
         for (list, names) in LISTS {
-            for key in names.iter().filter_map(|name| old.key(&[name])) {
+            for key in names.iter().filter_map(|name| old.find_key(&[name])) {
                 let before = self.lists.len();
-                self.list(list, place.unwrap_or(key), &old.map[key]);
+                self.convert_list(list, place.unwrap_or(key), &old.map[key]);
                 if names == SKIPPED {
-                    self.skipped(before);
+                    self.mark_skipped(before);
                 }
             }
         }
-        if let Some(key) = old.key(TOTAL) {
+        if let Some(key) = old.find_key(TOTAL) {
             let said = &old.map[key];
-            let text = said.as_str().and_then(counted).map(|(count, _)| count);
+            let text = said.as_str().and_then(parse_count).map(|(count, _)| count);
             if let Some(total) = said.as_u64().or(text) {
                 self.counts.insert("total".into(), total.into());
                 self.moved.push(place.unwrap_or(key));
@@ -96,15 +96,17 @@ impl<'v> Convert<'v> {
 
     /// Converts the tasks in a part of the document: a list, or an object keyed by id, list or
     /// phase.
-    fn part(&mut self, list: &'static str, value: &'v Value) {
+    fn convert_part(&mut self, list: &'static str, value: &'v Value) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.one(list, item)),
+            Value::Array(items) => items.iter().for_each(|item| self.convert_task(list, item)),
             Value::Object(tasks) if by_id(tasks) => self.tasks_by_id(list, tasks),
-            Value::Object(map) if entry(value).is_none() => self.within(list, map),
-            Value::Object(_) => self.one(list, value),
+            Value::Object(map) if list_entry(value).is_none() => {
+                self.convert_keyed_lists(list, map)
+            }
+            Value::Object(_) => self.convert_task(list, value),
             // Text without a digit is not an id: `none`, `idle`.
             Value::String(text) if text.contains(|c: char| c.is_ascii_digit()) => {
-                self.one(list, value);
+                self.convert_task(list, value);
             }
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -112,29 +114,29 @@ impl<'v> Convert<'v> {
 
     /// Converts the tasks of an object keyed by list or phase. Tasks of a completed phase are
     /// completed.
-    fn within(&mut self, list: &'static str, map: &'v Map<String, Value>) {
+    fn convert_keyed_lists(&mut self, list: &'static str, map: &'v Map<String, Value>) {
         let finished = map.get("status").is_some_and(is_done);
         let list = if finished { "completed" } else { list };
         for (key, value) in map {
             if let Some(inner) = list_named(key) {
-                self.part(inner, value);
+                self.convert_part(inner, value);
             } else if names_phase(key) || key == "tasks" {
-                self.part(list, value);
+                self.convert_part(list, value);
             }
         }
     }
 
     /// Converts a task of a list; its own status takes precedence over the list.
-    fn one(&mut self, list: &'static str, item: &'v Value) {
-        if let Some((id, map)) = entry(item) {
+    fn convert_task(&mut self, list: &'static str, item: &'v Value) {
+        if let Some((id, map)) = list_entry(item) {
             let said = map.and_then(|map| map.get("status")).and_then(list_of);
             self.lists.push((said.unwrap_or(list), id.to_owned()));
-            self.note(id, map);
+            self.keep_other_values(id, map);
         }
     }
 
     /// Marks the ids added at index `since` and later as skipped.
-    fn skipped(&mut self, since: usize) {
+    fn mark_skipped(&mut self, since: usize) {
         for (_, id) in &self.lists[since..] {
             let noted = self
                 .noted
@@ -151,13 +153,13 @@ impl<'v> Convert<'v> {
     fn nested_counts(&mut self) {
         let places = NUMBERS.iter();
         for numbers in places.filter_map(|place| self.old.map.get(*place)?.as_object()) {
-            let numbers = Old { map: numbers };
+            let numbers = OldDocument { map: numbers };
             for (count, names) in [
                 ("total", TOTAL),
                 ("completed", COMPLETED),
                 ("failed", FAILED),
             ] {
-                if let Some(number) = numbers.get(names).filter(|number| number.is_u64()) {
+                if let Some(number) = numbers.find_value(names).filter(|number| number.is_u64()) {
                     self.counts.entry(count).or_insert_with(|| number.clone());
                 }
             }
@@ -165,17 +167,17 @@ impl<'v> Convert<'v> {
     }
 
     /// Converts the ids of one list in any notation; a count stays a count.
-    fn list(&mut self, list: &'static str, key: &'v str, value: &'v Value) {
+    fn convert_list(&mut self, list: &'static str, key: &'v str, value: &'v Value) {
         match value {
             Value::Array(items) => {
-                self.part(list, value);
-                if items.iter().all(|item| entry(item).is_some()) {
+                self.convert_part(list, value);
+                if items.iter().all(|item| list_entry(item).is_some()) {
                     self.moved.push(key);
                 } else {
                     self.findings.push(Finding {
                         severity: Severity::Warning,
                         code: "bad_id",
-                        pointer: crate::json::child("", key),
+                        pointer: crate::json::child_pointer("", key),
                         message: Found::OddIdsKept,
                         repair: None,
                     });
@@ -185,8 +187,8 @@ impl<'v> Convert<'v> {
                 self.counts.insert(list.into(), value.clone());
                 self.moved.push(key);
             }
-            Value::String(text) if list == "completed" && counted(text).is_some() => {
-                let (count, total) = counted(text).unwrap_or_default();
+            Value::String(text) if list == "completed" && parse_count(text).is_some() => {
+                let (count, total) = parse_count(text).unwrap_or_default();
                 self.counts.insert(list.into(), count.into());
                 if let Some(total) = total {
                     self.counts.insert("total".into(), total.into());
@@ -195,7 +197,7 @@ impl<'v> Convert<'v> {
             }
             Value::Object(_) | Value::String(_) => {
                 let before = self.lists.len();
-                self.part(list, value);
+                self.convert_part(list, value);
                 if self.lists.len() > before {
                     self.moved.push(key);
                 }
@@ -209,12 +211,12 @@ impl<'v> Convert<'v> {
         for (id, value) in tasks {
             let said = value.get("status").unwrap_or(value);
             self.lists.push((list_of(said).unwrap_or(list), id.clone()));
-            self.note(id, value.as_object());
+            self.keep_other_values(id, value.as_object());
         }
     }
 
     /// Keeps the values of an entry other than its id and status.
-    fn note(&mut self, id: &str, map: Option<&Map<String, Value>>) {
+    fn keep_other_values(&mut self, id: &str, map: Option<&Map<String, Value>>) {
         let mut kept = Map::new();
         for (key, value) in map
             .into_iter()
@@ -245,11 +247,11 @@ impl<'v> Convert<'v> {
     }
 
     /// Returns the checkpoints together with the phases that are stated as done in any other way.
-    fn checkpoints(&mut self) -> Map<String, Value> {
+    fn collect_checkpoints(&mut self) -> Map<String, Value> {
         let old = self.old;
-        let mut all = old.object("checkpoints");
+        let mut all = old.copy_object("checkpoints");
         let mut done: Vec<(u32, Option<&Value>)> = Vec::new();
-        if let Some(Value::Array(phases)) = old.get(PHASES_DONE) {
+        if let Some(Value::Array(phases)) = old.find_value(PHASES_DONE) {
             done.extend(
                 phases
                     .iter()
@@ -257,10 +259,14 @@ impl<'v> Convert<'v> {
             );
             // The other values of an entry have no other place.
             let plain = |it: &Value| !it.is_object() && phase_word(it).is_some();
-            self.moved
-                .extend(old.key(PHASES_DONE).filter(|_| phases.iter().all(plain)));
+            self.moved.extend(
+                old.find_key(PHASES_DONE)
+                    .filter(|_| phases.iter().all(plain)),
+            );
         }
-        let named = PHASE_STATUS.iter().filter_map(|name| old.get(&[name]));
+        let named = PHASE_STATUS
+            .iter()
+            .filter_map(|name| old.find_value(&[name]));
         let beside = old
             .map
             .iter()
@@ -268,7 +274,7 @@ impl<'v> Convert<'v> {
         let beside = beside.filter_map(|(key, it)| Some((phase_word(&key.as_str().into())?, it)));
         for (number, status) in named.flat_map(phase_entries).chain(beside) {
             if let Value::Object(map) = status {
-                self.within("pending", map);
+                self.convert_keyed_lists("pending", map);
             }
             if is_done(status) {
                 done.push((number, Some(status)));
@@ -278,15 +284,15 @@ impl<'v> Convert<'v> {
             let tasks: Vec<&str> = self
                 .lists
                 .iter()
-                .filter(|(list, id)| *list == "completed" && phase_told_by(id) == Some(number))
+                .filter(|(list, id)| *list == "completed" && phase_of_id(id) == Some(number))
                 .map(|(_, id)| id.as_str())
                 .collect();
             let mut entry = Map::new();
             let at = ["completed_at", "completedAt"]
                 .iter()
                 .find_map(|key| status?.get(*key)?.as_str());
-            if let Some(at) = at.and_then(time::parse) {
-                entry.insert("completed_at".into(), time::utc(at).into());
+            if let Some(at) = at.and_then(time::parse_time) {
+                entry.insert("completed_at".into(), time::format_utc(at).into());
             }
             entry.insert("status".into(), "completed".into());
             if !tasks.is_empty() {
@@ -299,30 +305,31 @@ impl<'v> Convert<'v> {
         all
     }
 
-    fn time(&mut self, names: &[&str]) -> Option<String> {
+    fn take_time(&mut self, names: &[&str]) -> Option<String> {
         let found = names.iter().find_map(|name| {
-            let key = self.old.key(&[name])?;
-            let at = time::parse(self.old.map[key].as_str()?)?;
-            Some((key, time::utc(at)))
+            let key = self.old.find_key(&[name])?;
+            let at = time::parse_time(self.old.map[key].as_str()?)?;
+            Some((key, time::format_utc(at)))
         });
         let (key, text) = found?;
         self.moved.push(key);
         Some(text)
     }
 
-    fn document(&mut self, checkpoints: Map<String, Value>) -> Value {
+    fn build_document(&mut self, checkpoints: Map<String, Value>) -> Value {
         let old = self.old;
-        let execution = old.object("execution").into_iter();
-        let mut execution: Map<String, Value> =
-            execution.map(|(key, value)| (snake(&key), value)).collect();
-        let (started, updated) = (self.time(STARTED), self.time(UPDATED));
+        let execution = old.copy_object("execution").into_iter();
+        let mut execution: Map<String, Value> = execution
+            .map(|(key, value)| (to_snake_case(&key), value))
+            .collect();
+        let (started, updated) = (self.take_time(STARTED), self.take_time(UPDATED));
         if let Some(at) = started.clone().or_else(|| updated.clone()) {
             execution.entry("started_at").or_insert(at.into());
         }
         if let Some(at) = updated.or(started) {
             execution.entry("last_updated").or_insert(at.into());
         }
-        if let Some(key) = old.key(PHASE) {
+        if let Some(key) = old.find_key(PHASE) {
             // An unknown word, or a value that is more than a word, also stays in its old place.
             let told = phase_word(&old.map[key]).is_some() && !old.map[key].is_object();
             if told || old.map[key].is_null() {
@@ -338,8 +345,8 @@ impl<'v> Convert<'v> {
                 Some(Value::String(path)) => path.as_str().into(),
                 Some(_) | None => Value::Null,
             });
-        let mut config = old.object("config");
-        if let Some(key) = old.key(WEBHOOK)
+        let mut config = old.copy_object("config");
+        if let Some(key) = old.find_key(WEBHOOK)
             && old.map[key].is_string()
         {
             config
@@ -365,12 +372,15 @@ impl<'v> Convert<'v> {
             let ids: Vec<&str> = ids.filter(|id| seen.insert(*id)).collect();
             tasks.insert(list.into(), ids.into());
         }
-        let project = old.get(PROJECT).and_then(Value::as_str).unwrap_or_default();
+        let project = old
+            .find_value(PROJECT)
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let mode = old
             .map
             .get("mode")
             .cloned()
-            .unwrap_or_else(|| Mode::Normal.name().into());
+            .unwrap_or_else(|| RunMode::Normal.name().into());
         let mut value = json!({
             "version": VERSION,
             "mode": mode,
@@ -383,7 +393,7 @@ impl<'v> Convert<'v> {
         let Value::Object(map) = &mut value else {
             return value;
         };
-        let mut book = old.object("bookkeeping");
+        let mut book = old.copy_object("bookkeeping");
         for (key, added) in [("tasks", &mut self.noted), ("counts", &mut self.counts)] {
             if let (false, Value::Object(known)) = (
                 added.is_empty(),
@@ -396,8 +406,10 @@ impl<'v> Convert<'v> {
         if !book.is_empty() {
             map.insert("bookkeeping".into(), book.into());
         }
-        self.moved
-            .extend(old.key(PROJECT).filter(|key| old.map[*key].is_string()));
+        self.moved.extend(
+            old.find_key(PROJECT)
+                .filter(|key| old.map[*key].is_string()),
+        );
         let stays = |key: &str| !self.moved.contains(&key);
         // A version that is not one of this format belongs to the other program.
         let ours = |it: &Value| {
@@ -458,7 +470,7 @@ fn list_of(status: &Value) -> Option<&'static str> {
 }
 
 /// Parses a count written as text: `13`, or `13/27` with the total.
-fn counted(text: &str) -> Option<(u64, Option<u64>)> {
+fn parse_count(text: &str) -> Option<(u64, Option<u64>)> {
     match text.split_once('/') {
         Some((count, total)) => {
             let total = total.trim().parse().ok()?;

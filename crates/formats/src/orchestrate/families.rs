@@ -1,7 +1,7 @@
 //! The families of this file that exist. Each stores the same facts under other names; this module
 //! maps them to those of version 2.0.
 
-use super::convert::Convert;
+use super::convert::DocumentConverter;
 use crate::finding::Finding;
 use crate::tasks_md::{TaskId, id_at_start};
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ const NEUTRAL: &[&str] = &[
 ];
 
 /// Family of a document.
-pub(super) enum Family {
+pub(super) enum DocumentFamily {
     /// The lists of version 2.0, read without conversion.
     Lists,
     /// Another family, converted to version 2.0, with findings about the conversion.
@@ -100,36 +100,36 @@ pub(super) enum Family {
 }
 
 /// Determines the family of a document and converts it if needed.
-pub(super) fn family(value: &Value) -> Family {
+pub(super) fn detect_family(value: &Value) -> DocumentFamily {
     // An empty document does not belong to another program: it is damaged.
     let Some(map) = value.as_object().filter(|map| !map.is_empty()) else {
-        return Family::Lists;
+        return DocumentFamily::Lists;
     };
-    let old = Old { map };
-    let same = |key: &String| snake(key) == *key;
+    let old = OldDocument { map };
+    let same = |key: &String| to_snake_case(key) == *key;
     let execution = map.get("execution").and_then(Value::as_object);
     if let Some(Value::Object(tasks)) = map.get("tasks")
         && plain_lists(tasks)
-        && (map.contains_key("execution") || old.key(PHASE).is_none())
+        && (map.contains_key("execution") || old.find_key(PHASE).is_none())
         && execution.is_none_or(|it| it.keys().all(same))
     {
-        return Family::Lists;
+        return DocumentFamily::Lists;
     }
     match old.is_known() {
         true => {
-            let (value, findings) = Convert::new(&old).run();
-            Family::Other(value, findings)
+            let (value, findings) = DocumentConverter::new(&old).convert_document();
+            DocumentFamily::Other(value, findings)
         }
-        false => Family::Foreign,
+        false => DocumentFamily::Foreign,
     }
 }
 
 /// Returns the path of the plan that a document of any family names.
 pub fn plan_file(value: &Value) -> Option<&str> {
-    let old = Old {
+    let old = OldDocument {
         map: value.as_object()?,
     };
-    old.get(PLAN)?
+    old.find_value(PLAN)?
         .as_str()
         .filter(|path| !path.trim().is_empty())
 }
@@ -206,10 +206,10 @@ pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
 }
 
 /// Returns the current phase as the document stores it.
-pub(super) fn phase_told<'v>(value: &'v Value) -> Option<&'v Value> {
+pub(super) fn stated_phase<'v>(value: &'v Value) -> Option<&'v Value> {
     let told = |value: &'v Value| {
         let map = value.as_object()?;
-        Old { map }.get(PHASE)
+        OldDocument { map }.find_value(PHASE)
     };
     value
         .get("execution")
@@ -219,12 +219,12 @@ pub(super) fn phase_told<'v>(value: &'v Value) -> Option<&'v Value> {
 
 /// Returns the total number of tasks that a document of any family states, apart from its lists; 0
 /// if it states none.
-pub(super) fn total_told(value: &Value) -> usize {
+pub(super) fn stated_total(value: &Value) -> usize {
     let told = |value: &Value| {
-        Old {
+        OldDocument {
             map: value.as_object()?,
         }
-        .get(TOTAL)?
+        .find_value(TOTAL)?
         .as_u64()
     };
     // Our own count first, then that of the document.
@@ -245,7 +245,7 @@ pub(super) fn is_done(value: &Value) -> bool {
 }
 
 /// Converts `completedTasks` to `completed_tasks`.
-pub(super) fn snake(key: &str) -> String {
+pub(super) fn to_snake_case(key: &str) -> String {
     let mut plain = String::with_capacity(key.len() + 4);
     for c in key.chars() {
         match c {
@@ -263,7 +263,7 @@ pub(super) fn snake(key: &str) -> String {
 }
 
 /// Returns the id of a list entry, and the entry itself if it is an object.
-pub(super) fn entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)> {
+pub(super) fn list_entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)> {
     fn id(value: &Value) -> Option<&str> {
         let text = value.as_str()?;
         match TaskId::new(text) {
@@ -285,28 +285,28 @@ pub(super) fn entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)>
 }
 
 /// A document whose keys are looked up by meaning.
-pub(super) struct Old<'v> {
+pub(super) struct OldDocument<'v> {
     pub(super) map: &'v Map<String, Value>,
 }
 
-impl<'v> Old<'v> {
+impl<'v> OldDocument<'v> {
     /// Finds the key of the document for the first of these names that occurs, in any case style.
-    pub(super) fn key(&self, names: &[&str]) -> Option<&'v str> {
-        let named = |name: &&str| self.map.keys().find(|key| snake(key) == **name);
+    pub(super) fn find_key(&self, names: &[&str]) -> Option<&'v str> {
+        let named = |name: &&str| self.map.keys().find(|key| to_snake_case(key) == **name);
         names.iter().find_map(named).map(String::as_str)
     }
 
     /// Returns the value of the first of these names that is present and not null.
-    pub(super) fn get(&self, names: &[&str]) -> Option<&'v Value> {
+    pub(super) fn find_value(&self, names: &[&str]) -> Option<&'v Value> {
         names.iter().find_map(|name| {
-            self.key(&[name])
+            self.find_key(&[name])
                 .and_then(|key| self.map.get(key))
                 .filter(|it| !it.is_null())
         })
     }
 
     /// Copies the object of exactly this name; empty if there is none.
-    pub(super) fn object(&self, name: &str) -> Map<String, Value> {
+    pub(super) fn copy_object(&self, name: &str) -> Map<String, Value> {
         let found = self.map.get(name).and_then(Value::as_object);
         found.cloned().unwrap_or_default()
     }
@@ -314,15 +314,15 @@ impl<'v> Old<'v> {
     /// True if any of its parts has the form of one of our families.
     fn is_known(&self) -> bool {
         let phase = self
-            .get(PHASE)
+            .find_value(PHASE)
             .is_some_and(|value| phase_word(value).is_some());
         // Other programs have lists of these names with other entries: an id has a digit.
         let id = |item: &Value| {
-            entry(item).is_some_and(|(id, _)| id.contains(|c: char| c.is_ascii_digit()))
+            list_entry(item).is_some_and(|(id, _)| id.contains(|c: char| c.is_ascii_digit()))
         };
         let listed = |value: &Value| match value {
             Value::Array(items) => {
-                items.iter().any(id) && items.iter().all(|item| entry(item).is_some())
+                items.iter().any(id) && items.iter().all(|item| list_entry(item).is_some())
             }
             Value::Object(map) => by_id(map),
             Value::Number(_) => true,
@@ -330,17 +330,17 @@ impl<'v> Old<'v> {
         };
         let mut named = LISTS.iter().flat_map(|(_, names)| *names);
         let lists = named.any(|name| {
-            let key = self.key(&[name]);
+            let key = self.find_key(&[name]);
             key.and_then(|key| self.map.get(key)).is_some_and(listed)
         });
         // All lists of a run that has just begun are empty.
         let empty = |names: &[&str]| {
-            let list = self.get(names).and_then(Value::as_array);
+            let list = self.find_value(names).and_then(Value::as_array);
             list.is_some_and(Vec::is_empty)
         };
         let lists = lists || empty(COMPLETED);
-        let phases = self.get(PHASES_DONE).is_some_and(Value::is_array)
-            || self.get(PHASE_STATUS).is_some_and(|phases| {
+        let phases = self.find_value(PHASES_DONE).is_some_and(Value::is_array)
+            || self.find_value(PHASE_STATUS).is_some_and(|phases| {
                 let entries = phase_entries(phases);
                 let size = phases
                     .as_object()
@@ -348,22 +348,22 @@ impl<'v> Old<'v> {
                     .or(phases.as_array().map(Vec::len));
                 !entries.is_empty() && Some(entries.len()) == size
             });
-        let tasks = match self.get(TASKS) {
+        let tasks = match self.find_value(TASKS) {
             Some(Value::Object(map)) => by_id(map) || lists_of(map),
             Some(Value::Array(items)) => {
-                phase && !items.is_empty() && items.iter().all(|item| entry(item).is_some())
+                phase && !items.is_empty() && items.iter().all(|item| list_entry(item).is_some())
             }
             Some(_) | None => false,
         };
         let begun = [PROJECT, STARTED, UPDATED, PLAN, WEBHOOK, TOTAL];
         let neutral = |key: &String| {
-            let key = snake(key);
+            let key = to_snake_case(key);
             NEUTRAL.contains(&key.as_str())
                 || begun.iter().any(|names| names.contains(&key.as_str()))
         };
         let placeholder = !self.map.is_empty()
             && self.map.keys().all(neutral)
-            && (self.get(PROJECT).is_some() || self.get(STARTED).is_some());
+            && (self.find_value(PROJECT).is_some() || self.find_value(STARTED).is_some());
         phase || lists || phases || tasks || placeholder
     }
 }
@@ -381,7 +381,7 @@ pub(super) fn by_id(map: &Map<String, Value>) -> bool {
 
 /// Returns the list of version 2.0 that a key stands for.
 pub(super) fn list_named(key: &str) -> Option<&'static str> {
-    let key = snake(key);
+    let key = to_snake_case(key);
     let found = LISTS.iter().find(|(_, names)| names.contains(&&*key));
     found.map(|(list, _)| *list)
 }
@@ -397,8 +397,10 @@ fn lists_of(map: &Map<String, Value>) -> bool {
 fn plain_lists(map: &Map<String, Value>) -> bool {
     let id = |item: &Value| item.as_str().is_some_and(|text| TaskId::new(text).is_ok());
     let plain = |list: &Value| match list {
-        Value::Array(items) => items.iter().all(|item| id(item) || entry(item).is_none()),
-        Value::String(_) => entry(list).is_none(),
+        Value::Array(items) => items
+            .iter()
+            .all(|item| id(item) || list_entry(item).is_none()),
+        Value::String(_) => list_entry(list).is_none(),
         Value::Null | Value::Bool(_) => true,
         Value::Number(_) | Value::Object(_) => false,
     };

@@ -1,6 +1,6 @@
 //! Data of the file beside the run: project, mode, and notification settings.
 
-use crate::reading::put;
+use crate::document_reader::put_value;
 use bowline_machines::named;
 use serde_json::Value;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 named! {
     /// The way work is handed to agents.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Mode {
+    pub enum RunMode {
         /// Prompts carry the whole context.
         Normal = "normal",
         /// Agents reply with one line.
@@ -18,10 +18,10 @@ named! {
     }
 }
 
-impl Mode {
+impl RunMode {
     /// Maps a mode name of other documents to a mode.
-    pub(super) fn other_name(name: &str) -> Option<Mode> {
-        matches!(name, "auto-orchestrate" | "standard").then_some(Mode::Normal)
+    pub(super) fn other_name(name: &str) -> Option<RunMode> {
+        matches!(name, "auto-orchestrate" | "standard").then_some(RunMode::Normal)
     }
 }
 
@@ -49,16 +49,16 @@ impl fmt::Debug for WebhookUrl {
 
 /// Data of the file beside the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meta {
+pub struct OrchestrationMeta {
     /// Name of the project.
     pub project: String,
-    pub mode: Mode,
+    pub mode: RunMode,
     pub slack_webhook_url: Option<WebhookUrl>,
 }
 
-impl Meta {
+impl OrchestrationMeta {
     /// Reads the data from a document of any version; missing or invalid values get their default.
-    pub fn read(value: &Value) -> Meta {
+    pub fn from_document(value: &Value) -> OrchestrationMeta {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let url = [
             "/config/slack_webhook_url",
@@ -71,36 +71,36 @@ impl Meta {
         let project = ["/project", "/project_name", "/projectName"]
             .iter()
             .find_map(|place| text(place));
-        Meta {
+        OrchestrationMeta {
             project: project.unwrap_or_default().into(),
             // Files of other families had no other mode; early files of version 2.0 were
             // ultra-thin.
             mode: match text("/mode") {
-                Some(word) => Mode::from_name(word).unwrap_or(Mode::Normal),
-                None if value.get("tasks").is_some() => Mode::UltraThin,
-                None => Mode::Normal,
+                Some(word) => RunMode::from_name(word).unwrap_or(RunMode::Normal),
+                None if value.get("tasks").is_some() => RunMode::UltraThin,
+                None => RunMode::Normal,
             },
             slack_webhook_url: url.filter(|url| !url.is_empty()).map(WebhookUrl::new),
         }
     }
 
     /// Writes the data into a document.
-    pub fn write(&self, value: &mut Value) {
-        put(value, "/mode", self.mode.name());
-        put(value, "/project", self.project.clone());
+    pub fn write_to(&self, value: &mut Value) {
+        put_value(value, "/mode", self.mode.name());
+        put_value(value, "/project", self.project.clone());
         let url = self.slack_webhook_url.as_ref().map(WebhookUrl::expose);
         // A URL at the top level of the file stays there.
         let place = match value.get("slack_webhook_url") {
             Some(_) => "/slack_webhook_url",
             None => "/config/slack_webhook_url",
         };
-        put(value, place, url);
+        put_value(value, place, url);
     }
 }
 
 /// Selection of events sent to Slack: `slack_config` of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlackWishes {
+pub struct SlackEvents {
     /// Send every task that is done.
     pub task_complete: bool,
     /// Send every task that failed.
@@ -109,10 +109,10 @@ pub struct SlackWishes {
     pub phase_complete: bool,
 }
 
-impl SlackWishes {
+impl SlackEvents {
     /// Reads the selection from a document; missing values get the defaults of the workflow's
     /// documents.
-    pub fn read(value: &Value) -> SlackWishes {
+    pub fn from_document(value: &Value) -> SlackEvents {
         let said = |name: &str| {
             let places = ["/slack_config/", "/config/slack_config/"];
             let mut said = places
@@ -120,7 +120,7 @@ impl SlackWishes {
                 .filter_map(|place| value.pointer(&format!("{place}{name}")));
             said.find_map(Value::as_bool)
         };
-        SlackWishes {
+        SlackEvents {
             task_complete: said("notify_on_task_complete").unwrap_or(false),
             task_fail: said("notify_on_task_fail").unwrap_or(true),
             phase_complete: said("notify_on_phase_complete")
@@ -130,7 +130,7 @@ impl SlackWishes {
     }
 
     /// True if the event of this name is selected. Events without a setting are always sent.
-    pub fn wants(&self, event: &str) -> bool {
+    pub fn includes_event(&self, event: &str) -> bool {
         match event {
             "task_done" => self.task_complete,
             "task_failed" => self.task_fail,

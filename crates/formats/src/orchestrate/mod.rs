@@ -7,22 +7,22 @@ mod check;
 mod convert;
 mod families;
 mod meta;
-mod order;
+mod natural_order;
 mod read;
 mod step;
 mod summary;
 mod write;
 
 pub use families::{FOREIGN, plan_file};
-pub use meta::{Meta, Mode, SlackWishes, WebhookUrl};
-pub use read::{Known, known};
+pub use meta::{OrchestrationMeta, RunMode, SlackEvents, WebhookUrl};
+pub use read::{OrchestrationFacts, read_facts};
 pub use step::RecordedStep;
-pub use summary::{Summary, masked, summary};
+pub use summary::{OrchestrationSummary, mask_webhooks, summarise_document};
 
 use crate::StateFormat;
-use crate::finding::{Finding, Read};
+use crate::finding::{Finding, ReadResult};
 use crate::json::JsonDocument;
-use crate::tasks_md::phase_told_by;
+use crate::tasks_md::phase_of_id;
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::Run;
 use serde_json::{Value, json};
@@ -42,13 +42,13 @@ pub const VERSION_MAJOR: u32 = 2;
 pub struct OrchestrateFile;
 
 /// Creates the file of a run.
-pub fn new_document(meta: &Meta, run: &Run, at: Timestamp) -> JsonDocument {
+pub fn new_document(meta: &OrchestrationMeta, run: &Run, at: Timestamp) -> JsonDocument {
     let mut value = json!({ "version": VERSION });
-    meta.write(&mut value);
+    meta.write_to(&mut value);
     for part in ["execution", "tasks"] {
         value[part] = json!({});
     }
-    OrchestrateFile::write(run, &mut value, at);
+    OrchestrateFile::write_state(run, &mut value, at);
     // The documented order of keys: the run's data stands between mode and config.
     if let Value::Object(map) = &mut value
         && let Some(config) = map.shift_remove("config")
@@ -64,19 +64,19 @@ impl StateFormat for OrchestrateFile {
 
     /// Reads the run that the file alone describes. Callers that have the task file use [`known`]
     /// with its graph.
-    fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
-        read::read(document)
+    fn read_state(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
+        read::read_run(document)
     }
 
-    fn write(run: &Run, value: &mut Value, at: Timestamp) {
-        if let families::Family::Other(new, _) = families::family(value) {
+    fn write_state(run: &Run, value: &mut Value, at: Timestamp) {
+        if let families::DocumentFamily::Other(new, _) = families::detect_family(value) {
             *value = new;
         }
-        let known = value["mode"].as_str().and_then(Mode::from_name);
+        let known = value["mode"].as_str().and_then(RunMode::from_name);
         if known.is_none() {
-            let mode = Meta::read(value).mode;
-            crate::reading::put(value, "/mode", mode.name());
+            let mode = OrchestrationMeta::from_document(value).mode;
+            crate::document_reader::put_value(value, "/mode", mode.name());
         }
-        write::write(run, value, at);
+        write::write_run(run, value, at);
     }
 }

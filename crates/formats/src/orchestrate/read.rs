@@ -1,12 +1,12 @@
 //! Collects the data of the file, and derives the run from it.
 
-use super::families::{self, FOREIGN, Family, phase_word};
-use super::{Mode, VERSION, VERSION_MAJOR, check, order, phase_told_by};
-use crate::finding::{Finding, Read, Severity};
-use crate::json::{JsonDocument, child};
-use crate::reading::Reading;
+use super::families::{self, DocumentFamily, FOREIGN, phase_word};
+use super::{RunMode, VERSION, VERSION_MAJOR, check, natural_order, phase_of_id};
+use crate::document_reader::DocumentReader;
+use crate::finding::{Finding, ReadResult, Severity};
+use crate::json::{JsonDocument, child_pointer};
 use crate::tasks_md::TaskId;
-use crate::time::utc;
+use crate::time::format_utc;
 use bowline_machines::orchestrate::{
     Config, Facts, Graph, GraphError, Id, Landing, NODES_MAX, NodeSpec, OrchestrateMachine,
     PhaseFacts, Run, Status, TaskTime, Trace,
@@ -22,7 +22,7 @@ pub(super) const UNKNOWN_TIME: Timestamp = Timestamp(0);
 
 /// Data of the file: its tasks in natural order, and everything known about them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct OrchestrationFacts {
     /// Every task that is named anywhere, with its explicit dependencies.
     pub nodes: Vec<NodeSpec>,
     pub facts: Facts,
@@ -30,17 +30,17 @@ pub struct Known {
 
 /// Reads the data of the file without deriving a run, for callers that have the graph from
 /// elsewhere.
-pub fn known(document: &JsonDocument) -> Result<Read<Known>, Vec<Finding>> {
+pub fn read_facts(document: &JsonDocument) -> Result<ReadResult<OrchestrationFacts>, Vec<Finding>> {
     up_to_date(document, |mut reading| {
-        let known = collect(&mut reading);
-        Ok(reading.end(known))
+        let known = collect_facts(&mut reading);
+        Ok(reading.finish(known))
     })
 }
 
 /// Reads the run that the file alone describes.
-pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
+pub(super) fn read_run(document: &JsonDocument) -> Result<ReadResult<Run>, Vec<Finding>> {
     up_to_date(document, |mut reading| {
-        let known = collect(&mut reading);
+        let known = collect_facts(&mut reading);
         let graph = match Graph::new(known.nodes) {
             Ok(graph) => Arc::new(graph),
             Err(error) => {
@@ -49,11 +49,11 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
             }
         };
         let run = Run::from_facts(graph, &known.facts);
-        check::check(&mut reading, &run);
+        check::check_document(&mut reading, &run);
         for violation in OrchestrateMachine::violations(&run) {
-            reading.broken("", &violation, None);
+            reading.add_violation("", &violation, None);
         }
-        Ok(reading.end(run))
+        Ok(reading.finish(run))
     })
 }
 
@@ -89,20 +89,20 @@ fn bad_graph(error: &GraphError) -> Found {
 /// Reads a document of this version, or the conversion of another one.
 fn up_to_date<S>(
     document: &JsonDocument,
-    read: impl FnOnce(Reading<'_>) -> Result<Read<S>, Vec<Finding>>,
-) -> Result<Read<S>, Vec<Finding>> {
-    let (value, mut all) = match families::family(document.value()) {
-        Family::Lists => return read(begin(document)?),
-        Family::Other(value, findings) => (value, findings),
-        Family::Foreign => {
+    read: impl FnOnce(DocumentReader<'_>) -> Result<ReadResult<S>, Vec<Finding>>,
+) -> Result<ReadResult<S>, Vec<Finding>> {
+    let (value, mut all) = match families::detect_family(document.value()) {
+        DocumentFamily::Lists => return read(begin_reading(document)?),
+        DocumentFamily::Other(value, findings) => (value, findings),
+        DocumentFamily::Foreign => {
             let mut findings =
-                Reading::begin(document)?.give_up("", FOREIGN, Found::NotAnOrchestration);
+                DocumentReader::new(document)?.give_up("", FOREIGN, Found::NotAnOrchestration);
             findings.retain(|finding| finding.code == FOREIGN);
             return Err(findings);
         }
     };
     let document = JsonDocument::new(value);
-    match read(begin(&document)?) {
+    match read(begin_reading(&document)?) {
         Ok(mut done) => {
             all.append(&mut done.findings);
             done.findings = all;
@@ -115,8 +115,8 @@ fn up_to_date<S>(
     }
 }
 
-fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
-    let mut reading = Reading::begin(document)?;
+fn begin_reading(document: &JsonDocument) -> Result<DocumentReader<'_>, Vec<Finding>> {
+    let mut reading = DocumentReader::new(document)?;
     // Without its lists the file has no progress: creating empty ones would lose it silently.
     if !reading.get("/tasks").is_some_and(Value::is_object) {
         let message = Found::NoTaskLists;
@@ -124,44 +124,46 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
     }
     // Many files have no version, and some have that of the program they are about.
     if reading.get("/version").is_some_and(families::is_version) {
-        reading.version(VERSION_MAJOR, VERSION);
+        reading.check_version(VERSION_MAJOR, VERSION);
     }
     if let Some(mode) = reading.get("/mode") {
         read_mode(&mut reading, mode);
     }
     if reading.get("/project").is_some() {
-        reading.text("/project", "");
+        reading.read_text("/project", "");
     }
     Ok(reading)
 }
 
 /// Accepts other names of the modes; an unknown one becomes `normal`.
-fn read_mode(reading: &mut Reading<'_>, mode: &Value) {
+fn read_mode(reading: &mut DocumentReader<'_>, mode: &Value) {
     let word = mode.as_str().unwrap_or_default();
-    if Mode::from_name(word).is_none() {
+    if RunMode::from_name(word).is_none() {
         let message = Found::ReadAsNormal {
             word: word.chars().take(40).collect(),
         };
-        let normal = Mode::Normal.name().into();
-        let severity = match Mode::other_name(word) {
+        let normal = RunMode::Normal.name().into();
+        let severity = match RunMode::other_name(word) {
             Some(_) => Severity::Note,
             None => Severity::Warning,
         };
-        reading.mend(severity, "unknown_word", "/mode", message, normal);
+        reading.repair_value(severity, "unknown_word", "/mode", message, normal);
     }
 }
 
-fn collect(reading: &mut Reading<'_>) -> Known {
-    let mut ids = Ids::default();
+fn collect_facts(reading: &mut DocumentReader<'_>) -> OrchestrationFacts {
+    let mut ids = IdTable::default();
     let claims = read_lists(reading, &mut ids);
     let dependencies = read_dependencies(reading, &mut ids);
     let config = read_config(reading);
     if reading.get("/execution").is_some() {
-        reading.object("/execution");
+        reading.read_object("/execution");
     }
     let (started_at, updated_at) = read_times(reading);
     let current_phase = read_phase(reading);
-    let worktree = reading.optional_text("/execution/worktree").map(Arc::from);
+    let worktree = reading
+        .read_optional_text("/execution/worktree")
+        .map(Arc::from);
     let mut claims = claims;
     let phases = read_checkpoints(reading, &mut ids, &mut claims);
     let traces = read_bookkeeping(reading, &mut ids, config);
@@ -170,8 +172,8 @@ fn collect(reading: &mut Reading<'_>) -> Known {
     let recorded = phases.iter().filter(landed).flat_map(|phase| &phase.tasks);
     let completed: HashSet<&Id> = said.map(|(id, _)| id).chain(recorded).collect();
     let time = read_time(reading, completed.len());
-    Known {
-        nodes: nodes(&ids, dependencies, &phases, &traces),
+    OrchestrationFacts {
+        nodes: build_nodes(&ids, dependencies, &phases, &traces),
         facts: Facts {
             config,
             current_phase,
@@ -188,7 +190,7 @@ fn collect(reading: &mut Reading<'_>) -> Known {
 
 /// Returns the times of the start and of the last change. A missing time is taken from the other
 /// one; if both are missing, they are [`UNKNOWN_TIME`], which is never written.
-fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
+fn read_times(reading: &mut DocumentReader<'_>) -> (Timestamp, Timestamp) {
     let (started, updated) = ("/execution/started_at", "/execution/last_updated");
     let known = (reading.seen_time(started), reading.seen_time(updated));
     for (place, own, sibling) in [(started, known.0, known.1), (updated, known.1, known.0)] {
@@ -201,7 +203,9 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
             _ => (Severity::Error, Found::ShouldBe { wanted: Kind::Time }),
         };
         match sibling {
-            Some(at) => reading.mend(severity, "bad_time", place, message, utc(at).into()),
+            Some(at) => {
+                reading.repair_value(severity, "bad_time", place, message, format_utc(at).into())
+            }
             None => reading.drop_key(severity, "bad_time", place, message),
         }
     }
@@ -211,7 +215,7 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
 
 /// Returns the current phase of the file. A word that is no phase is kept, with a finding that asks
 /// a person.
-fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
+fn read_phase(reading: &mut DocumentReader<'_>) -> Option<u32> {
     let told = reading
         .get("/execution/current_phase")
         .filter(|told| !told.is_null())?;
@@ -229,7 +233,7 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
         );
     } else if phase.is_none() {
         let message = Found::UnknownPhaseKept;
-        reading.note(
+        reading.add_finding(
             Severity::Warning,
             "unknown_phase",
             "/execution/current_phase",
@@ -242,20 +246,20 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
 
 /// Interned ids, each shared by all values that name it.
 #[derive(Default)]
-struct Ids<'d> {
+struct IdTable<'d> {
     by_name: HashMap<&'d str, Id>,
     /// Ids in the order of the document: nearly natural order, so that sorting them is quick.
     met: Vec<Id>,
 }
 
-impl<'d> Ids<'d> {
+impl<'d> IdTable<'d> {
     /// Returns the id in a value, if it has one.
-    fn of(&mut self, value: &'d Value) -> Option<Id> {
-        let plain = value.as_str().and_then(|text| self.named(text));
-        plain.or_else(|| families::entry(value).and_then(|(id, _)| self.named(id)))
+    fn id_in_value(&mut self, value: &'d Value) -> Option<Id> {
+        let plain = value.as_str().and_then(|text| self.intern_id(text));
+        plain.or_else(|| families::list_entry(value).and_then(|(id, _)| self.intern_id(id)))
     }
 
-    fn named(&mut self, text: &'d str) -> Option<Id> {
+    fn intern_id(&mut self, text: &'d str) -> Option<Id> {
         if let Some(id) = self.by_name.get(text) {
             return Some(id.clone());
         }
@@ -267,50 +271,56 @@ impl<'d> Ids<'d> {
     }
 
     /// Returns all ids in a list, and the number of elements that are none.
-    fn list(&mut self, items: &'d [Value]) -> (Vec<Id>, usize) {
-        let ids: Vec<Id> = items.iter().filter_map(|item| self.of(item)).collect();
+    fn ids_in_list(&mut self, items: &'d [Value]) -> (Vec<Id>, usize) {
+        let ids: Vec<Id> = items
+            .iter()
+            .filter_map(|item| self.id_in_value(item))
+            .collect();
         let bad = items.len() - ids.len();
         (ids, bad)
     }
 }
 
-fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Status)> {
+fn read_lists<'d>(reading: &mut DocumentReader<'d>, ids: &mut IdTable<'d>) -> Vec<(Id, Status)> {
     let mut claims = Vec::new();
     for status in Status::ALL {
-        let place = child("/tasks", status.name());
+        let place = child_pointer("/tasks", status.name());
         if reading.get(&place).is_none_or(Value::is_null) {
             continue;
         }
-        let (listed, bad) = ids.list(reading.list(&place));
+        let (listed, bad) = ids.ids_in_list(reading.read_list(&place));
         if bad > 0 {
             let message = Found::NoIds { count: bad };
             let repair = Some(Repair::LeaveThemOut);
-            reading.note(Severity::Error, "bad_id", &place, message, repair);
+            reading.add_finding(Severity::Error, "bad_id", &place, message, repair);
         }
         claims.extend(listed.into_iter().map(|id| (id, status)));
     }
     claims
 }
 
-fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMap<Id, Vec<Id>> {
+fn read_dependencies<'d>(
+    reading: &mut DocumentReader<'d>,
+    ids: &mut IdTable<'d>,
+) -> HashMap<Id, Vec<Id>> {
     let mut all = HashMap::new();
     if reading.get("/dependencies").is_none() {
         return all;
     }
-    let Some(map) = reading.object("/dependencies") else {
+    let Some(map) = reading.read_object("/dependencies") else {
         return all;
     };
     let mut odd: Vec<(&str, Option<Value>)> = Vec::new();
     for (key, value) in map {
-        let Some(id) = ids.named(key) else {
+        let Some(id) = ids.intern_id(key) else {
             odd.push((key, None));
             continue;
         };
         // One dependency outside a list is still unambiguous.
         let (needs, bad) = match value {
-            Value::Array(items) => ids.list(items),
+            Value::Array(items) => ids.ids_in_list(items),
             one @ Value::String(_) => {
-                let needs: Vec<Id> = ids.of(one).into_iter().collect();
+                let needs: Vec<Id> = ids.id_in_value(one).into_iter().collect();
                 (needs, 1)
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => (vec![], 1),
@@ -323,9 +333,9 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
     }
     if let Some((first, _)) = odd.first() {
         let message = Found::OddEntries { count: odd.len() };
-        let place = child("/dependencies", first);
+        let place = child_pointer("/dependencies", first);
         let repair = Some(Repair::KeepIds);
-        reading.note(Severity::Error, "bad_id", &place, message, repair);
+        reading.add_finding(Severity::Error, "bad_id", &place, message, repair);
         if let Some(Value::Object(map)) = reading.fixed_mut().get_mut("dependencies") {
             let mut odd: HashMap<&str, Option<Value>> = odd.into_iter().collect();
             map.retain(|key, value| match odd.remove(key.as_str()) {
@@ -341,12 +351,13 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
     all
 }
 
-fn read_config(reading: &mut Reading<'_>) -> Config {
+fn read_config(reading: &mut DocumentReader<'_>) -> Config {
     if reading.get("/config").is_some() {
-        reading.object("/config");
+        reading.read_object("/config");
     }
     let default = Config::default();
-    let mut count = |name: &str, default| reading.optional_count(&child("/config", name), default);
+    let mut count =
+        |name: &str, default| reading.read_optional_count(&child_pointer("/config", name), default);
     let config = Config {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),
@@ -360,41 +371,41 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
             let message = Found::ShouldBe {
                 wanted: Kind::TextOrNull,
             };
-            reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+            reading.repair_value(Severity::Error, "wrong_type", place, message, Value::Null);
         }
     }
     config
 }
 
 fn read_checkpoints<'d>(
-    reading: &mut Reading<'d>,
-    ids: &mut Ids<'d>,
+    reading: &mut DocumentReader<'d>,
+    ids: &mut IdTable<'d>,
     claims: &mut Vec<(Id, Status)>,
 ) -> Vec<PhaseFacts> {
     let mut phases = Vec::new();
     if reading.get("/checkpoints").is_none() {
         return phases;
     }
-    let Some(map) = reading.object("/checkpoints") else {
+    let Some(map) = reading.read_object("/checkpoints") else {
         return phases;
     };
     for (key, item) in map {
         let Some(numbers) = phase_numbers(key) else {
             continue;
         };
-        let place = child("/checkpoints", key);
-        let field = |name: &str| child(&place, name);
+        let place = child_pointer("/checkpoints", key);
+        let field = |name: &str| child_pointer(&place, name);
         if !item.is_object() {
-            reading.object(&place);
+            reading.read_object(&place);
             continue;
         }
-        let started_at = reading.time(&field("started_at"));
-        let mut completed_at = reading.time(&field("completed_at"));
+        let started_at = reading.read_time(&field("started_at"));
+        let mut completed_at = reading.read_time(&field("completed_at"));
         if completed_at.is_some() && completed_at < started_at {
             let message = Found::BeforeStart;
             let value = item["started_at"].clone();
             let here = field("completed_at");
-            reading.mend(Severity::Error, "rule_broken", &here, message, value);
+            reading.repair_value(Severity::Error, "rule_broken", &here, message, value);
             completed_at = started_at;
         }
         let merged = match item.get("merged") {
@@ -406,18 +417,18 @@ fn read_checkpoints<'d>(
                 None
             }
         };
-        let commit = reading.optional_text(&field("merge_commit"));
+        let commit = reading.read_optional_text(&field("merge_commit"));
         let tasks = match item.get("tasks") {
             // A short form of the file has the number of tasks here.
             None => Vec::new(),
             Some(Value::Number(number)) if number.is_u64() => Vec::new(),
             Some(Value::Array(items)) => {
-                let (tasks, bad) = ids.list(items);
+                let (tasks, bad) = ids.ids_in_list(items);
                 if bad > 0 {
                     let message = Found::NoIds { count: bad };
                     let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
                     let here = field("tasks");
-                    reading.mend(Severity::Error, "bad_id", &here, message, kept.into());
+                    reading.repair_value(Severity::Error, "bad_id", &here, message, kept.into());
                 }
                 tasks
             }
@@ -474,7 +485,7 @@ fn phase_numbers(key: &str) -> Option<Vec<u32>> {
     })
 }
 
-struct Noted {
+struct TaskNote {
     trace: Trace,
     phase: Option<u32>,
     section: u32,
@@ -482,32 +493,35 @@ struct Noted {
 
 /// Reads our additions to the documented keys, which exist only for some tasks.
 fn read_bookkeeping<'d>(
-    reading: &mut Reading<'d>,
-    ids: &mut Ids<'d>,
+    reading: &mut DocumentReader<'d>,
+    ids: &mut IdTable<'d>,
     config: Config,
-) -> Vec<(Id, Noted)> {
+) -> Vec<(Id, TaskNote)> {
     let mut traces = Vec::new();
     let tasks = match reading.get("/bookkeeping") {
         None => return traces,
-        Some(_) => match reading.object("/bookkeeping").map(|it| it.get("tasks")) {
+        Some(_) => match reading
+            .read_object("/bookkeeping")
+            .map(|it| it.get("tasks"))
+        {
             None | Some(None) => return traces,
-            Some(Some(_)) => reading.object("/bookkeeping/tasks"),
+            Some(Some(_)) => reading.read_object("/bookkeeping/tasks"),
         },
     };
     let limit = config.retry_limit.max(1);
     for (key, item) in tasks.into_iter().flatten() {
-        let place = || child("/bookkeeping/tasks", key);
+        let place = || child_pointer("/bookkeeping/tasks", key);
         let known = ids.by_name.get(key.as_str()).cloned();
         let (Some(id), Value::Object(item)) = (known, item) else {
             let message = Found::NotOfThisRun;
             reading.drop_key(Severity::Warning, "unlisted_task", &place(), message);
             continue;
         };
-        let mut attempts = count(reading, item, "attempts", &place).unwrap_or(0);
+        let mut attempts = read_count(reading, item, "attempts", &place).unwrap_or(0);
         if attempts > limit {
             let message = Found::TooManyAttempts { attempts };
-            let here = child(&place(), "attempts");
-            reading.mend(
+            let here = child_pointer(&place(), "attempts");
+            reading.repair_value(
                 Severity::Error,
                 "out_of_range",
                 &here,
@@ -516,17 +530,17 @@ fn read_bookkeeping<'d>(
             );
             attempts = limit;
         }
-        let text = |reading: &mut Reading<'d>, name: &str| match item.get(name) {
+        let text = |reading: &mut DocumentReader<'d>, name: &str| match item.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
-            Some(_) => reading.optional_text(&child(&place(), name)),
+            Some(_) => reading.read_optional_text(&child_pointer(&place(), name)),
         };
-        let phase = count(reading, item, "phase", &place);
-        let section = count(reading, item, "section", &place).unwrap_or(0);
+        let phase = read_count(reading, item, "phase", &place);
+        let section = read_count(reading, item, "section", &place).unwrap_or(0);
         let error = text(reading, "error").map(Arc::from);
         let started_at = match item.get("started_at") {
             None | Some(Value::Null) => None,
-            Some(_) => reading.time(&child(&place(), "started_at")),
+            Some(_) => reading.read_time(&child_pointer(&place(), "started_at")),
         };
         let trace = Trace {
             attempts,
@@ -535,7 +549,7 @@ fn read_bookkeeping<'d>(
         };
         traces.push((
             id,
-            Noted {
+            TaskNote {
                 trace,
                 phase,
                 section,
@@ -545,8 +559,8 @@ fn read_bookkeeping<'d>(
     traces
 }
 
-fn count(
-    reading: &mut Reading<'_>,
+fn read_count(
+    reading: &mut DocumentReader<'_>,
     item: &Map<String, Value>,
     name: &str,
     place: &impl Fn() -> String,
@@ -554,25 +568,25 @@ fn count(
     let value = item.get(name)?;
     if value.is_null() {
         let message = Found::SaysNothing;
-        let here = child(&place(), name);
+        let here = child_pointer(&place(), name);
         reading.drop_key(Severity::Warning, "missing_field", &here, message);
         return None;
     }
     match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
         Some(count) => Some(count),
-        None => reading.count(&child(&place(), name)),
+        None => reading.read_count(&child_pointer(&place(), name)),
     }
 }
 
 /// Returns the duration of tasks: as stored, otherwise derived from the average.
-fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
+fn read_time(reading: &mut DocumentReader<'_>, completed: usize) -> TaskTime {
     let book = reading.get("/bookkeeping");
     let kept = |name: &str| book.is_some_and(|book| book.get(name).is_some());
     if kept("task_seconds") || kept("timed_tasks") {
-        let seconds = reading.whole_or("/bookkeeping/task_seconds", 0);
+        let seconds = reading.read_whole_or("/bookkeeping/task_seconds", 0);
         return TaskTime {
             seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
-            tasks: reading.count_or("/bookkeeping/timed_tasks", 0),
+            tasks: reading.read_count_or("/bookkeeping/timed_tasks", 0),
         };
     }
     let average = reading.get("/metrics/average_task_time_seconds");
@@ -595,11 +609,11 @@ pub(super) fn whole_seconds(value: &Value) -> Option<i64> {
     format!("{rounded:.0}").parse().ok()
 }
 
-fn nodes(
-    ids: &Ids<'_>,
+fn build_nodes(
+    ids: &IdTable<'_>,
     mut dependencies: HashMap<Id, Vec<Id>>,
     phases: &[PhaseFacts],
-    traces: &[(Id, Noted)],
+    traces: &[(Id, TaskNote)],
 ) -> Vec<NodeSpec> {
     let recorded = phases
         .iter()
@@ -610,7 +624,7 @@ fn nodes(
     let sections = traces.iter().map(|(id, it)| (id, it.section));
     let sections: HashMap<&Id, u32> = sections.collect();
     let phase = |id: &Id| {
-        let told = || phase_told_by(id).or_else(|| recorded.get(id).copied());
+        let told = || phase_of_id(id).or_else(|| recorded.get(id).copied());
         noted.get(id).copied().or_else(told).unwrap_or(0)
     };
     let mut nodes: Vec<NodeSpec> = ids
@@ -626,7 +640,7 @@ fn nodes(
     nodes.sort_by(|a, b| {
         a.phase
             .cmp(&b.phase)
-            .then_with(|| order::natural(&a.id, &b.id))
+            .then_with(|| natural_order::compare_natural(&a.id, &b.id))
     });
     nodes
 }

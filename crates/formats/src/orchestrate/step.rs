@@ -2,7 +2,7 @@
 //!
 //! `{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1"}}}`
 
-use crate::time::{parse, utc};
+use crate::time::{format_utc, parse_time};
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::Command;
 use serde::de::Error as _;
@@ -24,12 +24,12 @@ pub struct RecordedStep {
 }
 
 fn write_time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&utc(*at))
+    to.serialize_str(&format_utc(*at))
 }
 
 fn read_time<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(from)?;
-    parse(&text).ok_or_else(|| D::Error::custom(format!("'{text}' is no time")))
+    parse_time(&text).ok_or_else(|| D::Error::custom(format!("'{text}' is no time")))
 }
 
 #[cfg(test)]

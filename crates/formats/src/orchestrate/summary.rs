@@ -1,7 +1,7 @@
 //! Summarises a file of any family.
 
-use super::families::{Family, family, phase_told, phase_word, total_told};
-use super::{Meta, plan_file};
+use super::families::{DocumentFamily, detect_family, phase_word, stated_phase, stated_total};
+use super::{OrchestrationMeta, plan_file};
 use crate::finding::Finding;
 use crate::json::JsonDocument;
 use bowline_machines::orchestrate::{Landing, Status};
@@ -10,8 +10,8 @@ use std::collections::HashSet;
 
 /// The summary of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
-    pub meta: Meta,
+pub struct OrchestrationSummary {
+    pub meta: OrchestrationMeta,
     /// Path of the plan it names, as written.
     pub plan_file: Option<String>,
     /// Number of done tasks: those it lists, or the count it states.
@@ -31,34 +31,34 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-impl Summary {
+impl OrchestrationSummary {
     /// True if the file alone shows that everything is done: it says so, or it states a total that
     /// is reached.
-    pub fn finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         let told = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
         told || (self.counted && self.done > 0 && self.done == self.total)
     }
 
     /// True if it has no tasks and no done phases.
-    pub fn untouched(&self) -> bool {
+    pub fn is_untouched(&self) -> bool {
         self.done == 0
             && self.phases_done.is_empty()
             && self.lists.iter().all(|(_, ids)| ids.is_empty())
     }
 
     /// Returns the ids of a list.
-    pub fn ids(&self, status: Status) -> &[String] {
+    pub fn ids_with_status(&self, status: Status) -> &[String] {
         let found = self.lists.iter().find(|(of, _)| *of == status);
         found.map_or(&[], |(_, ids)| ids)
     }
 }
 
 /// Summarises a file.
-pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
-    let read = super::known(document)?;
-    let new = match family(document.value()) {
-        Family::Other(value, _) => value,
-        Family::Lists | Family::Foreign => document.value().clone(),
+pub fn summarise_document(document: &JsonDocument) -> Result<OrchestrationSummary, Vec<Finding>> {
+    let read = super::read_facts(document)?;
+    let new = match detect_family(document.value()) {
+        DocumentFamily::Other(value, _) => value,
+        DocumentFamily::Lists | DocumentFamily::Foreign => document.value().clone(),
     };
     let facts = &read.state.facts;
     let merged = facts
@@ -114,13 +114,13 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
             .and_then(|(_, number)| usize::try_from(*number).ok())
             .unwrap_or(0)
     };
-    let told = total_told(document.value());
+    let told = stated_total(document.value());
     let listed = lists
         .first()
         .map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
     let done = listed.max(number("completed"));
-    Ok(Summary {
-        meta: Meta::read(document.value()),
+    Ok(OrchestrationSummary {
+        meta: OrchestrationMeta::from_document(document.value()),
         plan_file: plan_file(document.value()).map(str::to_owned),
         done,
         // A list given only as a count counts, too.
@@ -131,7 +131,7 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
             .max(number("total"))
             .max(told),
         counted: number("total") > 0 || told > 0,
-        phase: phase(document.value()),
+        phase: phase_value(document.value()),
         phases_done,
         lists,
         counts,
@@ -141,8 +141,8 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
 
 /// Returns the phase of the file: a number if it can be parsed as one, the original value
 /// otherwise.
-fn phase(value: &Value) -> Value {
-    let told = phase_told(value).cloned().unwrap_or(Value::Null);
+fn phase_value(value: &Value) -> Value {
+    let told = stated_phase(value).cloned().unwrap_or(Value::Null);
     match phase_word(&told) {
         Some(u32::MAX) | None => told,
         Some(number) => number.into(),
@@ -150,20 +150,20 @@ fn phase(value: &Value) -> Value {
 }
 
 /// Returns a document with webhook URLs masked wherever they stand, so that it can be shown.
-pub fn masked(value: &Value) -> Value {
-    within(value, false)
+pub fn mask_webhooks(value: &Value) -> Value {
+    mask_value(value, false)
 }
 
-fn within(value: &Value, secret: bool) -> Value {
+fn mask_value(value: &Value, secret: bool) -> Value {
     match value {
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| {
                 let secret = secret || key.to_ascii_lowercase().contains("webhook");
-                (key.clone(), within(value, secret))
+                (key.clone(), mask_value(value, secret))
             })
             .collect(),
-        Value::Array(items) => items.iter().map(|item| within(item, secret)).collect(),
+        Value::Array(items) => items.iter().map(|item| mask_value(item, secret)).collect(),
         Value::String(text) if secret || text.contains("hooks.slack.com/") => "***".into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }

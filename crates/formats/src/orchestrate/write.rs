@@ -3,41 +3,41 @@
 use super::check::{progress_text, says_average};
 use super::families::phase_word;
 use super::read::{UNKNOWN_TIME, time_from_average};
-use super::{VERSION, VERSION_MAJOR, phase_told_by};
-use crate::json::child;
-use crate::reading::{put, put_time, put_version, take_list, take_object};
-use crate::time::utc;
+use super::{VERSION, VERSION_MAJOR, phase_of_id};
+use crate::document_reader::{put_time, put_value, put_version, take_list, take_object};
+use crate::json::child_pointer;
+use crate::time::format_utc;
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// Writes the run into a document of this version.
-pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
+pub(super) fn write_run(run: &Run, value: &mut Value, at: Timestamp) {
     put_version(value, VERSION_MAJOR, VERSION);
     write_execution(run, value, at);
     for status in Status::ALL {
-        let place = child("/tasks", status.name());
+        let place = child_pointer("/tasks", status.name());
         let old = take_list(value, &place);
-        put(value, &place, list(&old, run, status));
+        put_value(value, &place, status_list(&old, run, status));
     }
     write_dependencies(run, value);
     if value.get("checkpoints").is_none() {
-        put(value, "/checkpoints", Map::new());
+        put_value(value, "/checkpoints", Map::new());
     }
     for phase in run.phases() {
         write_checkpoint(run, phase, value);
     }
     write_metrics(run, value);
     let config = run.config();
-    put(value, "/config/max_parallel", config.max_parallel);
-    put(value, "/config/retry_limit", config.retry_limit);
+    put_value(value, "/config/max_parallel", config.max_parallel);
+    put_value(value, "/config/retry_limit", config.retry_limit);
     write_bookkeeping(run, value);
 }
 
 /// Returns the list of a status: ids that are in it and belong there keep their order, the others
 /// follow.
-pub(super) fn list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
+pub(super) fn status_list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
     let belonging = || run.nodes().filter(|(_, node)| node.status == status);
     let named = old.iter().map(Value::as_str);
     if named.eq(belonging().map(|(id, _)| Some(&**id))) {
@@ -64,20 +64,25 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     let current = run.current_phase();
     // An unknown word is kept for other programs.
     if let Some(word) = told.as_ref().filter(|told| phase_word(told).is_none()) {
-        put(value, "/bookkeeping/phase_word", word.clone());
+        put_value(value, "/bookkeeping/phase_word", word.clone());
     }
     let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
     // Behind the last phase there is nothing; a number that says so is kept.
     if !(run.all_done() && behind) {
-        put(value, "/execution/current_phase", current);
+        put_value(value, "/execution/current_phase", current);
     }
-    put(value, "/execution/worktree", run.worktree());
+    put_value(value, "/execution/worktree", run.worktree());
     if run.started_at() != UNKNOWN_TIME {
-        put_time(value, "/execution/started_at", Some(run.started_at()), utc);
+        put_time(
+            value,
+            "/execution/started_at",
+            Some(run.started_at()),
+            format_utc,
+        );
     } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
         execution.shift_remove("started_at");
     }
-    put_time(value, "/execution/last_updated", Some(at), utc);
+    put_time(value, "/execution/last_updated", Some(at), format_utc);
 }
 
 fn write_dependencies(run: &Run, value: &mut Value) {
@@ -96,12 +101,12 @@ fn write_dependencies(run: &Run, value: &mut Value) {
             old.insert(id.to_string(), needs.into());
         }
     }
-    put(value, "/dependencies", old);
+    put_value(value, "/dependencies", old);
 }
 
 fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     let place = format!("/checkpoints/phase_{}", phase.number);
-    let field = |name: &str| child(&place, name);
+    let field = |name: &str| child_pointer(&place, name);
     let known = value.pointer(&place).is_some_and(Value::is_object);
     // A phase passed before the file recorded phases has no data.
     if !known && phase.started_at.is_none() && phase.completed_at.is_none() {
@@ -116,24 +121,29 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     let finished = phase.finished();
     let there = |value: &Value, name: &str| value.pointer(&field(name)).is_some();
     if phase.started_at.is_some() || there(value, "started_at") {
-        put_time(value, &field("started_at"), phase.started_at, utc);
+        put_time(value, &field("started_at"), phase.started_at, format_utc);
     }
     if phase.completed_at.is_some() {
-        put_time(value, &field("completed_at"), phase.completed_at, utc);
+        put_time(
+            value,
+            &field("completed_at"),
+            phase.completed_at,
+            format_utc,
+        );
     }
     if (!finished && phase.started_at.is_some()) || there(value, "progress") {
         let progress = progress_text(phase.completed, phase.total);
-        put(value, &field("progress"), progress);
+        put_value(value, &field("progress"), progress);
     }
     if finished {
         write_tasks(run, phase, value, &place);
     }
     match &phase.landing {
         Some(Landing::Merged { commit }) => {
-            put(value, &field("merged"), true);
-            put(value, &field("merge_commit"), &**commit);
+            put_value(value, &field("merged"), true);
+            put_value(value, &field("merge_commit"), &**commit);
         }
-        Some(Landing::Unmerged) => put(value, &field("merged"), false),
+        Some(Landing::Unmerged) => put_value(value, &field("merged"), false),
         Some(Landing::WithoutMerge) | None => {
             // An earlier attempt that failed is obsolete. An earlier landing is not, even of a
             // phase that is open again.
@@ -147,7 +157,10 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
 }
 
 fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
-    let (list, count) = (child(place, "tasks"), child(place, "tasks_count"));
+    let (list, count) = (
+        child_pointer(place, "tasks"),
+        child_pointer(place, "tasks_count"),
+    );
     let ids = run.graph().tasks_of(phase.number);
     let same = match value.pointer(&list) {
         Some(Value::Array(items)) => same_ids(items, &ids),
@@ -159,18 +172,18 @@ fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
         return;
     }
     let ids: Vec<Value> = ids.iter().map(|id| Value::from(&**id)).collect();
-    put(value, &count, ids.len());
-    put(value, &list, ids);
+    put_value(value, &count, ids.len());
+    put_value(value, &list, ids);
 }
 
 fn write_metrics(run: &Run, value: &mut Value) {
     let metrics = run.metrics();
-    put(value, "/metrics/total_tasks", metrics.total_tasks);
-    put(value, "/metrics/completed_count", metrics.completed_count);
-    put(value, "/metrics/failed_count", metrics.failed_count);
+    put_value(value, "/metrics/total_tasks", metrics.total_tasks);
+    put_value(value, "/metrics/completed_count", metrics.completed_count);
+    put_value(value, "/metrics/failed_count", metrics.failed_count);
     let place = "/metrics/average_task_time_seconds";
     if !says_average(value.pointer(place), metrics.average_task_time_seconds) {
-        put(value, place, metrics.average_task_time_seconds);
+        put_value(value, place, metrics.average_task_time_seconds);
     }
 }
 
@@ -193,7 +206,7 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
         let known = old.swap_remove(&**id);
         let graph = run.graph();
         let place = (graph.phase_of(id), graph.section_of(id));
-        if let Some(item) = noted(node, id, place, known) {
+        if let Some(item) = task_note(node, id, place, known) {
             tasks.insert(id.to_string(), item.into());
         }
     }
@@ -212,7 +225,7 @@ fn write_bookkeeping(run: &Run, value: &mut Value) {
 }
 
 /// Returns the stored data of one task; `None` for most.
-fn noted(
+fn task_note(
     node: &Node,
     id: &str,
     (phase, section): (Option<u32>, Option<u32>),
@@ -220,7 +233,7 @@ fn noted(
 ) -> Option<Map<String, Value>> {
     let phase = phase.unwrap_or(0);
     let section = section.filter(|&section| section > 0);
-    let told = phase_told_by(id).unwrap_or(0) == phase;
+    let told = phase_of_id(id).unwrap_or(0) == phase;
     let quiet = node.attempts == 0 && node.started_at.is_none() && node.error.is_none() && told;
     if quiet && section.is_none() && known.is_none() {
         return None;
@@ -230,7 +243,7 @@ fn noted(
         Some(_) | None => Map::new(),
     });
     if let Some(at) = node.started_at {
-        put_time(&mut item, "/started_at", Some(at), utc);
+        put_time(&mut item, "/started_at", Some(at), format_utc);
     }
     let Value::Object(map) = &mut item else {
         return None;

@@ -6,7 +6,7 @@ use bowline_machines::named;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::markers::Category;
+use crate::markers::QuestionCategory;
 
 /// Script of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -14,19 +14,19 @@ use crate::markers::Category;
 pub struct Scenario {
     /// Output protocol of the agent.
     #[serde(default)]
-    pub protocol: Speech,
+    pub protocol: ScenarioProtocol,
     /// Id of its conversation, printed if the protocol has one.
     #[serde(default = "usual_session")]
     pub session: String,
     /// Signals that it ignores.
     #[serde(default)]
-    pub ignores: Vec<Ignored>,
+    pub ignores: Vec<IgnoredSignal>,
     /// True if its markers carry the nonce it was given.
     #[serde(default)]
     pub nonce: bool,
     /// Steps in the order in which they run. Behind the last step it exits with code 0.
     #[serde(rename = "step", default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 fn usual_session() -> String {
@@ -36,7 +36,7 @@ fn usual_session() -> String {
 /// Output protocols of a scripted agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Speech {
+pub enum ScenarioProtocol {
     /// Plain text with markers.
     #[default]
     Markers,
@@ -49,7 +49,7 @@ pub enum Speech {
 named! {
     /// A signal that can be ignored.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Ignored {
+    pub enum IgnoredSignal {
         /// `SIGTERM`
         Term = "TERM",
         /// `SIGTSTP`
@@ -64,7 +64,7 @@ named! {
 /// An output stream that can be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Closed {
+pub enum ClosedStream {
     Stdout,
     Stderr,
 }
@@ -72,7 +72,7 @@ pub enum Closed {
 /// One step of a scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ScenarioStep {
     /// Prints this text and a line end. `{input}` stands for the last message received.
     Say(String),
     /// Writes a file.
@@ -112,7 +112,7 @@ pub enum Step {
     /// client waits.
     Ask {
         question: String,
-        category: Category,
+        category: QuestionCategory,
         #[serde(default)]
         options: Vec<String>,
         /// Answer used if no person answers.
@@ -179,7 +179,7 @@ pub enum Step {
         on: Vec<String>,
         /// Steps to run for each such message.
         #[serde(rename = "step")]
-        steps: Vec<Step>,
+        steps: Vec<ScenarioStep>,
         /// The message that ends the loop.
         until: String,
     },
@@ -209,7 +209,7 @@ pub enum Step {
     /// Prints this text unchanged, even if it violates the protocol.
     Raw(String),
     /// Closes one of its streams and continues.
-    Close(Closed),
+    Close(ClosedStream),
     /// Replaces itself with another program.
     Exec(Vec<String>),
     /// Ends by a signal, like a program that crashes.
@@ -218,9 +218,9 @@ pub enum Step {
     Exit(u8),
 }
 
-impl Step {
+impl ScenarioStep {
     /// True if it ends its turn with this step and waits for a message.
-    pub fn waits(&self) -> bool {
+    pub fn ends_turn(&self) -> bool {
         matches!(self, Self::Wait(_) | Self::Loop { .. })
     }
 }
@@ -265,12 +265,12 @@ impl Scenario {
         let done = phase.saturating_sub(1);
         let behind = |place: Option<usize>| place.map_or(0, |place| place + 1);
         let begin = behind(self.steps.iter().rposition(
-            |step| matches!(step, Step::Phase { number, .. } if *number == done && done > 0),
+            |step| matches!(step, ScenarioStep::Phase { number, .. } if *number == done && done > 0),
         ));
         let waits = self.steps[begin..]
             .iter()
             .enumerate()
-            .filter(|(_, step)| step.waits());
+            .filter(|(_, step)| step.ends_turn());
         match turns.checked_sub(1) {
             None => begin,
             Some(turn) => begin + behind(waits.map(|(place, _)| place).nth(turn)),

@@ -1,7 +1,7 @@
 //! Tests scenarios as people write them, and their mistakes.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use super::{Category, Ignored, Scenario, Speech, Step};
+use super::{IgnoredSignal, QuestionCategory, Scenario, ScenarioProtocol, ScenarioStep};
 
 const TEXT: &str = r#"
 protocol = "claude-stream-json"
@@ -29,14 +29,14 @@ exit = 3
 #[test]
 fn a_scenario_is_read() {
     let scenario = Scenario::parse(TEXT).unwrap();
-    assert_eq!(scenario.protocol, Speech::ClaudeStreamJson);
-    assert_eq!(scenario.ignores, [Ignored::Term, Ignored::Tstp]);
+    assert_eq!(scenario.protocol, ScenarioProtocol::ClaudeStreamJson);
+    assert_eq!(scenario.ignores, [IgnoredSignal::Term, IgnoredSignal::Tstp]);
     assert_eq!(scenario.steps.len(), 6);
     assert_eq!(
         scenario.steps[1],
-        Step::Ask {
+        ScenarioStep::Ask {
             question: "Which?".into(),
-            category: Category::Choice,
+            category: QuestionCategory::Choice,
             options: vec!["a".into(), "b".into()],
             default: None,
             required: true,

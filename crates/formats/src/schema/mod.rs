@@ -2,7 +2,7 @@
 
 mod page;
 
-pub use page::page;
+pub use page::schema_page;
 
 /// Declares the kinds. Each has a schema and a golden file of its name.
 macro_rules! kinds {
@@ -36,7 +36,7 @@ kinds! {
 }
 
 /// Returns the schema of a kind as JSON text.
-pub fn get(kind: &str) -> Option<&'static str> {
+pub fn schema_text(kind: &str) -> Option<&'static str> {
     ALL.into_iter()
         .find(|(name, _)| *name == kind)
         .map(|(_, text)| text)

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 const DEPTH_MAX: usize = 12;
 
 /// Returns the page of a kind as Markdown; `None` for an unknown kind.
-pub fn page(kind: &str) -> Option<String> {
-    let schema: Value = serde_json::from_str(super::get(kind)?).ok()?;
-    let mut rows = Rows {
+pub fn schema_page(kind: &str) -> Option<String> {
+    let schema: Value = serde_json::from_str(super::schema_text(kind)?).ok()?;
+    let mut rows = PageRows {
         schema: &schema,
         text: String::new(),
     };
-    rows.members(&schema, "", 0);
+    rows.add_members(&schema, "", 0);
     let description = schema["description"].as_str().unwrap_or_default();
     let others = match schema["additionalProperties"].as_bool() {
         Some(false) => "an error",
@@ -35,14 +35,14 @@ pub fn page(kind: &str) -> Option<String> {
     Some(page)
 }
 
-struct Rows<'s> {
+struct PageRows<'s> {
     schema: &'s Value,
     text: String,
 }
 
-impl<'s> Rows<'s> {
+impl<'s> PageRows<'s> {
     /// Adds a row for every member of an object and for everything in it.
-    fn members(&mut self, node: &'s Value, prefix: &str, depth: usize) {
+    fn add_members(&mut self, node: &'s Value, prefix: &str, depth: usize) {
         if depth > DEPTH_MAX {
             return;
         }
@@ -54,19 +54,19 @@ impl<'s> Rows<'s> {
             let names = node.get("required").and_then(Value::as_array);
             names.is_some_and(|names| names.iter().any(|it| it == name))
         };
-        for (name, member) in map(node, "properties") {
-            self.row(member, &named(name), required(name), depth);
+        for (name, member) in object_members(node, "properties") {
+            self.add_row(member, &named(name), required(name), depth);
         }
-        for (pattern, member) in map(node, "patternProperties") {
+        for (pattern, member) in object_members(node, "patternProperties") {
             let name = pattern.trim_matches(['^', '$']).replace("[0-9]+", "N");
-            self.row(member, &named(&name), false, depth);
+            self.add_row(member, &named(&name), false, depth);
         }
         if let Some(member @ Value::Object(_)) = node.get("additionalProperties") {
-            self.row(member, &named("NAME"), false, depth);
+            self.add_row(member, &named("NAME"), false, depth);
         }
     }
 
-    fn row(&mut self, member: &'s Value, name: &str, required: bool, depth: usize) {
+    fn add_row(&mut self, member: &'s Value, name: &str, required: bool, depth: usize) {
         let meaning = member.get("description").and_then(Value::as_str);
         let mut meaning = meaning.unwrap_or_default().to_owned();
         if let Some(default) = member.get("default") {
@@ -77,45 +77,51 @@ impl<'s> Rows<'s> {
         let cell = |text: &str| text.trim().replace('|', "\\|");
         let row = [&format!("`{name}`"), &kind, required, &meaning].map(cell);
         let _ = writeln!(self.text, "| {} |", row.join(" | "));
-        for inner in self.variants(member) {
-            self.members(inner, name, depth + 1);
+        for inner in self.resolve_alternatives(member) {
+            self.add_members(inner, name, depth + 1);
             if let Some(items) = inner.get("items") {
-                for item in self.variants(items) {
-                    self.members(item, &format!("{name}[]"), depth + 1);
+                for item in self.resolve_alternatives(items) {
+                    self.add_members(item, &format!("{name}[]"), depth + 1);
                 }
             }
         }
     }
 
     /// Resolves a reference and returns the node, or each of its alternatives.
-    fn variants(&self, node: &'s Value) -> Vec<&'s Value> {
-        if let Some(target) = self.target(node) {
-            return self.variants(target);
+    fn resolve_alternatives(&self, node: &'s Value) -> Vec<&'s Value> {
+        if let Some(target) = self.reference_target(node) {
+            return self.resolve_alternatives(target);
         }
         match node.get("anyOf").and_then(Value::as_array) {
-            Some(all) => all.iter().flat_map(|one| self.variants(one)).collect(),
+            Some(all) => all
+                .iter()
+                .flat_map(|one| self.resolve_alternatives(one))
+                .collect(),
             None => vec![node],
         }
     }
 
-    fn target(&self, node: &Value) -> Option<&'s Value> {
+    fn reference_target(&self, node: &Value) -> Option<&'s Value> {
         let place = node.get("$ref")?.as_str()?;
         self.schema.pointer(place.strip_prefix('#')?)
     }
 
     fn type_of(&self, node: &'s Value) -> String {
-        let variants = self.variants(node);
-        let words: Vec<String> = variants.iter().map(|one| self.word(one)).collect();
+        let variants = self.resolve_alternatives(node);
+        let words: Vec<String> = variants.iter().map(|one| self.type_words(one)).collect();
         words.join(" or ")
     }
 
-    fn word(&self, node: &'s Value) -> String {
+    fn type_words(&self, node: &'s Value) -> String {
         if let Some(all) = node.get("enum").and_then(Value::as_array) {
-            let words: Vec<String> = all.iter().map(|it| format!("`{}`", bare(it))).collect();
+            let words: Vec<String> = all
+                .iter()
+                .map(|it| format!("`{}`", bare_text(it)))
+                .collect();
             return words.join(", ");
         }
         if let Some(only) = node.get("const") {
-            return format!("`{}`", bare(only));
+            return format!("`{}`", bare_text(only));
         }
         let types = match node.get("type") {
             Some(Value::String(one)) => vec![one.as_str()],
@@ -138,13 +144,16 @@ impl<'s> Rows<'s> {
     }
 }
 
-fn map<'s>(node: &'s Value, key: &str) -> impl Iterator<Item = (&'s String, &'s Value)> + use<'s> {
+fn object_members<'s>(
+    node: &'s Value,
+    key: &str,
+) -> impl Iterator<Item = (&'s String, &'s Value)> + use<'s> {
     let members: Option<&Map<String, Value>> = node.get(key).and_then(Value::as_object);
     members.into_iter().flatten()
 }
 
 /// Returns a value without the quotes of a string.
-fn bare(value: &Value) -> String {
+fn bare_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)

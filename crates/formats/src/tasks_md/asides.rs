@@ -1,6 +1,6 @@
 //! Recognises headings that mention tasks or phases without defining any.
 
-use super::head::{Named, Names, Separator};
+use super::head::{HeaderIds, TaskHeader, TitleSeparator};
 
 /// Words that mark a heading as a remark about tasks rather than a title of a phase, wherever in
 /// the heading they stand.
@@ -90,7 +90,7 @@ const NOTES: [&str; 14] = [
 /// True if a heading mentions tasks or phases without defining any. Text in brackets at its end is
 /// ignored.
 pub(super) fn is_aside(text: &str) -> bool {
-    let bare = bare(text);
+    let bare = bare_heading(text);
     let anywhere = |word: &str| {
         let mut places = bare.match_indices(word);
         places.any(|(at, _)| is_whole(&bare, at, word))
@@ -101,7 +101,7 @@ pub(super) fn is_aside(text: &str) -> bool {
 /// True if the last word of a heading marks it as a remark: `Phase 1 - 완료 조건`, and not `Phase 1 -
 /// Dependency injection`.
 pub(super) fn ends_aside(text: &str) -> bool {
-    let bare = bare(text);
+    let bare = bare_heading(text);
     let at_end = |word: &str| {
         let at = bare.len().checked_sub(word.len());
         bare.ends_with(word) && at.is_some_and(|at| is_whole(&bare, at, word))
@@ -112,18 +112,18 @@ pub(super) fn ends_aside(text: &str) -> bool {
 
 /// True if a heading without a box is a remark about tasks defined elsewhere: `T5 / T6 notes`, `T5
 /// 참고`.
-pub(super) fn is_about(named: &Named<'_>) -> bool {
+pub(super) fn is_about(named: &TaskHeader<'_>) -> bool {
     let alone = || {
-        let title = bare(named.title);
+        let title = bare_heading(named.title);
         NOTES.contains(&title.trim_start_matches(|c: char| !c.is_alphanumeric()))
     };
-    let several = !matches!(named.names, Names::One(_));
-    let said = named.separator == Separator::Space;
+    let several = !matches!(named.names, HeaderIds::One(_));
+    let said = named.separator == TitleSeparator::Space;
     said && (alone() || several && ends_aside(named.title))
 }
 
 /// Returns a heading in lower case without brackets at its end; empty for a long heading.
-fn bare(text: &str) -> String {
+fn bare_heading(text: &str) -> String {
     let lower = match text.len() {
         0..200 => text.to_lowercase(),
         _ => String::new(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::head::What;
+use super::head::HeadContent;
 
 /// Maximum number of lines searched for the end of front matter.
 const FRONT_MATTER_LINES_MAX: usize = 200;
@@ -15,7 +15,7 @@ const TAB_WIDTH: usize = 4;
 
 /// The role of a line of text in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     /// A heading of this level.
     Heading(u8),
     /// The first line of a list item.
@@ -30,8 +30,8 @@ pub(super) enum Kind {
 
 /// One line of text without the markup of the containers around it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
-    pub(super) kind: Kind,
+pub(super) struct TextRow<'a> {
+    pub(super) kind: RowKind,
     /// Byte offset of its first character.
     pub(super) start: usize,
     /// The text up to the end of the line, trimmed.
@@ -46,10 +46,10 @@ pub(super) struct Row<'a> {
 
 /// A part of the document.
 #[derive(Debug)]
-pub(super) enum Block<'a> {
-    Row(Row<'a>),
+pub(super) enum PlanBlock<'a> {
+    Row(TextRow<'a>),
     /// The rows of a table, the header first; each cell with its position.
-    Table(Vec<Vec<Row<'a>>>),
+    Table(Vec<Vec<TextRow<'a>>>),
     /// The lines of a Mermaid fence, with their numbers.
     Mermaid(Vec<(usize, &'a str)>),
     /// The line on which a fence or comment begins that is never closed.
@@ -57,12 +57,12 @@ pub(super) enum Block<'a> {
 }
 
 /// The text with the offsets of its lines.
-pub(super) struct Source<'a> {
+pub(super) struct PlanSource<'a> {
     pub(super) text: &'a str,
     line_starts: Vec<usize>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> PlanSource<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         let line_starts = std::iter::once(0).chain(ends.map(|at| at + 1)).collect();
@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the number, from 1, of the line that contains a byte.
-    pub(super) fn line(&self, at: usize) -> usize {
+    pub(super) fn line_number(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at)
     }
 
@@ -83,22 +83,22 @@ impl<'a> Source<'a> {
 
     /// Returns the end of the line that contains a byte, without white space and line end.
     fn line_end(&self, at: usize) -> usize {
-        let next = self.line_starts.get(self.line(at));
+        let next = self.line_starts.get(self.line_number(at));
         let end = next.map_or(self.text.len(), |next| next - 1);
         let end = end.max(at);
         at + self.text[at..end].trim_end().len()
     }
 
-    fn row(&self, kind: Kind, start: usize, mark: usize) -> Row<'a> {
+    fn build_row(&self, kind: RowKind, start: usize, mark: usize) -> TextRow<'a> {
         let start = start.min(self.text.len());
-        let line = self.line(mark);
+        let line = self.line_number(mark);
         let before = &self.text[self.line_starts[line - 1]..mark];
         let width = |c: char| if c == '\t' { TAB_WIDTH } else { 1 };
-        Row {
+        TextRow {
             kind,
             start,
             text: &self.text[start..self.line_end(start)],
-            line: self.line(start),
+            line: self.line_number(start),
             // A line can be as long as the file, but indentation is short.
             column: before.chars().take(256).map(width).sum(),
             quoted: before.trim_start().starts_with('>'),
@@ -143,7 +143,7 @@ enum Leaf {
 }
 
 /// Splits a text into its parts.
-pub(super) fn blocks<'a>(source: &Source<'a>) -> Vec<Block<'a>> {
+pub(super) fn split_blocks<'a>(source: &PlanSource<'a>) -> Vec<PlanBlock<'a>> {
     let base = body_start(source.text);
     let markdown = &source.text[base..];
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
@@ -157,28 +157,28 @@ pub(super) fn blocks<'a>(source: &Source<'a>) -> Vec<Block<'a>> {
         in_table: false,
     };
     for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
-        cutter.event(event, range.start + base..range.end + base);
+        cutter.handle_event(event, range.start + base..range.end + base);
     }
     cutter.out
 }
 
 struct Cutter<'s, 'a> {
-    source: &'s Source<'a>,
-    out: Vec<Block<'a>>,
+    source: &'s PlanSource<'a>,
+    out: Vec<PlanBlock<'a>>,
     leaf: Leaf,
     /// Offset behind the line break before the next line.
     after_break: usize,
     /// The open list items: offset of the marker, and true once the first line was read.
     items: Vec<(usize, bool)>,
-    table: Vec<Vec<Row<'a>>>,
+    table: Vec<Vec<TextRow<'a>>>,
     in_table: bool,
 }
 
 impl<'a> Cutter<'_, 'a> {
-    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+    fn handle_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
-            Event::Start(tag) => self.start(tag, range),
-            Event::End(tag) => self.end(tag),
+            Event::Start(tag) => self.start_element(tag, range),
+            Event::End(tag) => self.end_element(tag),
             Event::SoftBreak | Event::HardBreak => {
                 self.after_break = range.end;
                 if let Leaf::Lines(fresh) = &mut self.leaf {
@@ -188,7 +188,7 @@ impl<'a> Cutter<'_, 'a> {
             Event::Text(_)
                 if matches!(self.leaf, Leaf::Mermaid(_) | Leaf::Indented | Leaf::Meta) =>
             {
-                self.code(range);
+                self.push_code(range);
             }
             Event::Text(_)
             | Event::Code(_)
@@ -196,20 +196,22 @@ impl<'a> Cutter<'_, 'a> {
             | Event::InlineMath(_)
             | Event::DisplayMath(_)
             | Event::FootnoteReference(_)
-            | Event::TaskListMarker(_) => self.inline(range.start),
+            | Event::TaskListMarker(_) => self.start_inline(range.start),
             Event::Html(_) | Event::Rule => {}
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+    fn start_element(&mut self, tag: Tag<'_>, range: Range<usize>) {
         match tag {
             Tag::Heading { level, .. } => {
                 let text = self.source.text[range].trim_end();
                 // CommonMark takes fields above a `---` for a heading; authors mean fields.
                 let phase = || {
                     let mut lines = text.lines();
-                    let title = lines.next().map(|line| super::head::read(line, 0).what);
-                    matches!(title, Some(What::Phase { .. })) && lines.count() == 1
+                    let title = lines
+                        .next()
+                        .map(|line| super::head::parse_head(line, 0).what);
+                    matches!(title, Some(HeadContent::Phase { .. })) && lines.count() == 1
                 };
                 let heading = text.starts_with('#') || level == HeadingLevel::H1 || phase();
                 self.leaf = match heading {
@@ -239,8 +241,8 @@ impl<'a> Cutter<'_, 'a> {
             Tag::HtmlBlock => {
                 let html = &self.source.text[range.clone()];
                 if html.trim_start().starts_with("<!--") && !html.contains("-->") {
-                    let line = self.source.line(range.start);
-                    self.out.push(Block::Unclosed(line));
+                    let line = self.source.line_number(range.start);
+                    self.out.push(PlanBlock::Unclosed(line));
                 }
                 self.leaf = Leaf::Skipped;
             }
@@ -251,9 +253,9 @@ impl<'a> Cutter<'_, 'a> {
                 let text = raw.trim_matches(|c: char| c.is_whitespace() || c == '|');
                 let skipped = raw.len() - raw.trim_start_matches(['|', ' ', '\t']).len();
                 let start = range.start + skipped.min(raw.len());
-                let row = Row {
+                let row = TextRow {
                     text,
-                    ..self.source.row(Kind::Line, start, start)
+                    ..self.source.build_row(RowKind::Line, start, start)
                 };
                 if let Some(cells) = self.table.last_mut() {
                     cells.push(row);
@@ -264,7 +266,7 @@ impl<'a> Cutter<'_, 'a> {
             | Tag::Strikethrough
             | Tag::Link { .. }
             | Tag::Image { .. } => {
-                self.inline(range.start);
+                self.start_inline(range.start);
             }
             Tag::List(_)
             | Tag::BlockQuote(_)
@@ -278,7 +280,7 @@ impl<'a> Cutter<'_, 'a> {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_element(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Item => {
                 self.items.pop();
@@ -289,10 +291,13 @@ impl<'a> Cutter<'_, 'a> {
             TagEnd::CodeBlock => {
                 if let Leaf::Mermaid(lines) = std::mem::replace(&mut self.leaf, Leaf::None) {
                     let line = |(start, end): (usize, usize)| {
-                        (self.source.line(start), &self.source.text[start..end])
+                        (
+                            self.source.line_number(start),
+                            &self.source.text[start..end],
+                        )
                     };
                     let lines = lines.into_iter().map(line).collect();
-                    self.out.push(Block::Mermaid(lines));
+                    self.out.push(PlanBlock::Mermaid(lines));
                 }
                 self.leaf = Leaf::Lines(true);
             }
@@ -301,7 +306,8 @@ impl<'a> Cutter<'_, 'a> {
             }
             TagEnd::Table => {
                 self.in_table = false;
-                self.out.push(Block::Table(std::mem::take(&mut self.table)));
+                self.out
+                    .push(PlanBlock::Table(std::mem::take(&mut self.table)));
                 self.leaf = Leaf::Lines(true);
             }
             _ => {}
@@ -309,14 +315,14 @@ impl<'a> Cutter<'_, 'a> {
     }
 
     /// Handles the start of inline text.
-    fn inline(&mut self, at: usize) {
+    fn start_inline(&mut self, at: usize) {
         if self.in_table {
             return;
         }
         match self.leaf {
             Leaf::Heading(level) => {
-                let row = self.source.row(Kind::Heading(level), at, at);
-                self.out.push(Block::Row(row));
+                let row = self.source.build_row(RowKind::Heading(level), at, at);
+                self.out.push(PlanBlock::Row(row));
                 self.leaf = Leaf::Lines(false);
             }
             Leaf::Lines(true) => {
@@ -324,18 +330,18 @@ impl<'a> Cutter<'_, 'a> {
                 let row = match self.items.last_mut() {
                     Some((mark, met @ false)) => {
                         *met = true;
-                        self.source.row(Kind::Item, at, *mark)
+                        self.source.build_row(RowKind::Item, at, *mark)
                     }
                     // The line belongs to the item even if it is not indented.
                     Some((mark, true)) => {
-                        let item = self.source.row(Kind::Item, at, *mark);
-                        let line = self.source.row(Kind::Line, at, at);
+                        let item = self.source.build_row(RowKind::Item, at, *mark);
+                        let line = self.source.build_row(RowKind::Line, at, at);
                         let column = line.column.max(item.column + 1);
-                        Row { column, ..line }
+                        TextRow { column, ..line }
                     }
-                    None => self.source.row(Kind::Line, at, at),
+                    None => self.source.build_row(RowKind::Line, at, at),
                 };
-                self.out.push(Block::Row(row));
+                self.out.push(PlanBlock::Row(row));
                 self.leaf = Leaf::Lines(false);
             }
             Leaf::Lines(false) | Leaf::None | Leaf::Skipped => {}
@@ -344,7 +350,7 @@ impl<'a> Cutter<'_, 'a> {
     }
 
     /// Handles text of a code block: one line or several.
-    fn code(&mut self, range: Range<usize>) {
+    fn push_code(&mut self, range: Range<usize>) {
         let mut at = range.start;
         for line in self.source.text[range].split_inclusive('\n') {
             let end = at + line.trim_end().len();
@@ -353,12 +359,12 @@ impl<'a> Cutter<'_, 'a> {
                 Leaf::Mermaid(lines) if end > at => lines.push((at, end)),
                 Leaf::Indented | Leaf::Meta if end > at => {
                     let kind = match self.leaf {
-                        Leaf::Meta => Kind::Meta,
-                        _ => Kind::Indented,
+                        Leaf::Meta => RowKind::Meta,
+                        _ => RowKind::Indented,
                     };
                     let start = at + (line.len() - line.trim_start().len());
-                    let row = self.source.row(kind, start, start);
-                    self.out.push(Block::Row(row));
+                    let row = self.source.build_row(kind, start, start);
+                    self.out.push(PlanBlock::Row(row));
                 }
                 _ => {}
             }
@@ -379,8 +385,8 @@ impl<'a> Cutter<'_, 'a> {
         let closes =
             fence.contains('\n') && last.len() >= length && last.chars().all(|c| c == mark);
         if !closes {
-            let line = self.source.line(range.start);
-            self.out.push(Block::Unclosed(line));
+            let line = self.source.line_number(range.start);
+            self.out.push(PlanBlock::Unclosed(line));
         }
     }
 }

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 
 use super::fields;
 use super::finding::{PlanFinding, PlanFindingCode};
-use super::head::{Names, PhaseWord, place_in};
-use super::id::{TaskId, leading_number, phase_told_by};
+use super::head::{HeaderIds, PhaseWord, place_in};
+use super::id::{TaskId, leading_number, phase_of_id};
 use super::parse::without_comment;
-use super::roles::{Role, expanded};
-use super::status::{self, Progress};
-use super::survey::{Candidate, PhaseFound, Place, Survey};
-use super::{Group, PhaseHeading, Section, Task, slug::slug};
+use super::roles::{CandidateRole, expand_ids};
+use super::status::{self, TaskProgress};
+use super::survey::{IdPlace, PhaseFound, PlanSurvey, TaskCandidate};
+use super::{PhaseHeading, PhaseSection, PlanTask, TaskGroup, slug::title_slug};
 use crate::finding::Severity;
 
 /// The owner of the fields in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum FieldOwner {
     Task(usize),
     /// The tasks of one header, as an index into [`Built::sets`].
     Tasks(usize),
@@ -27,12 +27,12 @@ pub(super) enum Owner {
 }
 
 /// The tasks of a plan before their fields are resolved.
-pub(super) struct Built {
+pub(super) struct UnresolvedPlan {
     pub(super) project: Option<String>,
     pub(super) phases: Vec<PhaseHeading>,
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<PlanTask>,
     pub(super) index: HashMap<TaskId, usize>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<TaskGroup>,
     /// The tasks of each group, by index.
     pub(super) members: Vec<Vec<usize>>,
     /// The tasks of headers that name several.
@@ -41,41 +41,41 @@ pub(super) struct Built {
     pub(super) steps: HashMap<String, usize>,
     pub(super) worktrees: HashMap<u32, String>,
     /// Status marks in tables, for tasks without a mark of their own.
-    pub(super) spare: HashMap<usize, status::Mark>,
+    pub(super) spare: HashMap<usize, status::ProgressMark>,
     /// The owner of the text below each candidate.
-    pub(super) owners: Vec<Option<Owner>>,
+    pub(super) owners: Vec<Option<FieldOwner>>,
     pub(super) findings: Vec<PlanFinding>,
 }
 
-impl Built {
+impl UnresolvedPlan {
     /// Makes a task the owner, or a further owner, of a candidate's text.
-    fn own(&mut self, candidate: usize, task: usize) {
+    fn add_owner(&mut self, candidate: usize, task: usize) {
         match self.owners[candidate] {
-            None => self.owners[candidate] = Some(Owner::Task(task)),
-            Some(Owner::Task(first)) => {
-                self.owners[candidate] = Some(Owner::Tasks(self.sets.len()));
+            None => self.owners[candidate] = Some(FieldOwner::Task(task)),
+            Some(FieldOwner::Task(first)) => {
+                self.owners[candidate] = Some(FieldOwner::Tasks(self.sets.len()));
                 self.sets.push(vec![first, task]);
             }
-            Some(Owner::Tasks(set)) => self.sets[set].push(task),
-            Some(Owner::Group(_) | Owner::Phase(_) | Owner::Nobody) => {}
+            Some(FieldOwner::Tasks(set)) => self.sets[set].push(task),
+            Some(FieldOwner::Group(_) | FieldOwner::Phase(_) | FieldOwner::Nobody) => {}
         }
     }
 
     /// Returns the tasks that an owner stands for.
-    pub(super) fn meant(&self, owner: Owner) -> Vec<usize> {
+    pub(super) fn owned_tasks(&self, owner: FieldOwner) -> Vec<usize> {
         match owner {
-            Owner::Task(task) => vec![task],
-            Owner::Tasks(set) => self.sets[set].clone(),
-            Owner::Group(group) => self.members[group].clone(),
-            Owner::Phase(_) | Owner::Nobody => Vec::new(),
+            FieldOwner::Task(task) => vec![task],
+            FieldOwner::Tasks(set) => self.sets[set].clone(),
+            FieldOwner::Group(group) => self.members[group].clone(),
+            FieldOwner::Phase(_) | FieldOwner::Nobody => Vec::new(),
         }
     }
 }
 
-pub(super) fn build(survey: &Survey<'_>) -> Built {
-    let mut built = Built {
+pub(super) fn build_plan(survey: &PlanSurvey<'_>) -> UnresolvedPlan {
+    let mut built = UnresolvedPlan {
         project: survey.first_heading.and_then(project_name),
-        phases: phases(survey),
+        phases: phase_headings(survey),
         tasks: Vec::new(),
         index: HashMap::new(),
         groups: Vec::new(),
@@ -87,39 +87,39 @@ pub(super) fn build(survey: &Survey<'_>) -> Built {
         owners: vec![None; survey.candidates.len()],
         findings: Vec::new(),
     };
-    tasks(survey, &mut built);
-    groups(survey, &mut built);
+    build_tasks(survey, &mut built);
+    build_groups(survey, &mut built);
     built
 }
 
 /// Ranks candidates for the main header of a task: headings first, then those with a box.
-fn rank(one: &Candidate<'_>) -> u8 {
+fn header_rank(one: &TaskCandidate<'_>) -> u8 {
     match (one.place, one.boxed) {
-        (Place::Heading(_), true) => 0,
-        (Place::Heading(_), false) => 1,
-        (Place::Item | Place::Line | Place::Bold, true) => 2,
-        (Place::Cell, true) => 3,
-        (Place::Item | Place::Line | Place::Bold, false) => 4,
-        (Place::Cell, false) => 5,
+        (IdPlace::Heading(_), true) => 0,
+        (IdPlace::Heading(_), false) => 1,
+        (IdPlace::Item | IdPlace::Line | IdPlace::Bold, true) => 2,
+        (IdPlace::Cell, true) => 3,
+        (IdPlace::Item | IdPlace::Line | IdPlace::Bold, false) => 4,
+        (IdPlace::Cell, false) => 5,
     }
 }
 
 /// True if a list entry repeats the id of a heading with a different title, as a remark.
-fn is_mention(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    let heading = |one: &Candidate<'_>| matches!(one.place, Place::Heading(_));
+fn is_mention(main: &TaskCandidate<'_>, other: &TaskCandidate<'_>) -> bool {
+    let heading = |one: &TaskCandidate<'_>| matches!(one.place, IdPlace::Heading(_));
     heading(main) && !main.boxed && !heading(other) && !same_title(main, other)
 }
 
-fn tasks(survey: &Survey<'_>, built: &mut Built) {
+fn build_tasks(survey: &PlanSurvey<'_>, built: &mut UnresolvedPlan) {
     let all = &survey.candidates;
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     let mut order: Vec<String> = Vec::new();
     for (at, one) in all
         .iter()
         .enumerate()
-        .filter(|(at, _)| survey.roles[*at] == Role::Task)
+        .filter(|(at, _)| survey.roles[*at] == CandidateRole::Task)
     {
-        for id in expanded(&one.named.names) {
+        for id in expand_ids(&one.named.names) {
             let met = places.entry(id.clone()).or_default();
             if met.is_empty() {
                 order.push(id);
@@ -133,10 +133,10 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
         };
         let met = &places[&id];
         // A header of its own takes precedence over one that names several tasks.
-        let several = |at: &usize| !matches!(all[*at].named.names, Names::One(_));
+        let several = |at: &usize| !matches!(all[*at].named.names, HeaderIds::One(_));
         let Some(&main) = met
             .iter()
-            .min_by_key(|at| (several(at), rank(&all[**at]), **at))
+            .min_by_key(|at| (several(at), header_rank(&all[**at]), **at))
         else {
             continue;
         };
@@ -149,7 +149,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
             if is_mention(&all[main], &all[other]) {
                 continue;
             }
-            if !within && clash(&all[main], &all[other]) {
+            if !within && headers_clash(&all[main], &all[other]) {
                 let (first, second) = (
                     all[main].line.min(all[other].line),
                     all[main].line.max(all[other].line),
@@ -161,7 +161,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                 let mut finding = PlanFinding::new(PlanFindingCode::DuplicateId, second, message);
                 let done = |at: usize| {
                     let mark = all[at].mark.as_ref();
-                    mark.is_some_and(|mark| mark.says == Progress::Done)
+                    mark.is_some_and(|mark| mark.says == TaskProgress::Done)
                 };
                 if done(main) && done(other) {
                     finding.severity = Severity::Warning;
@@ -171,71 +171,74 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     .push(finding.with_lines([first]).with_path([task_id.clone()]));
                 continue;
             }
-            built.own(other, built.tasks.len());
-            if let (Place::Heading(_), Some(mark)) = (all[main].place, &all[other].mark) {
+            built.add_owner(other, built.tasks.len());
+            if let (IdPlace::Heading(_), Some(mark)) = (all[main].place, &all[other].mark) {
                 let spare = built.spare.entry(built.tasks.len());
                 spare.or_insert_with(|| mark.clone());
             }
         }
-        built.own(main, built.tasks.len());
+        built.add_owner(main, built.tasks.len());
         built.index.insert(task_id.clone(), built.tasks.len());
-        let task = task(task_id, main, met, survey, &mut built.findings);
+        let task = build_task(task_id, main, met, survey, &mut built.findings);
         built.tasks.push(task);
     }
     for (at, one) in all.iter().enumerate() {
         let id = one.named.names.first();
         match survey.roles[at] {
-            Role::Step(whole) => {
-                if let Some(Owner::Task(task)) = built.owners[whole] {
+            CandidateRole::Step(whole) => {
+                if let Some(FieldOwner::Task(task)) = built.owners[whole] {
                     built.steps.insert(id.to_owned(), task);
                 }
                 // Its fields belong to the step.
-                built.owners[at] = Some(Owner::Nobody);
+                built.owners[at] = Some(FieldOwner::Nobody);
             }
-            Role::Struck => {
-                built.owners[at] = Some(Owner::Nobody);
+            CandidateRole::Struck => {
+                built.owners[at] = Some(FieldOwner::Nobody);
                 let message = InPlan::StruckOut { id: id.to_string() };
                 let finding = PlanFinding::new(PlanFindingCode::UnreadHeader, one.line, message);
                 built.findings.push(finding);
             }
-            Role::Boxless | Role::Unsure | Role::Nothing | Role::Group => {
+            CandidateRole::Boxless
+            | CandidateRole::Unsure
+            | CandidateRole::Nothing
+            | CandidateRole::Group => {
                 if let Some(&task) = built.index.get(id) {
                     // A repeated heading: the text below it is also about the task. In a list it is
                     // only a remark.
-                    let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
-                    built.owners[at] = heading.then_some(Owner::Task(task));
-                    if let (true, Some(mark)) = (one.place == Place::Cell, &one.mark) {
+                    let heading = matches!(one.place, IdPlace::Heading(_) | IdPlace::Cell);
+                    built.owners[at] = heading.then_some(FieldOwner::Task(task));
+                    if let (true, Some(mark)) = (one.place == IdPlace::Cell, &one.mark) {
                         built.spare.entry(task).or_insert_with(|| mark.clone());
                     }
-                } else if survey.roles[at] == Role::Boxless {
-                    built.owners[at] = Some(Owner::Nobody);
+                } else if survey.roles[at] == CandidateRole::Boxless {
+                    built.owners[at] = Some(FieldOwner::Nobody);
                     let message = InPlan::NoBox { id: id.to_string() };
                     let finding = PlanFinding::new(PlanFindingCode::NoBox, one.line, message);
                     built.findings.push(finding);
-                } else if survey.roles[at] == Role::Unsure {
+                } else if survey.roles[at] == CandidateRole::Unsure {
                     let message = InPlan::UnsureId { id: id.to_string() };
                     let finding =
                         PlanFinding::new(PlanFindingCode::UnreadHeader, one.line, message);
                     built.findings.push(finding);
                 }
             }
-            Role::Task => {}
+            CandidateRole::Task => {}
         }
     }
 }
 
 /// True if two headers with one id are two different tasks.
-fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+fn headers_clash(main: &TaskCandidate<'_>, other: &TaskCandidate<'_>) -> bool {
     // A list behind all phases repeats tasks that are defined in one.
     let outside = main.phase.is_some() && other.phase.is_none();
     let aside = main.aside || other.aside || outside;
-    rank(main) == rank(other) && !aside && !same_title(main, other)
+    header_rank(main) == header_rank(other) && !aside && !same_title(main, other)
 }
 
 /// True if one title contains the other, comparing letters and digits only.
-fn same_title(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    let plain = |one: &Candidate<'_>| {
-        let title = fields::titled(one.named.title).title;
+fn same_title(one: &TaskCandidate<'_>, other: &TaskCandidate<'_>) -> bool {
+    let plain = |one: &TaskCandidate<'_>| {
+        let title = fields::split_title(one.named.title).title;
         let letters = title.chars().filter(|c| c.is_alphanumeric());
         letters.flat_map(char::to_lowercase).collect::<String>()
     };
@@ -243,18 +246,19 @@ fn same_title(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     a.contains(&b) || b.contains(&a)
 }
 
-fn task(
+fn build_task(
     id: TaskId,
     main: usize,
     met: &[usize],
-    survey: &Survey<'_>,
+    survey: &PlanSurvey<'_>,
     findings: &mut Vec<PlanFinding>,
-) -> Task {
+) -> PlanTask {
     let one = &survey.candidates[main];
-    let several = !matches!(one.named.names, Names::One(_));
+    let several = !matches!(one.named.names, HeaderIds::One(_));
     let mut title = without_comment(one.named.title);
     let title_at = |part: &str| one.named.title_at + place_in(one.named.title, part);
-    let mut marks: Vec<status::Mark> = one.mark.iter().filter(|_| !several).cloned().collect();
+    let mut marks: Vec<status::ProgressMark> =
+        one.mark.iter().filter(|_| !several).cloned().collect();
     let mut progress = match &one.mark {
         Some(mark) => mark.says,
         None => progress_of_group(one, survey),
@@ -269,7 +273,7 @@ fn task(
         }
     };
     shorten(&mut title);
-    title = fields::titled(title).title;
+    title = fields::split_title(title).title;
     shorten(&mut title);
     if let Some((mark, kept)) = status::before_title(title, title_at(title)) {
         progress = progress.max(mark.says);
@@ -280,7 +284,7 @@ fn task(
     }
     // A box is more reliable: `[ ] T1.1: Order page - done` is about a page.
     if let Some((mark, kept)) = status::after_dash(title, title_at(title))
-        && (!one.boxed || (mark.says, progress) == (Progress::Done, Progress::Done))
+        && (!one.boxed || (mark.says, progress) == (TaskProgress::Done, TaskProgress::Done))
     {
         progress = mark.says;
         if !several {
@@ -289,7 +293,7 @@ fn task(
         title = kept;
     }
     // `T2` alone may count tasks as well as phases.
-    let told = phase_told_by(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
+    let told = phase_of_id(id.as_str()).filter(|_| id.as_str().contains(['.', '-']));
     let stated = met
         .iter()
         .find_map(|at| survey.candidates[*at].named.stated);
@@ -339,22 +343,22 @@ fn task(
         let other = met.iter().map(|at| survey.candidates[*at].named.title);
         title = other
             .filter(|title| !title.is_empty())
-            .map(|title| fields::titled(title).title)
+            .map(|title| fields::split_title(title).title)
             .next()
             .unwrap_or("");
     }
-    let heading = matches!(one.place, Place::Heading(_) | Place::Item) && !several;
-    Task {
+    let heading = matches!(one.place, IdPlace::Heading(_) | IdPlace::Item) && !several;
+    PlanTask {
         id,
         phase: number,
         section: around
             .filter(|it| it.whole == number)
             .map_or(0, |phase| phase.half),
         title: match one.place {
-            Place::Cell => whole_marks(title).replace("\\|", "|"),
+            IdPlace::Cell => whole_marks(title).replace("\\|", "|"),
             _ => whole_marks(title),
         },
-        done: progress == Progress::Done,
+        done: progress == TaskProgress::Done,
         progress,
         assignee: None,
         worktree: None,
@@ -369,19 +373,19 @@ fn task(
 }
 
 /// Returns the progress of the group around a table row, for rows without a status.
-fn progress_of_group(one: &Candidate<'_>, survey: &Survey<'_>) -> Progress {
+fn progress_of_group(one: &TaskCandidate<'_>, survey: &PlanSurvey<'_>) -> TaskProgress {
     let group = one
         .above
-        .filter(|above| one.place == Place::Cell && survey.roles[*above] == Role::Group);
+        .filter(|above| one.place == IdPlace::Cell && survey.roles[*above] == CandidateRole::Group);
     let Some(group) = group.map(|above| &survey.candidates[above]) else {
-        return Progress::Open;
+        return TaskProgress::Open;
     };
     let behind = status::at_end(group.named.title, 0).map(|(mark, _)| mark.says);
     let before = group.mark.as_ref().map(|mark| mark.says);
     before
         .or(behind)
-        .filter(|says| *says == Progress::Done)
-        .unwrap_or(Progress::Open)
+        .filter(|says| *says == TaskProgress::Done)
+        .unwrap_or(TaskProgress::Open)
 }
 
 /// Removes the end of emphasis that began before the id: `**T1.1: Title** more`.
@@ -395,13 +399,13 @@ fn whole_marks(title: &str) -> String {
     title
 }
 
-fn groups(survey: &Survey<'_>, built: &mut Built) {
+fn build_groups(survey: &PlanSurvey<'_>, built: &mut UnresolvedPlan) {
     let mut at_id: HashMap<&str, usize> = HashMap::new();
     for (at, one) in survey.candidates.iter().enumerate() {
         let id = one.named.names.first();
-        if survey.roles[at] != Role::Group
+        if survey.roles[at] != CandidateRole::Group
             || built.index.contains_key(id)
-            || !matches!(one.named.names, Names::One(_))
+            || !matches!(one.named.names, HeaderIds::One(_))
         {
             continue;
         }
@@ -409,14 +413,14 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
             continue;
         };
         let group = *at_id.entry(id).or_insert_with(|| {
-            built.groups.push(Group {
+            built.groups.push(TaskGroup {
                 id: task_id,
                 tasks: Vec::new(),
                 line: one.line,
             });
             built.groups.len() - 1
         });
-        built.owners[at] = Some(Owner::Group(group));
+        built.owners[at] = Some(FieldOwner::Group(group));
     }
     let mut by_id: Vec<Vec<usize>> = vec![Vec::new(); built.groups.len()];
     let mut by_place = by_id.clone();
@@ -429,14 +433,14 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
         }
     }
     for (at, _) in survey.candidates.iter().enumerate() {
-        let Some(Owner::Task(_) | Owner::Tasks(_)) = built.owners[at] else {
+        let Some(FieldOwner::Task(_) | FieldOwner::Tasks(_)) = built.owners[at] else {
             continue;
         };
-        for above in survey.above(at) {
-            if let Some(Owner::Group(group)) = built.owners[above] {
+        for above in survey.headings_above(at) {
+            if let Some(FieldOwner::Group(group)) = built.owners[above] {
                 by_place[group].extend(
                     built.owners[at]
-                        .map(|it| built.meant(it))
+                        .map(|it| built.owned_tasks(it))
                         .unwrap_or_default(),
                 );
             }
@@ -455,7 +459,7 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
 }
 
 /// Returns the phases, one per number, each with its best heading.
-fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
+fn phase_headings(survey: &PlanSurvey<'_>) -> Vec<PhaseHeading> {
     let mut phases: Vec<PhaseHeading> = Vec::new();
     let mut known: HashMap<u32, usize> = HashMap::new();
     let mut titled: HashMap<u32, u8> = HashMap::new();
@@ -476,7 +480,7 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
         let half = found.number.half;
         if half > 0 && !phase.sections.iter().any(|section| section.number == half) {
             let title = found.title.to_owned();
-            phase.sections.push(Section {
+            phase.sections.push(PhaseSection {
                 number: half,
                 title,
                 line: found.line,
@@ -486,7 +490,8 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
         let best = titled.entry(number).or_default();
         let rank = title_rank(found);
         if !found.aside && rank > *best {
-            (phase.title, phase.slug, phase.line) = (title.to_owned(), slug(title), found.line);
+            (phase.title, phase.slug, phase.line) =
+                (title.to_owned(), title_slug(title), found.line);
             *best = rank;
         }
     }

@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::TasksFile;
 use super::finding::{PlanFinding, PlanFindingCode, path_text};
-use super::graph::cycles;
+use super::graph::find_cycles;
 use super::id::TaskId;
-use super::parse::excerpt;
-use super::survey::Boxes;
+use super::parse::message_excerpt;
+use super::survey::LooseBoxes;
 use crate::finding::Severity;
 
 /// Maximum number of cycles reported for one file.
 pub const CYCLES_REPORTED_MAX: usize = 20;
 
 /// Adds the findings about the whole plan and sorts all findings by line.
-pub(super) fn check(file: &mut TasksFile, boxes: &Boxes<'_>) {
+pub(super) fn check_plan(file: &mut TasksFile, boxes: &LooseBoxes<'_>) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {
         let (line, message) = match boxes.first {
             None => (1, InPlan::NoTask),
             Some((line, text)) => {
-                let (count, text) = (boxes.count, excerpt(text).to_owned());
+                let (count, text) = (boxes.count, message_excerpt(text).to_owned());
                 (line, InPlan::OnlyBoxes { count, text })
             }
         };
@@ -134,9 +134,9 @@ fn check_cycles(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
             false => needs.clone(),
         })
         .collect();
-    let mut found = cycles(&open, CYCLES_REPORTED_MAX);
+    let mut found = find_cycles(&open, CYCLES_REPORTED_MAX);
     if found.is_empty() {
-        found = cycles(&file.needs, CYCLES_REPORTED_MAX);
+        found = find_cycles(&file.needs, CYCLES_REPORTED_MAX);
     }
     for cycle in found {
         let tasks = cycle.iter().map(|at| &file.tasks[*at]);

@@ -1,14 +1,14 @@
 //! Parses the fields of a task (`**의존성**: T1.1`): on lines of their own, behind a title, or in
 //! cells.
 
-use super::id::{Shape, is_word_char, leading_id, leading_word, shape};
+use super::id::{IdCertainty, id_certainty, is_word_char, leading_id, leading_word};
 
 /// Maximum offset of the colon behind a field name.
 const FIELD_NAME_BYTES_MAX: usize = 60;
 
 /// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum PlanField {
     Assignee,
     Needs,
     /// A field that may name tasks and often names something else.
@@ -20,108 +20,108 @@ pub(super) enum Field {
     Title,
 }
 
-const FIELD_NAMES: [(&str, Field); 83] = [
-    ("담당", Field::Assignee),
-    ("담당자", Field::Assignee),
-    ("담당 에이전트", Field::Assignee),
-    ("담당에이전트", Field::Assignee),
-    ("담당 전문가", Field::Assignee),
-    ("전문가", Field::Assignee),
-    ("에이전트", Field::Assignee),
-    ("수행자", Field::Assignee),
-    ("실행 에이전트", Field::Assignee),
-    ("assignee", Field::Assignee),
-    ("assigned", Field::Assignee),
-    ("assigned to", Field::Assignee),
-    ("assigned agent", Field::Assignee),
-    ("owner", Field::Assignee),
-    ("agent", Field::Assignee),
-    ("agents", Field::Assignee),
-    ("specialist", Field::Assignee),
-    ("의존성", Field::Needs),
-    ("의존", Field::Needs),
-    ("의존 관계", Field::Needs),
-    ("의존관계", Field::Needs),
-    ("의존 태스크", Field::Needs),
-    ("의존 작업", Field::Needs),
-    ("선행", Field::Needs),
-    ("선행 작업", Field::Needs),
-    ("선행작업", Field::Needs),
-    ("선행 태스크", Field::Needs),
-    ("선행태스크", Field::Needs),
-    ("선행 task", Field::Needs),
-    ("선행 tasks", Field::Needs),
-    ("의존 task", Field::Needs),
-    ("의존 tasks", Field::Needs),
-    ("선수 작업", Field::Needs),
-    ("선행 과제", Field::Needs),
-    ("이전 작업", Field::Needs),
-    ("이전 태스크", Field::Needs),
-    ("task dependencies", Field::Needs),
-    ("predecessors", Field::Needs),
-    ("predecessor", Field::Needs),
-    ("사전 작업", Field::Needs),
-    ("depends upon", Field::Needs),
-    ("depends on", Field::Needs),
-    ("dependson", Field::Needs),
-    ("dependencies", Field::Needs),
-    ("dependency", Field::Needs),
-    ("depends", Field::Needs),
-    ("deps", Field::Needs),
-    ("dep", Field::Needs),
-    ("blocked by", Field::Needs),
-    ("blockedby", Field::Needs),
-    ("선행 조건", Field::Conditions),
-    ("선행조건", Field::Conditions),
-    ("전제 조건", Field::Conditions),
-    ("전제조건", Field::Conditions),
-    ("prerequisites", Field::Conditions),
-    ("prerequisite", Field::Conditions),
-    ("pre requisites", Field::Conditions),
-    ("pre requisite", Field::Conditions),
-    ("requires", Field::Conditions),
-    ("needs", Field::Conditions),
-    ("after", Field::Conditions),
-    ("병렬", Field::Beside),
-    ("병렬 가능", Field::Beside),
-    ("병렬가능", Field::Beside),
-    ("병렬 실행", Field::Beside),
-    ("병렬 작업", Field::Beside),
-    ("병렬 처리", Field::Beside),
-    ("parallel", Field::Beside),
-    ("parallel with", Field::Beside),
-    ("can run in parallel with", Field::Beside),
-    ("상태", Field::Status),
-    ("진행 상태", Field::Status),
-    ("진행상태", Field::Status),
-    ("status", Field::Status),
-    ("state", Field::Status),
-    ("완료", Field::Status),
-    ("완료 여부", Field::Status),
-    ("worktree", Field::Worktree),
-    ("git worktree", Field::Worktree),
-    ("워크트리", Field::Worktree),
-    ("touches", Field::Touches),
-    ("수정 파일", Field::Touches),
-    ("수정파일", Field::Touches),
+const FIELD_NAMES: [(&str, PlanField); 83] = [
+    ("담당", PlanField::Assignee),
+    ("담당자", PlanField::Assignee),
+    ("담당 에이전트", PlanField::Assignee),
+    ("담당에이전트", PlanField::Assignee),
+    ("담당 전문가", PlanField::Assignee),
+    ("전문가", PlanField::Assignee),
+    ("에이전트", PlanField::Assignee),
+    ("수행자", PlanField::Assignee),
+    ("실행 에이전트", PlanField::Assignee),
+    ("assignee", PlanField::Assignee),
+    ("assigned", PlanField::Assignee),
+    ("assigned to", PlanField::Assignee),
+    ("assigned agent", PlanField::Assignee),
+    ("owner", PlanField::Assignee),
+    ("agent", PlanField::Assignee),
+    ("agents", PlanField::Assignee),
+    ("specialist", PlanField::Assignee),
+    ("의존성", PlanField::Needs),
+    ("의존", PlanField::Needs),
+    ("의존 관계", PlanField::Needs),
+    ("의존관계", PlanField::Needs),
+    ("의존 태스크", PlanField::Needs),
+    ("의존 작업", PlanField::Needs),
+    ("선행", PlanField::Needs),
+    ("선행 작업", PlanField::Needs),
+    ("선행작업", PlanField::Needs),
+    ("선행 태스크", PlanField::Needs),
+    ("선행태스크", PlanField::Needs),
+    ("선행 task", PlanField::Needs),
+    ("선행 tasks", PlanField::Needs),
+    ("의존 task", PlanField::Needs),
+    ("의존 tasks", PlanField::Needs),
+    ("선수 작업", PlanField::Needs),
+    ("선행 과제", PlanField::Needs),
+    ("이전 작업", PlanField::Needs),
+    ("이전 태스크", PlanField::Needs),
+    ("task dependencies", PlanField::Needs),
+    ("predecessors", PlanField::Needs),
+    ("predecessor", PlanField::Needs),
+    ("사전 작업", PlanField::Needs),
+    ("depends upon", PlanField::Needs),
+    ("depends on", PlanField::Needs),
+    ("dependson", PlanField::Needs),
+    ("dependencies", PlanField::Needs),
+    ("dependency", PlanField::Needs),
+    ("depends", PlanField::Needs),
+    ("deps", PlanField::Needs),
+    ("dep", PlanField::Needs),
+    ("blocked by", PlanField::Needs),
+    ("blockedby", PlanField::Needs),
+    ("선행 조건", PlanField::Conditions),
+    ("선행조건", PlanField::Conditions),
+    ("전제 조건", PlanField::Conditions),
+    ("전제조건", PlanField::Conditions),
+    ("prerequisites", PlanField::Conditions),
+    ("prerequisite", PlanField::Conditions),
+    ("pre requisites", PlanField::Conditions),
+    ("pre requisite", PlanField::Conditions),
+    ("requires", PlanField::Conditions),
+    ("needs", PlanField::Conditions),
+    ("after", PlanField::Conditions),
+    ("병렬", PlanField::Beside),
+    ("병렬 가능", PlanField::Beside),
+    ("병렬가능", PlanField::Beside),
+    ("병렬 실행", PlanField::Beside),
+    ("병렬 작업", PlanField::Beside),
+    ("병렬 처리", PlanField::Beside),
+    ("parallel", PlanField::Beside),
+    ("parallel with", PlanField::Beside),
+    ("can run in parallel with", PlanField::Beside),
+    ("상태", PlanField::Status),
+    ("진행 상태", PlanField::Status),
+    ("진행상태", PlanField::Status),
+    ("status", PlanField::Status),
+    ("state", PlanField::Status),
+    ("완료", PlanField::Status),
+    ("완료 여부", PlanField::Status),
+    ("worktree", PlanField::Worktree),
+    ("git worktree", PlanField::Worktree),
+    ("워크트리", PlanField::Worktree),
+    ("touches", PlanField::Touches),
+    ("수정 파일", PlanField::Touches),
+    ("수정파일", PlanField::Touches),
 ];
 
 /// Column headers in addition to the names above.
-const COLUMN_NAMES: [(&str, Field); 14] = [
-    ("title", Field::Title),
-    ("제목", Field::Title),
-    ("작업명", Field::Title),
-    ("태스크명", Field::Title),
-    ("내용", Field::Title),
-    ("작업 내용", Field::Title),
-    ("설명", Field::Title),
-    ("이름", Field::Title),
-    ("name", Field::Title),
-    ("description", Field::Title),
-    ("done", Field::Status),
-    ("체크", Field::Status),
-    ("진행", Field::Status),
-    ("check", Field::Status),
+const COLUMN_NAMES: [(&str, PlanField); 14] = [
+    ("title", PlanField::Title),
+    ("제목", PlanField::Title),
+    ("작업명", PlanField::Title),
+    ("태스크명", PlanField::Title),
+    ("내용", PlanField::Title),
+    ("작업 내용", PlanField::Title),
+    ("설명", PlanField::Title),
+    ("이름", PlanField::Title),
+    ("name", PlanField::Title),
+    ("description", PlanField::Title),
+    ("done", PlanField::Status),
+    ("체크", PlanField::Status),
+    ("진행", PlanField::Status),
+    ("check", PlanField::Status),
 ];
 
 /// Headers of id columns.
@@ -189,7 +189,7 @@ const LONE_ROLES: [&str; 8] = [
 ];
 
 /// Returns the field with this name.
-fn by_name(name: &str) -> Option<Field> {
+fn by_name(name: &str) -> Option<PlanField> {
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
     let name = name.split(['(', '（']).next().unwrap_or_default();
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
@@ -211,7 +211,7 @@ fn by_name(name: &str) -> Option<Field> {
 }
 
 /// Returns the field of a table column.
-pub(super) fn of_column(head: &str) -> Option<Field> {
+pub(super) fn field_of_column(head: &str) -> Option<PlanField> {
     let name = head.trim_matches(|c: char| !c.is_alphanumeric());
     let named = COLUMN_NAMES
         .iter()
@@ -227,24 +227,24 @@ pub(super) fn is_id_column(head: &str) -> bool {
 }
 
 /// Returns the field whose name is the whole text of a heading or cell.
-pub(super) fn named(text: &str) -> Option<Field> {
+pub(super) fn field_of_name(text: &str) -> Option<PlanField> {
     by_name(text.trim_end_matches([':', '：', ' ']))
 }
 
 /// Calls `found` for every field of a line, with its value.
-pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
+pub(super) fn for_each_field<'a>(line: &'a str, mut found: impl FnMut(PlanField, &'a str)) {
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t', '•']);
     // The list marker may have been the first star of a bold name.
     let line = line.trim();
     if let Some((field, value)) = at_start(line) {
-        follow(field, value, &mut found);
-    } else if let Some(value) = sentence(line) {
-        found(Field::Conditions, value);
+        report_fields(field, value, &mut found);
+    } else if let Some(value) = dependency_sentence(line) {
+        found(PlanField::Conditions, value);
     }
 }
 
 /// Parses `Depends on T1.1 and T1.2` as a line of its own.
-fn sentence(line: &str) -> Option<&str> {
+fn dependency_sentence(line: &str) -> Option<&str> {
     let phrases = ["depends on ", "depends upon ", "blocked by ", "needs "];
     let phrase = phrases.iter().find(|phrase| {
         let head = line.get(..phrase.len());
@@ -254,26 +254,26 @@ fn sentence(line: &str) -> Option<&str> {
     // With other words it is prose.
     let words = value.split(|c: char| !is_word_char(c));
     let mut words = words.map(|word| word.trim_end_matches('.'));
-    let id = |word: &str| shape(word) == Some(Shape::Strong);
+    let id = |word: &str| id_certainty(word) == Some(IdCertainty::Strong);
     let fits = |word: &str| word.is_empty() || id(word) || matches!(word, "and" | "or");
     words.all(fits).then_some(value)
 }
 
 /// Reports a field and those that follow it on the same line.
-fn follow<'a>(field: Field, value: &'a str, found: &mut impl FnMut(Field, &'a str)) {
+fn report_fields<'a>(field: PlanField, value: &'a str, found: &mut impl FnMut(PlanField, &'a str)) {
     let (mut field, mut value, mut from) = (field, value, 0);
     while let Some((at, next, rest)) = next_field(value, from) {
         if let Some((second, behind)) = at_start(rest) {
-            found(field, tidy(&value[..at]));
+            found(field, trim_separators(&value[..at]));
             (field, value, from) = (second, behind, 0);
         } else {
             from = next;
         }
     }
-    found(field, tidy(value));
+    found(field, trim_separators(value));
 }
 
-fn tidy(value: &str) -> &str {
+fn trim_separators(value: &str) -> &str {
     value.trim_matches(|c: char| c.is_whitespace() || "|,;/·".contains(c))
 }
 
@@ -294,7 +294,7 @@ fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
 }
 
 /// Parses `name: value`. The name may be bold, with the colon inside or outside.
-fn at_start(text: &str) -> Option<(Field, &str)> {
+fn at_start(text: &str) -> Option<(PlanField, &str)> {
     if is_quoted(text) {
         return None;
     }
@@ -325,7 +325,7 @@ fn is_quoted(text: &str) -> bool {
 
 /// Parses `**의존성** T1.1` and `의존성 — T1.1`: a name in bold or before a dash, followed by a value
 /// that fits the field.
-fn without_colon(text: &str) -> Option<(Field, &str)> {
+fn without_colon(text: &str) -> Option<(PlanField, &str)> {
     // The stars before it may have been taken for the marker of a list.
     let bare = text.strip_prefix("**").unwrap_or(text);
     let near = bare.char_indices().map(|(at, _)| at);
@@ -345,25 +345,27 @@ fn without_colon(text: &str) -> Option<(Field, &str)> {
     let value = value.trim_start_matches(['-', '—', '–', ' ']);
     let word = value.trim_start_matches(['`', '[', '*', '@']);
     let fits = match field {
-        Field::Needs | Field::Beside => shape(leading_id(word)) == Some(Shape::Strong),
-        Field::Assignee => is_role(value) || value.starts_with(['`', '@']) && !word.is_empty(),
+        PlanField::Needs | PlanField::Beside => {
+            id_certainty(leading_id(word)) == Some(IdCertainty::Strong)
+        }
+        PlanField::Assignee => is_role(value) || value.starts_with(['`', '@']) && !word.is_empty(),
         _ => false,
     };
     fits.then_some((field, value))
 }
 
 /// A title, and the fields behind it.
-pub(super) struct Titled<'a> {
+pub(super) struct TitleAndFields<'a> {
     pub(super) title: &'a str,
-    pub(super) fields: Vec<(Field, &'a str)>,
+    pub(super) fields: Vec<(PlanField, &'a str)>,
 }
 
 /// Splits the text behind an id into its title and the fields behind it.
-pub(super) fn titled(text: &str) -> Titled<'_> {
+pub(super) fn split_title(text: &str) -> TitleAndFields<'_> {
     let mut fields = Vec::new();
     let text = match who_at_end(text) {
         Some((kept, who)) => {
-            fields.push((Field::Assignee, who));
+            fields.push((PlanField::Assignee, who));
             kept
         }
         None => text,
@@ -371,33 +373,35 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
     let mut title = text;
     if let Some(at) = text.find(['←', '⬅']) {
         let needs = text[at..].trim_start_matches(|c: char| !c.is_alphanumeric() && c != '(');
-        let end = behind(needs, &mut fields);
-        fields.push((Field::Needs, &needs[..end]));
+        let end = collect_fields_behind(needs, &mut fields);
+        fields.push((PlanField::Needs, &needs[..end]));
         title = &text[..at];
     }
-    let end = behind(title, &mut fields);
+    let end = collect_fields_behind(title, &mut fields);
     let mut title =
         title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '→', '|', '·', ',', '/', '(']);
-    if !fields.iter().any(|(field, _)| *field == Field::Assignee)
+    if !fields
+        .iter()
+        .any(|(field, _)| *field == PlanField::Assignee)
         && let Some((kept, who)) = who_at_end(title)
     {
-        fields.push((Field::Assignee, who));
+        fields.push((PlanField::Assignee, who));
         title = kept;
     }
     // Bold that began before the id ends here.
     if title.matches("**").count() % 2 == 1 {
         title = title.strip_suffix("**").unwrap_or(title);
     }
-    Titled { title, fields }
+    TitleAndFields { title, fields }
 }
 
 /// Collects the fields behind a text, and returns the end of the text before them.
-fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
+fn collect_fields_behind<'a>(text: &'a str, fields: &mut Vec<(PlanField, &'a str)>) -> usize {
     let mut from = 0;
     while let Some((at, next, rest)) = next_field(text, from) {
         if let Some((field, value)) = at_start(rest) {
             let value = value.trim_end_matches([')', '）', ']', '}', ' ']);
-            follow(field, value, &mut |field, value| {
+            report_fields(field, value, &mut |field, value| {
                 let open = value.matches(['(', '（']).count();
                 let close = value.matches([')', '）']).count();
                 let value = if close > open {
@@ -410,7 +414,7 @@ fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
             return at;
         }
         if let Some(value) = in_words(rest) {
-            fields.push((Field::Conditions, value));
+            fields.push((PlanField::Conditions, value));
             return at;
         }
         from = next;
@@ -430,14 +434,14 @@ fn in_words(text: &str) -> Option<&str> {
         ("depends on ", None),
         ("depends: ", None),
         ("blocked by ", None),
-        ("requires ", Some(Shape::Strong)),
-        ("needs ", Some(Shape::Strong)),
-        ("after ", Some(Shape::Strong)),
+        ("requires ", Some(IdCertainty::Strong)),
+        ("needs ", Some(IdCertainty::Strong)),
+        ("after ", Some(IdCertainty::Strong)),
     ] {
         if head.starts_with(phrase) {
             let value = text[phrase.len()..].trim_end_matches([')', ']', ' ']);
             let word = value.trim_start_matches([' ', '`', '*', '[']);
-            return (shape(leading_id(word)) >= least).then_some(value);
+            return (id_certainty(leading_id(word)) >= least).then_some(value);
         }
     }
     let close = near.find([')', '）', ']'])?;
@@ -446,7 +450,7 @@ fn in_words(text: &str) -> Option<&str> {
         .iter()
         .any(|word| inside.ends_with(word));
     let id = leading_id(inside);
-    (needs && shape(id) == Some(Shape::Strong)).then_some(inside)
+    (needs && id_certainty(id) == Some(IdCertainty::Strong)).then_some(inside)
 }
 
 /// Splits the assignee from the end of a title: behind a dash, in code marks, or both.
@@ -511,7 +515,7 @@ fn is_role(name: &str) -> bool {
 }
 
 /// Returns the names in an assignee field, without code marks, `@` and a remark in parentheses.
-pub(super) fn assignee(value: &str) -> Option<String> {
+pub(super) fn parse_assignee(value: &str) -> Option<String> {
     let end = value.find(['(', '（', '|', '→']).unwrap_or(value.len());
     let name: String = value[..end]
         .chars()
@@ -522,7 +526,7 @@ pub(super) fn assignee(value: &str) -> Option<String> {
 }
 
 /// Returns the folder in a worktree field; `None` for paths that leave the project.
-pub(super) fn worktree(value: &str) -> Option<&str> {
+pub(super) fn parse_worktree(value: &str) -> Option<&str> {
     let start = value.find('`').map_or(value, |at| &value[at + 1..]);
     let path = start
         .trim_start()
@@ -540,7 +544,7 @@ pub(super) fn worktree(value: &str) -> Option<&str> {
 }
 
 /// Returns the paths that a task changes: separated by commas, or each in code marks.
-pub(super) fn touches(value: &str) -> Vec<String> {
+pub(super) fn parse_touches(value: &str) -> Vec<String> {
     let coded = value.contains('`');
     let parts = value.split(if coded { '`' } else { ',' }).enumerate();
     parts

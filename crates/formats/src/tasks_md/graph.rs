@@ -7,7 +7,7 @@ impl TasksFile {
     /// Returns the explicit dependencies (fields, then diagrams) of every task that has any, in
     /// file order, without repeats and without ids that are not in the file.
     pub fn dependencies(&self) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
-        self.named(&self.needs)
+        self.needs_by_id(&self.needs)
     }
 
     /// Returns the dependencies without those that no longer matter, so that the plan can be run.
@@ -27,10 +27,10 @@ impl TasksFile {
                 needs.retain(|&needed| !on_circle[needed]);
             }
         }
-        self.named(needs)
+        self.needs_by_id(needs)
     }
 
-    fn named<N: AsRef<[usize]>>(
+    fn needs_by_id<N: AsRef<[usize]>>(
         &self,
         needs: impl IntoIterator<Item = N>,
     ) -> impl Iterator<Item = (&TaskId, Vec<&TaskId>)> {
@@ -80,7 +80,7 @@ enum Visit {
 /// Returns up to `max` cycles of the graph; each starts at its first node, and each node depends on
 /// the next. The depth-first search has a stack of its own, because a chain of 100,000 tasks must
 /// not exhaust the thread's.
-pub(super) fn cycles(needs: &[Vec<usize>], max: usize) -> Vec<Vec<usize>> {
+pub(super) fn find_cycles(needs: &[Vec<usize>], max: usize) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     let mut visits = vec![Visit::New; needs.len()];
     for root in 0..needs.len() {

@@ -1,8 +1,10 @@
 //! Parses the beginning of a heading, list item or line: a box, a phase, an id, a title.
 
-use super::id::{Shape, dotted_numbers, is_token, last_number, leading_id, leading_number, shape};
-use super::refs::full_end;
-use super::status::{Mark, box_at_title, sign, tick_box};
+use super::id::{
+    IdCertainty, dotted_numbers, id_certainty, is_token, last_number, leading_id, leading_number,
+};
+use super::references::full_end;
+use super::status::{ProgressMark, box_at_title, parse_sign, tick_box};
 
 /// Maximum number of decorations skipped before a name.
 const DECORATIONS_MAX: usize = 12;
@@ -58,24 +60,24 @@ pub(super) struct PhaseNumber {
 
 /// The ids in a header.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Names<'a> {
+pub(super) enum HeaderIds<'a> {
     One(&'a str),
     Several(Vec<&'a str>),
     Range(&'a str, &'a str),
 }
 
-impl<'a> Names<'a> {
+impl<'a> HeaderIds<'a> {
     pub(super) fn first(&self) -> &'a str {
         match self {
-            Names::One(id) | Names::Range(id, _) => id,
-            Names::Several(ids) => ids.first().copied().unwrap_or_default(),
+            HeaderIds::One(id) | HeaderIds::Range(id, _) => id,
+            HeaderIds::Several(ids) => ids.first().copied().unwrap_or_default(),
         }
     }
 }
 
 /// The separator between id and title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Separator {
+pub(super) enum TitleSeparator {
     /// A colon, a dash, a full stop, or brackets around the id, which are never accidental.
     Clear,
     /// White space only.
@@ -86,10 +88,10 @@ pub(super) enum Separator {
 
 /// A task header: ids with their title.
 #[derive(Debug)]
-pub(super) struct Named<'a> {
-    pub(super) names: Names<'a>,
-    pub(super) shape: Shape,
-    pub(super) separator: Separator,
+pub(super) struct TaskHeader<'a> {
+    pub(super) names: HeaderIds<'a>,
+    pub(super) shape: IdCertainty,
+    pub(super) separator: TitleSeparator,
     pub(super) stated: Option<PhaseNumber>,
     /// The title as written, and its offset.
     pub(super) title: &'a str,
@@ -100,8 +102,8 @@ pub(super) struct Named<'a> {
 
 /// The meaning of a text.
 #[derive(Debug)]
-pub(super) enum What<'a> {
-    Task(Named<'a>),
+pub(super) enum HeadContent<'a> {
+    Task(TaskHeader<'a>),
     Phase {
         number: PhaseNumber,
         word: PhaseWord,
@@ -112,9 +114,9 @@ pub(super) enum What<'a> {
 
 /// The parsed beginning of a text.
 #[derive(Debug)]
-pub(super) struct Head<'a> {
+pub(super) struct TextHead<'a> {
     /// The box, or the sign in its place.
-    pub(super) mark: Option<Mark>,
+    pub(super) mark: Option<ProgressMark>,
     /// True if `mark` is a box.
     pub(super) boxed: bool,
     /// The content of the box, if it has no known meaning.
@@ -123,18 +125,18 @@ pub(super) struct Head<'a> {
     pub(super) struck: bool,
     /// The text without box and decoration.
     pub(super) text: &'a str,
-    pub(super) what: What<'a>,
+    pub(super) what: HeadContent<'a>,
 }
 
 /// Parses the beginning of a text located at `offset`.
-pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
-    let mut head = Head {
+pub(super) fn parse_head(text: &str, offset: usize) -> TextHead<'_> {
+    let mut head = TextHead {
         mark: None,
         boxed: false,
         odd: None,
         struck: false,
         text,
-        what: What::Other,
+        what: HeadContent::Other,
     };
     let (mut rest, mut emphasis) = (text, false);
     for _ in 0..DECORATIONS_MAX {
@@ -150,7 +152,7 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         {
             // A second box beside the first is ignored.
             rest = after;
-        } else if let Some((mark, after)) = sign(rest, at) {
+        } else if let Some((mark, after)) = parse_sign(rest, at) {
             head.mark.get_or_insert(mark);
             rest = after;
         } else if let Some(after) = behind_struck(rest) {
@@ -159,11 +161,11 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
             emphasis = true;
             head.struck |= *marker == "~~";
             rest = &rest[marker.len()..];
-        } else if let Some(after) = keycap(rest).or_else(|| numbering(rest)) {
+        } else if let Some(after) = skip_keycap(rest).or_else(|| skip_numbering(rest)) {
             rest = after;
-        } else if let Some(after) = tags(rest) {
+        } else if let Some(after) = skip_tags(rest) {
             rest = after;
-        } else if let Some(after) = anchor(rest) {
+        } else if let Some(after) = skip_anchor(rest) {
             emphasis = true;
             rest = after;
         } else if let Some(first) = rest.chars().next()
@@ -177,15 +179,15 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
     }
     head.text = rest;
     let at = offset + (text.len() - rest.len());
-    head.what = what(rest, at, emphasis, head.boxed);
-    if let What::Task(named) = &mut head.what
+    head.what = parse_content(rest, at, emphasis, head.boxed);
+    if let HeadContent::Task(named) = &mut head.what
         && !head.boxed
         && let Some((mark, title)) = box_at_title(named.title, named.title_at)
     {
         named.title_at += place_in(named.title, title);
         named.title = title;
-        if named.separator == Separator::Space {
-            named.separator = Separator::Clear;
+        if named.separator == TitleSeparator::Space {
+            named.separator = TitleSeparator::Clear;
         }
         (head.mark, head.boxed) = (Some(mark), true);
     }
@@ -196,18 +198,21 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
 fn behind_struck(text: &str) -> Option<&str> {
     let (_, after) = text.strip_prefix("~~")?.split_once("~~")?;
     let id = leading_id(after.trim_start_matches([' ', '*', '`', '[']));
-    (shape(id) == Some(Shape::Strong)).then_some(after)
+    (id_certainty(id) == Some(IdCertainty::Strong)).then_some(after)
 }
 
 /// Returns the text behind tags before an id: `[BE] T1.1`, `[P1][FE] T1.1`. Brackets that name a
 /// phase or a task are not tags.
-fn tags(text: &str) -> Option<&str> {
+fn skip_tags(text: &str) -> Option<&str> {
     let mut rest = text;
-    while let (Some(close), inner) = opened(rest) {
+    while let (Some(close), inner) = split_bracket(rest) {
         let end = inner.find(close).filter(|end| *end <= TAG_BYTES_MAX)?;
         let inside = inner[..end].trim();
         let phase = phase_prefix(inside).is_some_and(|(word, ..)| word != PhaseWord::Letter);
-        if inside.is_empty() || phase || shape(leading_id(inside)) == Some(Shape::Strong) {
+        if inside.is_empty()
+            || phase
+            || id_certainty(leading_id(inside)) == Some(IdCertainty::Strong)
+        {
             return None;
         }
         rest = inner[end + close.len_utf8()..].trim_start();
@@ -217,7 +222,8 @@ fn tags(text: &str) -> Option<&str> {
     let ends = !bare[id.len()..].starts_with(|c: char| c.is_alphanumeric());
     // One letter in brackets is a tag even before an id that is only certain with its separator.
     let letter = letter_tag(text).is_some() && bare[id.len()..].starts_with([':', '：']);
-    let strong = shape(id) == Some(Shape::Strong) || (worded || letter) && shape(id).is_some();
+    let strong = id_certainty(id) == Some(IdCertainty::Strong)
+        || (worded || letter) && id_certainty(id).is_some();
     (rest.len() < text.len() && ends && strong).then_some(rest)
 }
 
@@ -230,7 +236,7 @@ pub(super) fn letter_tag(text: &str) -> Option<char> {
 }
 
 /// Skips an anchor such as `<a id="t1"></a>`, or a tag of emphasis such as `<b>`.
-fn anchor(text: &str) -> Option<&str> {
+fn skip_anchor(text: &str) -> Option<&str> {
     if let Some(inside) = text.strip_prefix("<a ") {
         return inside.split_once("</a>").map(|(_, after)| after);
     }
@@ -239,7 +245,7 @@ fn anchor(text: &str) -> Option<&str> {
 }
 
 /// Skips a keycap emoji such as `1️⃣`.
-fn keycap(text: &str) -> Option<&str> {
+fn skip_keycap(text: &str) -> Option<&str> {
     let (_, length) = leading_number(text)?;
     let rest = &text[length..];
     rest.strip_prefix('\u{fe0f}')
@@ -249,7 +255,7 @@ fn keycap(text: &str) -> Option<&str> {
 
 /// Skips the number of a section or list, `3. ` or `2) `, before a box, a phase or an id with
 /// letters.
-fn numbering(text: &str) -> Option<&str> {
+fn skip_numbering(text: &str) -> Option<&str> {
     let (_, length) = leading_number(text)?;
     let section = length + dotted_numbers(&text[length..]);
     let after = text[section..].strip_prefix(['.', ')']);
@@ -262,32 +268,33 @@ fn numbering(text: &str) -> Option<&str> {
     let told = || {
         let bare = next.trim_start_matches(['*', '_', '`']);
         phase_prefix(bare).is_some()
-            || shape(leading_id(bare)).is_some_and(|it| it != Shape::Number)
+            || id_certainty(leading_id(bare)).is_some_and(|it| it != IdCertainty::Number)
     };
     (next.len() < after.len() && (next.starts_with('[') || told())).then_some(next)
 }
 
-fn what(text: &str, offset: usize, emphasis: bool, boxed: bool) -> What<'_> {
-    let (bracket, inner) = opened(text);
+fn parse_content(text: &str, offset: usize, emphasis: bool, boxed: bool) -> HeadContent<'_> {
+    let (bracket, inner) = split_bracket(text);
     if let Some((word, number, after)) = phase_prefix(inner) {
         let after = match bracket {
             Some(close) => after.strip_prefix(close),
             None => Some(after),
         };
         let Some(after) = after else {
-            return What::Other;
+            return HeadContent::Other;
         };
         let next = after.trim_start();
         let comma = next.strip_prefix([',', '，', '/', '·', '>']);
         let name = comma.unwrap_or(next).trim_start();
         let at = offset + (text.len() - name.len());
         if word == PhaseWord::Phase
-            && let Some(named) = named(name, at, emphasis, boxed)
+            && let Some(named) = parse_task_header(name, at, emphasis, boxed)
         {
-            let colon = named.separator == Separator::Clear && named.shape == Shape::Strong;
-            if (comma.is_some() && named.shape != Shape::Number) || colon {
+            let colon =
+                named.separator == TitleSeparator::Clear && named.shape == IdCertainty::Strong;
+            if (comma.is_some() && named.shape != IdCertainty::Number) || colon {
                 let stated = Some(number);
-                return What::Task(Named { stated, ..named });
+                return HeadContent::Task(TaskHeader { stated, ..named });
             }
         }
         // Behind a box it is a task despite a phase before it: `[ ] Phase 1 - T1.1: a`, `[ ] P1:
@@ -297,27 +304,27 @@ fn what(text: &str, offset: usize, emphasis: bool, boxed: bool) -> What<'_> {
         let at = offset + (text.len() - name.len());
         if boxed
             && word != PhaseWord::Other
-            && let Some(named) = named(name, at, emphasis, boxed)
-            && named.shape == Shape::Strong
-            && matches!(named.names, Names::One(id) if id.contains(['.', '-']) || named.separator == Separator::Clear)
+            && let Some(named) = parse_task_header(name, at, emphasis, boxed)
+            && named.shape == IdCertainty::Strong
+            && matches!(named.names, HeaderIds::One(id) if id.contains(['.', '-']) || named.separator == TitleSeparator::Clear)
         {
             let stated = (word == PhaseWord::Phase).then_some(number);
-            return What::Task(Named { stated, ..named });
+            return HeadContent::Task(TaskHeader { stated, ..named });
         }
         return match phase_title(after, word) {
-            Some(title) => What::Phase {
+            Some(title) => HeadContent::Phase {
                 number,
                 word,
-                title: clean(title, emphasis),
+                title: clean_title(title, emphasis),
             },
-            None => What::Other,
+            None => HeadContent::Other,
         };
     }
-    named(text, offset, emphasis, boxed).map_or(What::Other, What::Task)
+    parse_task_header(text, offset, emphasis, boxed).map_or(HeadContent::Other, HeadContent::Task)
 }
 
 /// Returns the closing bracket for the one at the start of a text, and the text inside.
-fn opened(text: &str) -> (Option<char>, &str) {
+fn split_bracket(text: &str) -> (Option<char>, &str) {
     for (open, close) in [('[', ']'), ('(', ')'), ('【', '】')] {
         if let Some(inner) = text.strip_prefix(open) {
             return (Some(close), inner.trim_start_matches(['*', '`', '_']));
@@ -394,14 +401,19 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
 }
 
 /// Parses id and title at the start of a text. Behind a box both may be the text of a link.
-fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named<'_>> {
-    let (bracket, inner) = opened(text);
+fn parse_task_header(
+    text: &str,
+    offset: usize,
+    emphasis: bool,
+    boxed: bool,
+) -> Option<TaskHeader<'_>> {
+    let (bracket, inner) = split_bracket(text);
     let (worded, name) = task_word(inner);
     let id = leading_id(name);
     let wordy = worded && boxed && id.contains('-') && is_token(id);
-    let mut found = shape(id).or(wordy.then_some(Shape::Strong))?;
+    let mut found = id_certainty(id).or(wordy.then_some(IdCertainty::Strong))?;
     if worded {
-        found = Shape::Strong;
+        found = IdCertainty::Strong;
     }
     let mut after = &name[id.len()..];
     if after.starts_with(|c: char| c.is_alphanumeric()) {
@@ -420,21 +432,22 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
                     after = link.find(')').map_or(after, |end| &link[end + 1..]);
                 }
             }
-            None => (after, more) = link(after).filter(|_| boxed && close == ']')?,
+            None => (after, more) = split_link(after).filter(|_| boxed && close == ']')?,
         }
     }
     // Stars that began inside the brackets.
     let emphasis = emphasis || bracket.is_some();
-    let (names, after) = several(id, strip_closers(after, emphasis));
+    let (names, after) = parse_further_ids(id, strip_closers(after, emphasis));
     let after = size_tag(after).unwrap_or(after);
     let next = after.trim_start();
     let spaced = next.len() < after.len();
-    let mut separator = Separator::Clear;
+    let mut separator = TitleSeparator::Clear;
     let title = if let Some(title) = next.strip_prefix(['：', '｜']) {
         title
     } else if let Some(title) = next.strip_prefix(':') {
         // `10:30` and `S3://x` have no titles.
-        if found != Shape::Strong && !title.is_empty() && !title.starts_with([' ', '\t', '*']) {
+        if found != IdCertainty::Strong && !title.is_empty() && !title.starts_with([' ', '\t', '*'])
+        {
             return None;
         }
         title
@@ -445,23 +458,23 @@ fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named
     {
         title
     } else if next.is_empty() {
-        separator = Separator::End;
+        separator = TitleSeparator::End;
         next
     } else if spaced || next.starts_with(['(', '[', '（']) {
-        separator = Separator::Space;
+        separator = TitleSeparator::Space;
         next.trim_start_matches(['→', '·', '•'])
     } else {
         return None;
     };
-    if bracket.is_some() && separator == Separator::Space {
-        separator = Separator::Clear;
+    if bracket.is_some() && separator == TitleSeparator::Space {
+        separator = TitleSeparator::Clear;
     }
     // `Task pre-flight: a` names a task, `Task pre-flight checks` does not.
-    if shape(id).is_none() && separator == Separator::Space {
+    if id_certainty(id).is_none() && separator == TitleSeparator::Space {
         return None;
     }
-    let cleaned = clean(title, emphasis);
-    Some(Named {
+    let cleaned = clean_title(title, emphasis);
+    Some(TaskHeader {
         names,
         shape: found,
         separator,
@@ -483,14 +496,14 @@ fn size_tag(text: &str) -> Option<&str> {
 }
 
 /// Returns the rest of a link's text, and the text behind its target.
-fn link(text: &str) -> Option<(&str, &str)> {
+fn split_link(text: &str) -> Option<(&str, &str)> {
     let (inside, target) = text.split_once("](")?;
     let (_, more) = target.split_once(')')?;
     Some((inside, more))
 }
 
 /// Parses `M1.2: a` as a task of milestone 1, for plans with such numbers.
-pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
+pub(super) fn parse_dotted_task(text: &str, offset: usize) -> Option<TaskHeader<'_>> {
     let id = leading_id(text);
     let (_, number, after) = phase_prefix(text).filter(|(word, ..)| *word == PhaseWord::Letter)?;
     if number.half == 0 || after.len() + id.len() != text.len() {
@@ -499,14 +512,14 @@ pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
     let after = after.trim_start_matches(['*', '_', '`']);
     let title = after.trim_start_matches(|c: char| c.is_whitespace() || ":：-–—|.)".contains(c));
     let separator = match title.is_empty() {
-        true => Separator::End,
-        false if after.trim_start().len() == title.len() => Separator::Space,
-        false => Separator::Clear,
+        true => TitleSeparator::End,
+        false if after.trim_start().len() == title.len() => TitleSeparator::Space,
+        false => TitleSeparator::Clear,
     };
-    let title = clean(title, true);
-    Some(Named {
-        names: Names::One(id),
-        shape: Shape::Loose,
+    let title = clean_title(title, true);
+    Some(TaskHeader {
+        names: HeaderIds::One(id),
+        shape: IdCertainty::Loose,
         separator,
         stated: None,
         title,
@@ -517,15 +530,15 @@ pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
 
 /// Parses the id in brackets at the end of a heading with a box and no id at its start: `### [ ]
 /// Title (T1.1)`.
-pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
+pub(super) fn named_at_end(text: &str, offset: usize) -> Option<TaskHeader<'_>> {
     let inner = text.strip_suffix([')', ']'])?;
     let open = inner.rfind(['(', '['])?;
     let id = inner[open + 1..].trim();
     let title = text[..open].trim_end();
-    (shape(id) == Some(Shape::Strong) && !title.is_empty()).then_some(Named {
-        names: Names::One(id),
-        shape: Shape::Strong,
-        separator: Separator::Clear,
+    (id_certainty(id) == Some(IdCertainty::Strong) && !title.is_empty()).then_some(TaskHeader {
+        names: HeaderIds::One(id),
+        shape: IdCertainty::Strong,
+        separator: TitleSeparator::Clear,
         stated: None,
         title,
         title_at: offset,
@@ -560,13 +573,13 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
 }
 
 /// Parses further ids behind the first: a range, or a list.
-fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
+fn parse_further_ids<'a>(first: &'a str, after: &'a str) -> (HeaderIds<'a>, &'a str) {
     if let Some((end, rest)) = range_end(after, first) {
         let full = full_end(first, end);
         let stems = (last_number(first), last_number(&full));
         if matches!(stems, (Some((one, low, _)), Some((other, high, _))) if one == other && low < high)
         {
-            return (Names::Range(first, end), rest);
+            return (HeaderIds::Range(first, end), rest);
         }
     }
     let (mut ids, mut after) = (vec![first], after);
@@ -577,15 +590,15 @@ fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
     {
         let next = next.trim_start_matches([' ', '\t', '*', '`']);
         let id = leading_id(next);
-        if shape(id) != Some(Shape::Strong) {
+        if id_certainty(id) != Some(IdCertainty::Strong) {
             break;
         }
         ids.push(id);
         after = next[id.len()..].trim_start_matches(['*', '`']);
     }
     match ids.len() {
-        1 => (Names::One(first), after),
-        _ => (Names::Several(ids), after),
+        1 => (HeaderIds::One(first), after),
+        _ => (HeaderIds::Several(ids), after),
     }
 }
 
@@ -602,13 +615,14 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
     let rest = rest.trim_start().trim_start_matches(['*', '`', '[']);
     let end = leading_id(rest);
     let after = &rest[end.len()..];
-    let whole = shape(end) == Some(Shape::Strong);
+    let whole = id_certainty(end) == Some(IdCertainty::Strong);
     // A bare number ends a range only behind a sign with no other meaning.
     let dots = |id: &str| id.bytes().filter(|byte| *byte == b'.').count();
-    let like_first =
-        shape(first) == Some(Shape::Number) && dots(first) > 0 && dots(first) == dots(end);
+    let like_first = id_certainty(first) == Some(IdCertainty::Number)
+        && dots(first) > 0
+        && dots(first) == dots(end);
     let number = (matches!(sign, "~" | "〜" | "～" | "∼" | ".." | "..." | "…") || like_first)
-        && shape(end) == Some(Shape::Number)
+        && id_certainty(end) == Some(IdCertainty::Number)
         && !first.is_empty();
     let wordy = matches!(sign, "부터" | "to " | "through ");
     let glued = after.starts_with(|c: char| c.is_alphanumeric() && c.is_ascii());
@@ -620,7 +634,7 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
 
 /// Trims a title: removes white space, closing `#`s, and the end of emphasis that began before the
 /// id.
-fn clean(title: &str, emphasis: bool) -> &str {
+fn clean_title(title: &str, emphasis: bool) -> &str {
     let mut title = title.trim();
     let unhashed = title.trim_end_matches('#');
     if unhashed.len() < title.len()

@@ -99,8 +99,8 @@ impl From<TaskId> for String {
 
 /// Returns the phase that an id itself states: `T1.3`, `P1-R2-T3`, `M0-T1`. A number alone (`T005`)
 /// counts tasks, not phases.
-pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
-    if shape(text) != Some(Shape::Strong) {
+pub(crate) fn phase_of_id(text: &str) -> Option<u32> {
+    if id_certainty(text) != Some(IdCertainty::Strong) {
         return None;
     }
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -118,12 +118,12 @@ pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
 pub(crate) fn id_at_start(text: &str) -> Option<&str> {
     let id = leading_id(text);
     let ends = !text[id.len()..].starts_with(|c: char| c.is_alphanumeric());
-    (ends && shape(id) == Some(Shape::Strong)).then_some(id)
+    (ends && id_certainty(id) == Some(IdCertainty::Strong)).then_some(id)
 }
 
 /// The certainty with which a word names a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shape {
+pub(super) enum IdCertainty {
     /// Numbers alone, `1.1`: an id only behind a box or the word "Task".
     Number,
     /// Letters and digits (`F12`, `AUTH-12`, `task-01`): an id if its position says so.
@@ -167,7 +167,7 @@ pub(super) fn is_token(text: &str) -> bool {
 
 /// Returns the certainty with which `text` as a whole names a task; `None` for other words. `P0`
 /// and `M1.5` are phases.
-pub(super) fn shape(text: &str) -> Option<Shape> {
+pub(super) fn id_certainty(text: &str) -> Option<IdCertainty> {
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     if !digits || !text.is_ascii() || !is_token(text) {
         return None;
@@ -177,7 +177,7 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
         let number = text
             .bytes()
             .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
-        return number.then_some(Shape::Number);
+        return number.then_some(IdCertainty::Number);
     }
     let (name, rest) = text.split_at(letters);
     let number = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -189,7 +189,7 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
         .is_some_and(|it| strong_segments(it, phase));
     match name {
         "T" if number > 0 && (rest.is_empty() || one_letter(rest) || segments) => {
-            Some(Shape::Strong)
+            Some(IdCertainty::Strong)
         }
         _ if phase && number > 0 && rest.is_empty() => None,
         _ if number > 0
@@ -197,7 +197,7 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
             && name.bytes().all(|it| it.is_ascii_uppercase())
             && segments =>
         {
-            Some(Shape::Strong)
+            Some(IdCertainty::Strong)
         }
         _ => {
             let numbered = |word: &str| word.eq_ignore_ascii_case("task") || word == "T";
@@ -206,7 +206,11 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
                 && rest
                     .strip_prefix(['-', '_'])
                     .is_some_and(|it| leading_number(it).is_some());
-            Some(if counted { Shape::Strong } else { Shape::Loose })
+            Some(if counted {
+                IdCertainty::Strong
+            } else {
+                IdCertainty::Loose
+            })
         }
     }
 }
@@ -225,7 +229,7 @@ fn one_letter(text: &str) -> bool {
 }
 
 /// True if `longer` continues the id `shorter` with this character.
-pub(super) fn continues(longer: &str, shorter: &str, by: char) -> bool {
+pub(super) fn continues_id(longer: &str, shorter: &str, by: char) -> bool {
     longer
         .strip_prefix(shorter)
         .is_some_and(|rest| rest.starts_with(by))

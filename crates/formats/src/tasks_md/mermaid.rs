@@ -20,23 +20,23 @@ const OTHER_STATEMENTS: [&str; 10] = [
 
 /// A node of a link, with the label that the block defines for it anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node<'a> {
+pub(super) struct ChartNode<'a> {
     pub(super) id: &'a str,
     pub(super) label: Option<&'a str>,
 }
 
 /// A link `before --> after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link<'a> {
-    pub(super) before: Node<'a>,
-    pub(super) after: Node<'a>,
+pub(super) struct ChartLink<'a> {
+    pub(super) before: ChartNode<'a>,
+    pub(super) after: ChartNode<'a>,
     pub(super) line: usize,
 }
 
 /// The parsed content of a block.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Chart<'a> {
-    pub(super) links: Vec<Link<'a>>,
+pub(super) struct DependencyChart<'a> {
+    pub(super) links: Vec<ChartLink<'a>>,
     /// Lines that were parsed only in part.
     pub(super) unread: Vec<usize>,
     /// The line whose links would exceed the limit; parsing stopped there.
@@ -45,8 +45,8 @@ pub(super) struct Chart<'a> {
 
 /// Parses the lines of one block (number and text), with at most `links_max` links. A block that is
 /// not a flowchart gives an empty chart.
-pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a> {
-    let mut chart = Chart::default();
+pub(super) fn parse_chart<'a>(lines: &[(usize, &'a str)], links_max: usize) -> DependencyChart<'a> {
+    let mut chart = DependencyChart::default();
     let mut labels: HashMap<&'a str, &'a str> = HashMap::new();
     let mut first = true;
     let mut front_matter = false;
@@ -71,15 +71,15 @@ pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a
         }
         let mut cursor = Cursor { text: line, at: 0 };
         while !cursor.at_end() {
-            match cursor.statement(number, &mut labels, &mut chart, links_max) {
+            match cursor.parse_statement(number, &mut labels, &mut chart, links_max) {
                 Ok(()) => {}
-                Err(Stop::Unread) => {
+                Err(ParseStop::Unread) => {
                     // Skips the whole line, not only to the next `;`: a line of invalid statements
                     // must not be searched once for each.
                     chart.unread.push(number);
                     continue 'lines;
                 }
-                Err(Stop::OverLimit) => {
+                Err(ParseStop::OverLimit) => {
                     chart.over_limit = Some(number);
                     break 'lines;
                 }
@@ -94,7 +94,7 @@ pub(super) fn read<'a>(lines: &[(usize, &'a str)], links_max: usize) -> Chart<'a
     chart
 }
 
-enum Stop {
+enum ParseStop {
     Unread,
     OverLimit,
 }
@@ -105,16 +105,16 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
+    fn remaining(&self) -> &'a str {
         &self.text[self.at..]
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.remaining().chars().next()
     }
 
     fn skip_space(&mut self) {
-        self.at = self.text.len() - self.rest().trim_start().len();
+        self.at = self.text.len() - self.remaining().trim_start().len();
     }
 
     fn at_end(&mut self) -> bool {
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
-    fn take(&mut self, expected: char) -> bool {
+    fn take_char(&mut self, expected: char) -> bool {
         let found = self.peek() == Some(expected);
         if found {
             self.at += expected.len_utf8();
@@ -131,19 +131,22 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_statement(&mut self) {
-        self.at += self.rest().find(';').map_or(self.rest().len(), |at| at + 1);
+        self.at += self
+            .remaining()
+            .find(';')
+            .map_or(self.remaining().len(), |at| at + 1);
     }
 
     /// Parses `nodes (link nodes)* ;`.
-    fn statement(
+    fn parse_statement(
         &mut self,
         line: usize,
         labels: &mut HashMap<&'a str, &'a str>,
-        chart: &mut Chart<'a>,
+        chart: &mut DependencyChart<'a>,
         links_max: usize,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ParseStop> {
         let word = self
-            .rest()
+            .remaining()
             .split([' ', '\t', ';'])
             .next()
             .unwrap_or_default();
@@ -154,31 +157,31 @@ impl<'a> Cursor<'a> {
             self.skip_statement();
             return Ok(());
         }
-        let mut before = self.nodes(labels)?;
+        let mut before = self.parse_nodes(labels)?;
         loop {
             self.skip_space();
-            if self.peek().is_none() || self.take(';') {
+            if self.peek().is_none() || self.take_char(';') {
                 return Ok(());
             }
-            if self.rest().starts_with("%%") {
+            if self.remaining().starts_with("%%") {
                 self.at = self.text.len();
                 return Ok(());
             }
-            let directed = self.link().ok_or(Stop::Unread)?;
+            let directed = self.parse_link().ok_or(ParseStop::Unread)?;
             self.skip_space();
-            let after = self.nodes(labels)?;
+            let after = self.parse_nodes(labels)?;
             if directed {
                 let count = before.len().saturating_mul(after.len());
                 if chart.links.len().saturating_add(count) > links_max {
-                    return Err(Stop::OverLimit);
+                    return Err(ParseStop::OverLimit);
                 }
                 for &from in &before {
-                    chart.links.extend(after.iter().map(|&to| Link {
-                        before: Node {
+                    chart.links.extend(after.iter().map(|&to| ChartLink {
+                        before: ChartNode {
                             id: from,
                             label: None,
                         },
-                        after: Node {
+                        after: ChartNode {
                             id: to,
                             label: None,
                         },
@@ -191,22 +194,25 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses `A & B[label] & C:::class`.
-    fn nodes(&mut self, labels: &mut HashMap<&'a str, &'a str>) -> Result<Vec<&'a str>, Stop> {
+    fn parse_nodes(
+        &mut self,
+        labels: &mut HashMap<&'a str, &'a str>,
+    ) -> Result<Vec<&'a str>, ParseStop> {
         let mut nodes = Vec::new();
         loop {
             self.skip_space();
-            let id = self.node_id().ok_or(Stop::Unread)?;
-            if let Some(label) = self.label()? {
+            let id = self.node_id().ok_or(ParseStop::Unread)?;
+            if let Some(label) = self.parse_label()? {
                 labels.insert(id, label);
             }
-            if self.rest().starts_with(":::") {
+            if self.remaining().starts_with(":::") {
                 self.at += 3;
-                self.node_id().ok_or(Stop::Unread)?;
+                self.node_id().ok_or(ParseStop::Unread)?;
             }
             nodes.push(id);
             let end = self.at;
             self.skip_space();
-            if !self.take('&') {
+            if !self.take_char('&') {
                 self.at = end;
                 return Ok(nodes);
             }
@@ -215,7 +221,7 @@ impl<'a> Cursor<'a> {
 
     /// Parses an id, up to the first character that can only belong to a link.
     fn node_id(&mut self) -> Option<&'a str> {
-        let text = self.rest();
+        let text = self.remaining();
         let mut chars = text.char_indices().peekable();
         let mut end = text.len();
         while let Some((at, c)) = chars.next() {
@@ -234,16 +240,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses the text in the brackets after an id, or in its `@{ label: "…" }`.
-    fn label(&mut self) -> Result<Option<&'a str>, Stop> {
-        if self.rest().starts_with("@{") {
+    fn parse_label(&mut self) -> Result<Option<&'a str>, ParseStop> {
+        if self.remaining().starts_with("@{") {
             self.at += 1;
         }
         let start = self.at;
         if self.peek() == Some('>') {
-            let length = self.rest().find(']').ok_or(Stop::Unread)?;
+            let length = self.remaining().find(']').ok_or(ParseStop::Unread)?;
             self.at += length + 1;
         } else if matches!(self.peek(), Some('[' | '(' | '{')) {
-            self.skip_brackets().ok_or(Stop::Unread)?;
+            self.skip_brackets().ok_or(ParseStop::Unread)?;
         } else {
             return Ok(None);
         }
@@ -254,7 +260,7 @@ impl<'a> Cursor<'a> {
     /// Skips to the bracket that closes the one here; brackets inside quotes do not count.
     fn skip_brackets(&mut self) -> Option<()> {
         let (mut depth, mut quoted) = (0usize, false);
-        for (at, c) in self.rest().char_indices() {
+        for (at, c) in self.remaining().char_indices() {
             match c {
                 '"' => quoted = !quoted,
                 _ if quoted => {}
@@ -274,13 +280,13 @@ impl<'a> Cursor<'a> {
 
     /// Parses one link and returns true if it has a direction: `-->`, `==>`, `-.->`, `-- text -->`,
     /// `-->|text|`.
-    fn link(&mut self) -> Option<bool> {
-        let both_ways = self.take('<');
+    fn parse_link(&mut self) -> Option<bool> {
+        let both_ways = self.take_char('<');
         let line = self.line_run();
         if line.is_empty() {
             return None;
         }
-        let mut head = self.head();
+        let mut head = self.parse_arrow_head();
         // `---`, `===`, `-.-` and `~~~` are whole links without a head; the shorter ones open a
         // text.
         if !head && line.len() < 3 {
@@ -290,19 +296,19 @@ impl<'a> Cursor<'a> {
                 "-." => ".-",
                 _ => return None,
             };
-            self.at += find_unquoted(self.rest(), close)?;
+            self.at += find_unquoted(self.remaining(), close)?;
             self.line_run();
-            head = self.head();
+            head = self.parse_arrow_head();
         }
         self.skip_space();
-        if self.take('|') {
-            self.at += find_unquoted(self.rest(), "|")? + 1;
+        if self.take_char('|') {
+            self.at += find_unquoted(self.remaining(), "|")? + 1;
         }
         Some(head && !both_ways)
     }
 
     fn line_run(&mut self) -> &'a str {
-        let rest = self.rest();
+        let rest = self.remaining();
         let length = rest
             .bytes()
             .take_while(|byte| b"-=.~".contains(byte))
@@ -312,12 +318,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses the head of an arrow: `>`, `>>`, or a round or crossed end before a space.
-    fn head(&mut self) -> bool {
-        if self.take('>') {
-            self.take('>');
+    fn parse_arrow_head(&mut self) -> bool {
+        if self.take_char('>') {
+            self.take_char('>');
             return true;
         }
-        let mut chars = self.rest().chars();
+        let mut chars = self.remaining().chars();
         let marked = matches!(chars.next(), Some('x' | 'o'))
             && chars.next().is_some_and(char::is_whitespace);
         if marked {

@@ -14,10 +14,10 @@ mod finding;
 mod graph;
 mod head;
 mod id;
-mod lookup;
 mod mermaid;
+mod name_resolver;
 mod parse;
-mod refs;
+mod references;
 mod roles;
 mod slug;
 mod status;
@@ -31,10 +31,10 @@ use std::ops::Range;
 pub use check::CYCLES_REPORTED_MAX;
 pub use finding::{PlanFinding, PlanFindingCode};
 pub use id::{BadTaskId, ID_BYTES_MAX, TaskId};
-pub(crate) use id::{id_at_start, phase_told_by};
-pub use parse::parse;
-pub use slug::{SLUG_BYTES_MAX, slug};
-pub use status::{Mark, Progress};
+pub(crate) use id::{id_at_start, phase_of_id};
+pub use parse::parse_plan;
+pub use slug::{SLUG_BYTES_MAX, title_slug};
+pub use status::{ProgressMark, TaskProgress};
 pub use tick::{TickError, set_tick, set_ticks};
 
 /// Size at which a plan is too large to be read.
@@ -51,11 +51,11 @@ pub struct TasksFile {
     /// Phase headings in file order, one per number.
     pub phases: Vec<PhaseHeading>,
     /// Tasks in file order; their ids are unique.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<PlanTask>,
     /// Headings that name several tasks, in file order.
-    pub groups: Vec<Group>,
+    pub groups: Vec<TaskGroup>,
     /// Edges of the Mermaid diagrams between tasks of this file, in file order.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<DiagramEdge>,
     /// Problems and doubts, by line.
     pub findings: Vec<PlanFinding>,
     /// Position in `tasks` by id.
@@ -78,12 +78,12 @@ pub struct PhaseHeading {
     /// Folder of the worktree that the plan asks for.
     pub worktree: Option<String>,
     /// Half phases in it (`Phase 1.5`), in file order.
-    pub sections: Vec<Section>,
+    pub sections: Vec<PhaseSection>,
 }
 
 /// A heading such as `## Phase 1.5: Contracts`, an ordered section of phase 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct PhaseSection {
     /// Number behind the full stop.
     pub number: u32,
     /// May be empty.
@@ -94,7 +94,7 @@ pub struct Section {
 
 /// A heading such as `### P1-R1: Users` above `#### [ ] P1-R1-T1`: a name for several tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct TaskGroup {
     pub id: TaskId,
     /// Its tasks, in file order.
     pub tasks: Vec<TaskId>,
@@ -104,7 +104,7 @@ pub struct Group {
 
 /// One task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct PlanTask {
     /// Unique in the file.
     pub id: TaskId,
     /// Phase stated in the header, else by the heading above, else the first number of the id.
@@ -115,7 +115,7 @@ pub struct Task {
     pub title: String,
     /// True if the plan marks it as done.
     pub done: bool,
-    pub progress: Progress,
+    pub progress: TaskProgress,
     pub assignee: Option<String>,
     /// Folder to work in: its own field, else that of its phase.
     pub worktree: Option<String>,
@@ -128,7 +128,7 @@ pub struct Task {
     /// Line number of the header, from 1.
     pub line: usize,
     /// Every mark that states its progress.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ProgressMark>,
     /// Byte range of the text that belongs to the task, after its header line.
     pub body: Range<usize>,
     /// Offset at which a sign behind its title would be inserted.
@@ -137,7 +137,7 @@ pub struct Task {
 
 /// An arrow of a diagram: `after` depends on `before`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct DiagramEdge {
     pub before: TaskId,
     pub after: TaskId,
     /// Line number, from 1.
@@ -147,13 +147,13 @@ pub struct Edge {
 impl TasksFile {
     /// Returns the task with this id.
     #[must_use]
-    pub fn task(&self, id: &str) -> Option<&Task> {
+    pub fn task(&self, id: &str) -> Option<&PlanTask> {
         self.index.get(id).map(|at| &self.tasks[*at])
     }
 
     /// Returns the first finding that prevents running the tasks.
     #[must_use]
-    pub fn blocking(&self) -> Option<&PlanFinding> {
+    pub fn blocking_finding(&self) -> Option<&PlanFinding> {
         self.findings
             .iter()
             .find(|finding| finding.severity == crate::finding::Severity::Error)

@@ -4,16 +4,16 @@
 use bowline_words::message::InPlan;
 use std::collections::{HashMap, HashSet};
 
-use super::blocks::{Block, Kind, Row, Source, blocks};
-use super::build::{Built, Owner, build};
-use super::fields::{self, Field};
+use super::blocks::{PlanBlock, PlanSource, RowKind, TextRow, split_blocks};
+use super::build::{FieldOwner, UnresolvedPlan, build_plan};
+use super::fields::{self, PlanField};
 use super::finding::{PlanFinding, PlanFindingCode};
-use super::id::{leading_id, shape};
-use super::lookup::{Lookup, too_many};
-use super::mermaid::{self, Link};
-use super::refs::Names;
-use super::status::{self, Mark, Progress};
-use super::survey::{Survey, survey};
+use super::id::{id_certainty, leading_id};
+use super::mermaid::{self, ChartLink};
+use super::name_resolver::{NameResolver, too_many};
+use super::references::NameIndex;
+use super::status::{self, ProgressMark, TaskProgress};
+use super::survey::{PlanSurvey, survey_plan};
 use super::{EDGES_MAX, PLAN_BYTES_MAX, TasksFile, check};
 
 /// The level of a line that is a header: below all headings.
@@ -24,22 +24,22 @@ const EXCERPT_CHARS_MAX: usize = 80;
 
 /// Parses a plan. Never fails; a file without tasks has the finding [`PlanFindingCode::ParseFail`].
 #[must_use]
-pub fn parse(text: &str) -> TasksFile {
+pub fn parse_plan(text: &str) -> TasksFile {
     if text.len() >= PLAN_BYTES_MAX {
         return too_large(text);
     }
-    let source = Source::new(text);
-    let blocks = blocks(&source);
-    let survey = survey(&blocks);
-    let built = build(&survey);
-    let mut reader = Reader {
+    let source = PlanSource::new(text);
+    let blocks = split_blocks(&source);
+    let survey = survey_plan(&blocks);
+    let built = build_plan(&survey);
+    let mut reader = PlanReader {
         pending: Vec::new(),
         links: Vec::new(),
         findings: Vec::new(),
         open_field: None,
         built,
     };
-    reader.walk(&source, &blocks, &survey);
+    reader.read_blocks(&source, &blocks, &survey);
     reader.finish(&survey)
 }
 
@@ -59,25 +59,25 @@ fn too_large(text: &str) -> TasksFile {
 
 /// A field whose ids are resolved once all tasks are known.
 pub(super) struct PendingField<'a> {
-    pub(super) owner: Owner,
-    pub(super) field: Field,
+    pub(super) owner: FieldOwner,
+    pub(super) field: PlanField,
     pub(super) value: &'a str,
     pub(super) line: usize,
 }
 
 /// A heading or item that contains the following lines.
-struct Open {
+struct OpenPart {
     /// Level of a heading; `None` for items, which end by their column.
     level: Option<u8>,
     column: usize,
-    owner: Owner,
+    owner: FieldOwner,
     /// Line number, if it names the owner.
     header: Option<usize>,
     /// Offset of the text behind its line.
     body: usize,
 }
 
-impl Open {
+impl OpenPart {
     /// True if a heading of this level, or a line in this column, ends it.
     fn ends_at(&self, heading: Option<u8>, column: usize) -> bool {
         match (self.level, heading) {
@@ -89,48 +89,53 @@ impl Open {
     }
 }
 
-fn owner(open: &[Open]) -> Owner {
-    open.last().map_or(Owner::Nobody, |last| last.owner)
+fn innermost_owner(open: &[OpenPart]) -> FieldOwner {
+    open.last().map_or(FieldOwner::Nobody, |last| last.owner)
 }
 
 /// A field whose value stands below it: a line, or a list.
 #[derive(Clone, Copy)]
 struct OpenField {
-    field: Field,
-    owner: Owner,
+    field: PlanField,
+    owner: FieldOwner,
     /// Minimum column of its values.
     column: usize,
     /// True until a value has followed.
     fresh: bool,
 }
 
-struct Reader<'a> {
-    built: Built,
+struct PlanReader<'a> {
+    built: UnresolvedPlan,
     pending: Vec<PendingField<'a>>,
-    links: Vec<Link<'a>>,
+    links: Vec<ChartLink<'a>>,
     findings: Vec<PlanFinding>,
     /// A field without a value on its own line.
     open_field: Option<OpenField>,
 }
 
-impl<'a> Reader<'a> {
-    fn walk(&mut self, source: &Source<'a>, blocks: &[Block<'a>], survey: &Survey<'a>) {
+impl<'a> PlanReader<'a> {
+    fn read_blocks(
+        &mut self,
+        source: &PlanSource<'a>,
+        blocks: &[PlanBlock<'a>],
+        survey: &PlanSurvey<'a>,
+    ) {
         let mut candidates = survey.candidates.iter().enumerate().peekable();
         let mut phases = survey.phases.iter().peekable();
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenPart> = Vec::new();
         for (at, block) in blocks.iter().enumerate() {
             while candidates.next_if(|(_, one)| one.block < at).is_some() {}
             let row = match block {
-                Block::Row(row) => row,
-                Block::Table(rows) => {
-                    self.table(rows, owner(&open));
+                PlanBlock::Row(row) => row,
+                PlanBlock::Table(rows) => {
+                    self.read_field_table(rows, innermost_owner(&open));
                     continue;
                 }
-                Block::Mermaid(lines) => {
-                    self.diagram(lines);
+                PlanBlock::Mermaid(lines) => {
+                    self.read_diagram(lines);
                     continue;
                 }
-                Block::Unclosed(line) => {
+                PlanBlock::Unclosed(line) => {
                     let message = InPlan::Unclosed;
                     self.findings.push(PlanFinding::new(
                         PlanFindingCode::UnclosedBlock,
@@ -145,27 +150,27 @@ impl<'a> Reader<'a> {
                 .map(|(at, _)| at);
             let named = named.and_then(|at| self.built.owners[at]);
             let heading = match row.kind {
-                Kind::Heading(level) => Some(level),
+                RowKind::Heading(level) => Some(level),
                 // A line that is a header of its own continues until the next one, whatever its
                 // indentation.
-                Kind::Line if named.is_some() => Some(LINE_LEVEL),
-                Kind::Item | Kind::Line | Kind::Indented | Kind::Meta => None,
+                RowKind::Line if named.is_some() => Some(LINE_LEVEL),
+                RowKind::Item | RowKind::Line | RowKind::Indented | RowKind::Meta => None,
             };
             while open
                 .last()
                 .is_some_and(|last| last.ends_at(heading, row.column))
             {
-                self.close(open.pop(), source.line_range(row.line).start);
+                self.close_part(open.pop(), source.line_range(row.line).start);
             }
             let phase = phases.next_if(|phase| phase.block == at);
-            let inner = match (named, phase, owner(&open)) {
+            let inner = match (named, phase, innermost_owner(&open)) {
                 (Some(named), _, _) => named,
-                (None, Some(phase), _) => Owner::Phase(phase.number.whole),
-                (None, None, Owner::Phase(_)) if heading.is_some() => Owner::Nobody,
+                (None, Some(phase), _) => FieldOwner::Phase(phase.number.whole),
+                (None, None, FieldOwner::Phase(_)) if heading.is_some() => FieldOwner::Nobody,
                 (None, None, around) => around,
             };
             if heading.is_some() || named.is_some() {
-                open.push(Open {
+                open.push(OpenPart {
                     level: heading,
                     column: row.column,
                     owner: inner,
@@ -174,7 +179,7 @@ impl<'a> Reader<'a> {
                 });
                 self.open_field = heading
                     .filter(|_| named.is_none())
-                    .and_then(|_| fields::named(row.text))
+                    .and_then(|_| fields::field_of_name(row.text))
                     .map(|field| OpenField {
                         field,
                         owner: inner,
@@ -186,15 +191,15 @@ impl<'a> Reader<'a> {
             }
         }
         while let Some(last) = open.pop() {
-            self.close(Some(last), source.text.len());
+            self.close_part(Some(last), source.text.len());
         }
     }
 
     /// Assigns a task the text behind its header. If it has several headers, the main one takes
     /// precedence unless its text is empty.
-    fn close(&mut self, part: Option<Open>, end: usize) {
-        if let Some(Open {
-            owner: Owner::Task(task),
+    fn close_part(&mut self, part: Option<OpenPart>, end: usize) {
+        if let Some(OpenPart {
+            owner: FieldOwner::Task(task),
             header: Some(line),
             body,
             ..
@@ -208,8 +213,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn body_line(&mut self, row: &Row<'a>, owner: Owner) {
-        if owner == Owner::Nobody {
+    fn body_line(&mut self, row: &TextRow<'a>, owner: FieldOwner) {
+        if owner == FieldOwner::Nobody {
             return;
         }
         let text = without_comment(row.text);
@@ -218,14 +223,14 @@ impl<'a> Reader<'a> {
         }
         // In code only dependencies, parallel tasks and the assignee count as fields, and may mean
         // something else.
-        let code = row.kind == Kind::Meta;
+        let code = row.kind == RowKind::Meta;
         let mut named = false;
         let mut open_field = None;
-        fields::each(text, |field, value| {
+        fields::for_each_field(text, |field, value| {
             named = true;
             let field = match field {
-                Field::Needs if code => Field::Conditions,
-                Field::Needs | Field::Beside | Field::Assignee => field,
+                PlanField::Needs if code => PlanField::Conditions,
+                PlanField::Needs | PlanField::Beside | PlanField::Assignee => field,
                 _ if code => return,
                 _ => field,
             };
@@ -234,17 +239,17 @@ impl<'a> Reader<'a> {
             open_field = goes_on.then(|| OpenField {
                 field,
                 owner,
-                column: row.column + usize::from(row.kind == Kind::Item),
+                column: row.column + usize::from(row.kind == RowKind::Item),
                 fresh: true,
             });
             if !value.is_empty() {
-                self.field(row, owner, field, value);
+                self.add_field(row, owner, field, value);
             }
         });
         // `**Dependencies**` alone above a list, or `- Dependencies` with a list in it.
-        if !named && (text.starts_with("**") || row.kind == Kind::Item) {
-            let within = row.kind == Kind::Item && !text.starts_with("**");
-            let field = fields::named(text);
+        if !named && (text.starts_with("**") || row.kind == RowKind::Item) {
+            let within = row.kind == RowKind::Item && !text.starts_with("**");
+            let field = fields::field_of_name(text);
             open_field = field.map(|field| OpenField {
                 field,
                 owner,
@@ -256,32 +261,38 @@ impl<'a> Reader<'a> {
         if named {
             self.open_field = open_field;
         } else if let Some(open) = self.open_field {
-            let label = text.starts_with("**") && shape(leading_id(&text[2..])).is_none();
+            let label = text.starts_with("**") && id_certainty(leading_id(&text[2..])).is_none();
             let below = row.column >= open.column && !label && !text.starts_with('[');
             match row.kind {
-                Kind::Item | Kind::Meta if below && (!code || text.starts_with('-')) => {
-                    self.field(row, open.owner, open.field, text);
+                RowKind::Item | RowKind::Meta if below && (!code || text.starts_with('-')) => {
+                    self.add_field(row, open.owner, open.field, text);
                     self.open_field = Some(OpenField {
                         fresh: false,
                         ..open
                     });
                 }
-                Kind::Line if below && open.fresh => {
-                    self.field(row, open.owner, open.field, text);
+                RowKind::Line if below && open.fresh => {
+                    self.add_field(row, open.owner, open.field, text);
                     self.open_field = None;
                 }
                 // The rest of an item in the list.
-                Kind::Line if !open.fresh && row.column > open.column => {}
+                RowKind::Line if !open.fresh && row.column > open.column => {}
                 _ => self.open_field = None,
             }
         }
     }
 
-    fn field(&mut self, row: &Row<'a>, owner: Owner, field: Field, value: &'a str) {
-        if field == Field::Status {
+    fn add_field(
+        &mut self,
+        row: &TextRow<'a>,
+        owner: FieldOwner,
+        field: PlanField,
+        value: &'a str,
+    ) {
+        if field == PlanField::Status {
             let at = row.start + super::head::place_in(row.text, value);
-            if let Owner::Task(task) = owner
-                && let Some(mark) = status::value(value, at)
+            if let FieldOwner::Task(task) = owner
+                && let Some(mark) = status::parse_status(value, at)
             {
                 let marks = &mut self.built.tasks[task].marks;
                 let word = status::word_behind_box(value, at).filter(|_| mark.when_done == "x");
@@ -300,35 +311,35 @@ impl<'a> Reader<'a> {
 
     /// Reads a table of names and values in the body of a task as its fields. Rows that name tasks
     /// were read before.
-    fn table(&mut self, rows: &[Vec<Row<'a>>], owner: Owner) {
+    fn read_field_table(&mut self, rows: &[Vec<TextRow<'a>>], owner: FieldOwner) {
         // With names above and values below there is one row of them.
         if let [names, values] = rows
             && names
                 .iter()
                 .take(2)
-                .all(|it| fields::named(it.text).is_some())
-            && owner != Owner::Nobody
+                .all(|it| fields::field_of_name(it.text).is_some())
+            && owner != FieldOwner::Nobody
         {
             for (name, value) in names.iter().zip(values) {
-                if let Some(field) = fields::named(name.text) {
-                    self.field(value, owner, field, value.text);
+                if let Some(field) = fields::field_of_name(name.text) {
+                    self.add_field(value, owner, field, value.text);
                 }
             }
             return;
         }
         for cells in rows {
             if let [name, value, ..] = &cells[..]
-                && let Some(field) = fields::named(name.text)
-                && owner != Owner::Nobody
+                && let Some(field) = fields::field_of_name(name.text)
+                && owner != FieldOwner::Nobody
                 && cells.len() == 2
             {
-                self.field(value, owner, field, value.text);
+                self.add_field(value, owner, field, value.text);
             }
         }
     }
 
-    fn diagram(&mut self, lines: &[(usize, &'a str)]) {
-        let chart = mermaid::read(lines, EDGES_MAX.saturating_sub(self.links.len()));
+    fn read_diagram(&mut self, lines: &[(usize, &'a str)]) {
+        let chart = mermaid::parse_chart(lines, EDGES_MAX.saturating_sub(self.links.len()));
         self.links.extend(chart.links);
         for line in chart.unread {
             let message = InPlan::UnreadMermaid;
@@ -343,7 +354,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self, survey: &Survey<'a>) -> TasksFile {
+    fn finish(mut self, survey: &PlanSurvey<'a>) -> TasksFile {
         for (task, mark) in inline_marks(survey, &self.built) {
             self.built.tasks[task].marks.push(mark);
         }
@@ -358,7 +369,7 @@ impl<'a> Reader<'a> {
         self.findings.append(&mut self.built.findings);
         for (line, text) in &survey.unread {
             let message = InPlan::NoId {
-                text: excerpt(text).to_string(),
+                text: message_excerpt(text).to_string(),
             };
             self.findings.push(PlanFinding::new(
                 PlanFindingCode::UnreadHeader,
@@ -369,9 +380,9 @@ impl<'a> Reader<'a> {
         let meant: Vec<Vec<usize>> = self
             .pending
             .iter()
-            .map(|it| self.built.meant(it.owner))
+            .map(|it| self.built.owned_tasks(it.owner))
             .collect();
-        let Built {
+        let UnresolvedPlan {
             project,
             phases,
             mut tasks,
@@ -383,46 +394,48 @@ impl<'a> Reader<'a> {
             mut spare,
             ..
         } = self.built;
-        let names = Names::new(&index, &tasks, &groups, &members, &steps);
-        let mut lookup = Lookup::new(names, tasks.len(), self.findings);
+        let names = NameIndex::new(&index, &tasks, &groups, &members, &steps);
+        let mut lookup = NameResolver::new(names, tasks.len(), self.findings);
         let mut who: HashMap<usize, String> = HashMap::new();
         let mut trees: HashMap<usize, String> = HashMap::new();
         let mut touched: HashMap<usize, Vec<String>> = HashMap::new();
         for (field, meant) in self.pending.iter().zip(&meant) {
             match (field.field, field.owner) {
-                (Field::Needs, _) => lookup.field(field, meant),
+                (PlanField::Needs, _) => lookup.resolve_field(field, meant),
                 // Of a group's fields only its dependencies apply to each of its tasks.
-                (_, Owner::Group(_)) => {}
-                (Field::Conditions | Field::Beside, _) => lookup.field(field, meant),
-                (Field::Assignee, _) => {
-                    if let Some(name) = fields::assignee(field.value) {
+                (_, FieldOwner::Group(_)) => {}
+                (PlanField::Conditions | PlanField::Beside, _) => {
+                    lookup.resolve_field(field, meant)
+                }
+                (PlanField::Assignee, _) => {
+                    if let Some(name) = fields::parse_assignee(field.value) {
                         for task in meant {
                             who.entry(*task).or_insert_with(|| name.clone());
                         }
                     }
                 }
-                (Field::Worktree, owner) => {
-                    let Some(path) = fields::worktree(field.value) else {
+                (PlanField::Worktree, owner) => {
+                    let Some(path) = fields::parse_worktree(field.value) else {
                         continue;
                     };
-                    if let Owner::Phase(number) = owner {
+                    if let FieldOwner::Phase(number) = owner {
                         worktrees.entry(number).or_insert_with(|| path.to_owned());
                     }
                     for task in meant {
                         trees.entry(*task).or_insert_with(|| path.to_owned());
                     }
                 }
-                (Field::Touches, _) => {
+                (PlanField::Touches, _) => {
                     for task in meant {
                         let paths = touched.entry(*task).or_default();
-                        paths.extend(fields::touches(field.value));
+                        paths.extend(fields::parse_touches(field.value));
                     }
                 }
-                (Field::Status | Field::Title, _) => {}
+                (PlanField::Status | PlanField::Title, _) => {}
             }
         }
-        let edges = lookup.links(std::mem::take(&mut self.links));
-        let Lookup {
+        let edges = lookup.resolve_links(std::mem::take(&mut self.links));
+        let NameResolver {
             mut needs,
             mut written,
             mut beside,
@@ -462,13 +475,13 @@ impl<'a> Reader<'a> {
             index,
             needs,
         };
-        check::check(&mut file, &survey.boxes);
+        check::check_plan(&mut file, &survey.boxes);
         file
     }
 }
 
 /// Returns the worktrees that all tasks of a phase share, by phase.
-fn common_worktrees(tasks: &[super::Task]) -> HashMap<u32, String> {
+fn common_worktrees(tasks: &[super::PlanTask]) -> HashMap<u32, String> {
     let mut trees: HashMap<u32, Option<&str>> = HashMap::new();
     for task in tasks {
         let own = task.worktree.as_deref();
@@ -484,17 +497,17 @@ fn common_worktrees(tasks: &[super::Task]) -> HashMap<u32, String> {
 }
 
 /// Returns the status fields behind titles: `T1.1: Title [상태: 완료]`.
-fn inline_marks(survey: &Survey<'_>, built: &Built) -> Vec<(usize, Mark)> {
+fn inline_marks(survey: &PlanSurvey<'_>, built: &UnresolvedPlan) -> Vec<(usize, ProgressMark)> {
     let mut all = Vec::new();
     for (at, one) in survey.candidates.iter().enumerate() {
-        let Some(Owner::Task(task)) = built.owners[at] else {
+        let Some(FieldOwner::Task(task)) = built.owners[at] else {
             continue;
         };
         let title = without_comment(one.named.title);
-        for (field, value) in fields::titled(title).fields {
+        for (field, value) in fields::split_title(title).fields {
             let place = one.named.title_at + super::head::place_in(title, value);
-            if field == Field::Status
-                && let Some(mark) = status::value(value, place)
+            if field == PlanField::Status
+                && let Some(mark) = status::parse_status(value, place)
             {
                 all.push((task, mark));
             }
@@ -504,14 +517,17 @@ fn inline_marks(survey: &Survey<'_>, built: &Built) -> Vec<(usize, Mark)> {
 }
 
 /// Returns the fields behind titles and in the cells of tables.
-fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &'a str, usize)> {
+fn inline_fields<'a>(
+    survey: &PlanSurvey<'a>,
+    built: &UnresolvedPlan,
+) -> Vec<(FieldOwner, PlanField, &'a str, usize)> {
     let mut all = Vec::new();
     for (at, one) in survey.candidates.iter().enumerate() {
         let Some(owner) = built.owners[at] else {
             continue;
         };
         for text in [one.named.title, one.named.more] {
-            for (field, value) in fields::titled(without_comment(text)).fields {
+            for (field, value) in fields::split_title(without_comment(text)).fields {
                 all.push((owner, field, value, one.line));
             }
         }
@@ -523,9 +539,9 @@ fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &
 
 /// Adapts marks to the style of the plan: its own word for "done", and its sign behind titles
 /// without a mark. Updates the progress of each task.
-fn one_form(tasks: &mut [super::Task]) {
-    let own = |mark: &Mark| {
-        mark.says == Progress::Done && mark.when_done.starts_with(char::is_alphabetic)
+fn one_form(tasks: &mut [super::PlanTask]) {
+    let own = |mark: &ProgressMark| {
+        mark.says == TaskProgress::Done && mark.when_done.starts_with(char::is_alphabetic)
     };
     let word = |latin: bool| {
         let marks = tasks.iter().flat_map(|task| &task.marks);
@@ -548,7 +564,7 @@ fn one_form(tasks: &mut [super::Task]) {
                 other
             };
             if wordy
-                && mark.says != Progress::Done
+                && mark.says != TaskProgress::Done
                 && let Some(word) = preferred
             {
                 mark.when_done = word;
@@ -559,9 +575,9 @@ fn one_form(tasks: &mut [super::Task]) {
             && signed
             && let Some(at) = behind_title
         {
-            task.marks.push(Mark {
+            task.marks.push(ProgressMark {
                 at: at..at,
-                says: Progress::Open,
+                says: TaskProgress::Open,
                 when_done: " ✅",
                 when_open: "",
             });
@@ -572,7 +588,7 @@ fn one_form(tasks: &mut [super::Task]) {
             .map(|mark| mark.says)
             .max()
             .unwrap_or(task.progress);
-        task.done = task.progress == Progress::Done;
+        task.done = task.progress == TaskProgress::Done;
     }
 }
 
@@ -585,7 +601,7 @@ pub(super) fn without_comment(text: &str) -> &str {
 }
 
 /// Returns the start of a text, for a message.
-pub(super) fn excerpt(text: &str) -> &str {
+pub(super) fn message_excerpt(text: &str) -> &str {
     text.char_indices()
         .nth(EXCERPT_CHARS_MAX)
         .map_or(text, |(end, _)| &text[..end])

@@ -6,7 +6,7 @@ pub const SLUG_BYTES_MAX: usize = 48;
 /// Converts a title to `[a-z0-9-]`: Latin letters in lower case, one `-` between words; empty if it
 /// has none.
 #[must_use]
-pub fn slug(title: &str) -> String {
+pub fn title_slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars() {
         if slug.len() >= SLUG_BYTES_MAX {

@@ -6,7 +6,7 @@ use std::ops::Range;
 named! {
     /// The progress of a task according to the plan.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Progress {
+    pub enum TaskProgress {
         #[default]
         Open = "pending",
         InProgress = "in_progress",
@@ -16,11 +16,11 @@ named! {
 
 /// A mark in the plan that states the progress of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct ProgressMark {
     /// Byte range to replace; empty if a sign would be inserted.
     pub at: Range<usize>,
     /// The progress it states now.
-    pub says: Progress,
+    pub says: TaskProgress,
     /// Text to write if the task is done.
     pub when_done: &'static str,
     /// Text to write if it is not.
@@ -31,74 +31,84 @@ pub struct Mark {
 const ENDING_CHARS_MAX: usize = 32;
 
 /// Signs with their meaning, and the signs to write when done and when open.
-const SIGNS: [(&str, Progress, &str, &str); 13] = [
-    ("✅", Progress::Done, "✅", "⬜"),
-    ("☑️", Progress::Done, "☑️", "☐"),
-    ("☑", Progress::Done, "☑", "☐"),
-    ("✔️", Progress::Done, "✔️", "☐"),
-    ("✔", Progress::Done, "✔", "☐"),
-    ("⬜", Progress::Open, "✅", "⬜"),
-    ("🔲", Progress::Open, "✅", "🔲"),
-    ("◻️", Progress::Open, "✅", "◻️"),
-    ("☐", Progress::Open, "☑", "☐"),
-    ("⏳", Progress::Open, "✅", "⏳"),
-    ("🔄", Progress::InProgress, "✅", "⬜"),
-    ("🚧", Progress::InProgress, "✅", "⬜"),
-    ("🟡", Progress::InProgress, "✅", "⬜"),
+const SIGNS: [(&str, TaskProgress, &str, &str); 13] = [
+    ("✅", TaskProgress::Done, "✅", "⬜"),
+    ("☑️", TaskProgress::Done, "☑️", "☐"),
+    ("☑", TaskProgress::Done, "☑", "☐"),
+    ("✔️", TaskProgress::Done, "✔️", "☐"),
+    ("✔", TaskProgress::Done, "✔", "☐"),
+    ("⬜", TaskProgress::Open, "✅", "⬜"),
+    ("🔲", TaskProgress::Open, "✅", "🔲"),
+    ("◻️", TaskProgress::Open, "✅", "◻️"),
+    ("☐", TaskProgress::Open, "☑", "☐"),
+    ("⏳", TaskProgress::Open, "✅", "⏳"),
+    ("🔄", TaskProgress::InProgress, "✅", "⬜"),
+    ("🚧", TaskProgress::InProgress, "✅", "⬜"),
+    ("🟡", TaskProgress::InProgress, "✅", "⬜"),
 ];
 
 /// Words with their meaning, and the words to write when done and when open. Longer words precede
 /// their prefixes.
-const WORDS: [(&str, Progress, &str, &str); 49] = [
-    ("완료됨", Progress::Done, "완료됨", "대기"),
-    ("완료함", Progress::Done, "완료함", "대기"),
-    ("완료", Progress::Done, "완료", "대기"),
-    ("미완료", Progress::Open, "완료", "미완료"),
-    ("진행 중", Progress::InProgress, "완료", "대기"),
-    ("진행중", Progress::InProgress, "완료", "대기"),
-    ("진행", Progress::InProgress, "완료", "대기"),
-    ("대기 중", Progress::Open, "완료", "대기 중"),
-    ("대기중", Progress::Open, "완료", "대기중"),
-    ("대기", Progress::Open, "완료", "대기"),
-    ("미시작", Progress::Open, "완료", "미시작"),
-    ("미착수", Progress::Open, "완료", "미착수"),
-    ("시작 전", Progress::Open, "완료", "시작 전"),
-    ("예정", Progress::Open, "완료", "예정"),
-    ("보류", Progress::Open, "완료", "보류"),
-    ("COMPLETED", Progress::Done, "COMPLETED", "PENDING"),
-    ("Completed", Progress::Done, "Completed", "Pending"),
-    ("completed", Progress::Done, "completed", "pending"),
-    ("COMPLETE", Progress::Done, "COMPLETE", "PENDING"),
-    ("Complete", Progress::Done, "Complete", "Pending"),
-    ("complete", Progress::Done, "complete", "pending"),
-    ("finished", Progress::Done, "finished", "pending"),
-    ("DONE", Progress::Done, "DONE", "TODO"),
-    ("Done", Progress::Done, "Done", "Todo"),
-    ("done", Progress::Done, "done", "todo"),
-    ("closed", Progress::Done, "closed", "open"),
-    ("PENDING", Progress::Open, "COMPLETED", "PENDING"),
-    ("Pending", Progress::Open, "Completed", "Pending"),
-    ("pending", Progress::Open, "completed", "pending"),
-    ("TODO", Progress::Open, "DONE", "TODO"),
-    ("Todo", Progress::Open, "Done", "Todo"),
-    ("todo", Progress::Open, "done", "todo"),
-    ("Not started", Progress::Open, "Done", "Not started"),
-    ("not started", Progress::Open, "done", "not started"),
-    ("not_started", Progress::Open, "completed", "not_started"),
-    ("In progress", Progress::InProgress, "Done", "Todo"),
-    ("In Progress", Progress::InProgress, "Done", "Todo"),
-    ("in progress", Progress::InProgress, "done", "todo"),
-    ("in_progress", Progress::InProgress, "completed", "pending"),
-    ("in-progress", Progress::InProgress, "done", "todo"),
-    ("IN PROGRESS", Progress::InProgress, "DONE", "TODO"),
-    ("NOT STARTED", Progress::Open, "DONE", "NOT STARTED"),
-    ("Not Started", Progress::Open, "Done", "Not Started"),
-    ("TO DO", Progress::Open, "DONE", "TO DO"),
-    ("To Do", Progress::Open, "Done", "To Do"),
-    ("To do", Progress::Open, "Done", "To do"),
-    ("to do", Progress::Open, "done", "to do"),
-    ("WIP", Progress::InProgress, "Done", "Todo"),
-    ("Backlog", Progress::Open, "Done", "Backlog"),
+const WORDS: [(&str, TaskProgress, &str, &str); 49] = [
+    ("완료됨", TaskProgress::Done, "완료됨", "대기"),
+    ("완료함", TaskProgress::Done, "완료함", "대기"),
+    ("완료", TaskProgress::Done, "완료", "대기"),
+    ("미완료", TaskProgress::Open, "완료", "미완료"),
+    ("진행 중", TaskProgress::InProgress, "완료", "대기"),
+    ("진행중", TaskProgress::InProgress, "완료", "대기"),
+    ("진행", TaskProgress::InProgress, "완료", "대기"),
+    ("대기 중", TaskProgress::Open, "완료", "대기 중"),
+    ("대기중", TaskProgress::Open, "완료", "대기중"),
+    ("대기", TaskProgress::Open, "완료", "대기"),
+    ("미시작", TaskProgress::Open, "완료", "미시작"),
+    ("미착수", TaskProgress::Open, "완료", "미착수"),
+    ("시작 전", TaskProgress::Open, "완료", "시작 전"),
+    ("예정", TaskProgress::Open, "완료", "예정"),
+    ("보류", TaskProgress::Open, "완료", "보류"),
+    ("COMPLETED", TaskProgress::Done, "COMPLETED", "PENDING"),
+    ("Completed", TaskProgress::Done, "Completed", "Pending"),
+    ("completed", TaskProgress::Done, "completed", "pending"),
+    ("COMPLETE", TaskProgress::Done, "COMPLETE", "PENDING"),
+    ("Complete", TaskProgress::Done, "Complete", "Pending"),
+    ("complete", TaskProgress::Done, "complete", "pending"),
+    ("finished", TaskProgress::Done, "finished", "pending"),
+    ("DONE", TaskProgress::Done, "DONE", "TODO"),
+    ("Done", TaskProgress::Done, "Done", "Todo"),
+    ("done", TaskProgress::Done, "done", "todo"),
+    ("closed", TaskProgress::Done, "closed", "open"),
+    ("PENDING", TaskProgress::Open, "COMPLETED", "PENDING"),
+    ("Pending", TaskProgress::Open, "Completed", "Pending"),
+    ("pending", TaskProgress::Open, "completed", "pending"),
+    ("TODO", TaskProgress::Open, "DONE", "TODO"),
+    ("Todo", TaskProgress::Open, "Done", "Todo"),
+    ("todo", TaskProgress::Open, "done", "todo"),
+    ("Not started", TaskProgress::Open, "Done", "Not started"),
+    ("not started", TaskProgress::Open, "done", "not started"),
+    (
+        "not_started",
+        TaskProgress::Open,
+        "completed",
+        "not_started",
+    ),
+    ("In progress", TaskProgress::InProgress, "Done", "Todo"),
+    ("In Progress", TaskProgress::InProgress, "Done", "Todo"),
+    ("in progress", TaskProgress::InProgress, "done", "todo"),
+    (
+        "in_progress",
+        TaskProgress::InProgress,
+        "completed",
+        "pending",
+    ),
+    ("in-progress", TaskProgress::InProgress, "done", "todo"),
+    ("IN PROGRESS", TaskProgress::InProgress, "DONE", "TODO"),
+    ("NOT STARTED", TaskProgress::Open, "DONE", "NOT STARTED"),
+    ("Not Started", TaskProgress::Open, "Done", "Not Started"),
+    ("TO DO", TaskProgress::Open, "DONE", "TO DO"),
+    ("To Do", TaskProgress::Open, "Done", "To Do"),
+    ("To do", TaskProgress::Open, "Done", "To do"),
+    ("to do", TaskProgress::Open, "done", "to do"),
+    ("WIP", TaskProgress::InProgress, "Done", "Todo"),
+    ("Backlog", TaskProgress::Open, "Done", "Backlog"),
 ];
 
 /// Words that negate a word for "done" before them: `완료 예정`, `Done when the tests pass`.
@@ -109,7 +119,7 @@ const NOT_YET: [&str; 19] = [
 
 /// Parses a box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`) and returns the text
 /// after it. `offset` is the position of `text`.
-pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
+pub(super) fn tick_box(text: &str, offset: usize) -> Option<(ProgressMark, Option<char>, &str)> {
     let inside = text
         .strip_prefix("\\[")
         .or_else(|| text.strip_prefix(['[', '［']))?;
@@ -124,16 +134,16 @@ pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>,
         return None;
     }
     let says = match mark {
-        'x' | 'X' | 'ｘ' | 'Ｘ' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
-        '/' | '~' => Progress::InProgress,
-        _ => Progress::Open,
+        'x' | 'X' | 'ｘ' | 'Ｘ' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => TaskProgress::Done,
+        '/' | '~' => TaskProgress::InProgress,
+        _ => TaskProgress::Open,
     };
-    let known = mark.is_whitespace() || says != Progress::Open;
+    let known = mark.is_whitespace() || says != TaskProgress::Open;
     if !known && mark.is_alphanumeric() {
         return None;
     }
     let start = offset + (text.len() - inside.len());
-    let mark_of = Mark {
+    let mark_of = ProgressMark {
         at: start..start + held.len(),
         says,
         when_done: "x",
@@ -143,13 +153,16 @@ pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>,
 }
 
 /// Parses a sign at the start of `text` and returns the text after it.
-pub(super) fn sign(text: &str, offset: usize) -> Option<(Mark, &str)> {
+pub(super) fn parse_sign(text: &str, offset: usize) -> Option<(ProgressMark, &str)> {
     let found = SIGNS.iter().find(|(sign, ..)| text.starts_with(sign))?;
-    Some((mark(found, offset), &text[found.0.len()..]))
+    Some((progress_mark(found, offset), &text[found.0.len()..]))
 }
 
-fn mark(found: &(&'static str, Progress, &'static str, &'static str), offset: usize) -> Mark {
-    Mark {
+fn progress_mark(
+    found: &(&'static str, TaskProgress, &'static str, &'static str),
+    offset: usize,
+) -> ProgressMark {
+    ProgressMark {
         at: offset..offset + found.0.len(),
         says: found.1,
         when_done: found.2,
@@ -158,16 +171,16 @@ fn mark(found: &(&'static str, Progress, &'static str, &'static str), offset: us
 }
 
 /// Parses a whole status word at the start of `text` and returns the text after it.
-fn word(text: &str, offset: usize) -> Option<(Mark, &str)> {
+fn parse_status_word(text: &str, offset: usize) -> Option<(ProgressMark, &str)> {
     let whole = |word: &str| {
         text.starts_with(word) && !text[word.len()..].starts_with(|c: char| c.is_alphanumeric())
     };
     let found = WORDS.iter().find(|(word, ..)| whole(word))?;
-    Some((mark(found, offset), &text[found.0.len()..]))
+    Some((progress_mark(found, offset), &text[found.0.len()..]))
 }
 
 /// Parses the value of a status field or cell: a box, a sign, a word, or a sign and a word.
-pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
+pub(super) fn parse_status(text: &str, offset: usize) -> Option<ProgressMark> {
     let bare = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
     let offset = offset + (text.len() - bare.len());
     if let Some((mark, _, _)) = tick_box(bare, offset) {
@@ -176,8 +189,8 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     // A picture beside the word belongs to it and is replaced with it.
     let picture = |c: char| c == ' ' || !c.is_ascii() && !"—–：（".contains(c);
     let plain = bare.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
-    let signed = sign(bare, offset).map(|(mark, _)| mark);
-    let Some((said, rest)) = word(plain, offset + (bare.len() - plain.len())) else {
+    let signed = parse_sign(bare, offset).map(|(mark, _)| mark);
+    let Some((said, rest)) = parse_status_word(plain, offset + (bare.len() - plain.len())) else {
         return signed;
     };
     let start = match bare[..bare.len() - plain.len()].chars().all(picture) {
@@ -185,18 +198,18 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
         false => said.at.start,
     };
     let pictured = !bare[..bare.len() - plain.len()].is_ascii();
-    if said.says == Progress::Done && is_unfinished(rest, pictured) {
+    if said.says == TaskProgress::Done && is_unfinished(rest, pictured) {
         // The whole value states it, and is replaced when the task is done.
         let end = offset + bare.trim_end_matches([' ', '\t', '*', '_', '`']).len();
-        return Some(Mark {
+        return Some(ProgressMark {
             at: start..end,
-            says: Progress::Open,
+            says: TaskProgress::Open,
             ..said
         });
     }
     let behind = rest.trim_start();
-    let end = sign(behind, said.at.end + (rest.len() - behind.len()));
-    Some(Mark {
+    let end = parse_sign(behind, said.at.end + (rest.len() - behind.len()));
+    Some(ProgressMark {
         at: start..end.map_or(said.at.end, |(sign, _)| sign.at.end),
         says: signed.map_or(said.says, |sign| sign.says.max(said.says)),
         ..said
@@ -237,12 +250,12 @@ fn is_unfinished(rest: &str, pictured: bool) -> bool {
 
 /// Parses the status word behind the box of a status field: `[x] DONE`. The box gives the meaning
 /// of both.
-pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<Mark> {
+pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<ProgressMark> {
     let start = text.find(['[', '［'])?;
     let (held, _, rest) = tick_box(&text[start..], offset + start)?;
     let plain = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let (said, _) = word(plain, offset + text.len() - plain.len())?;
-    Some(Mark {
+    let (said, _) = parse_status_word(plain, offset + text.len() - plain.len())?;
+    Some(ProgressMark {
         says: held.says,
         ..said
     })
@@ -250,7 +263,7 @@ pub(super) fn word_behind_box(text: &str, offset: usize) -> Option<Mark> {
 
 /// Parses a box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. Returns the title
 /// without it.
-pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
+pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(ProgressMark, &str)> {
     if let Some((mark, None, rest)) = tick_box(title, offset)
         && rest.starts_with(char::is_whitespace)
     {
@@ -263,18 +276,18 @@ pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
 }
 
 /// Parses a sign for a box between id and title: `T1.1: ✅ Title`. Other signs there are pictures.
-pub(super) fn before_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
-    let (mark, rest) = sign(title, offset).filter(|(mark, _)| {
+pub(super) fn before_title(title: &str, offset: usize) -> Option<(ProgressMark, &str)> {
+    let (mark, rest) = parse_sign(title, offset).filter(|(mark, _)| {
         let sign = &title[..mark.at.len()];
         sign == mark.when_done || sign == mark.when_open
     })?;
     let kept = rest.trim_start();
-    (!kept.is_empty() && sign(kept, 0).is_none()).then_some((mark, kept))
+    (!kept.is_empty() && parse_sign(kept, 0).is_none()).then_some((mark, kept))
 }
 
 /// Parses a sign, or a word in brackets, at the end of a title: `Title ✅`, `Title ✅ 완료`, `Title
 /// (완료)`. Returns the title without it.
-pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
+pub(super) fn at_end(title: &str, offset: usize) -> Option<(ProgressMark, &str)> {
     let open = title.trim_end_matches([')', ']', '）', '*', '_', ' ']);
     let tail = title
         .char_indices()
@@ -287,14 +300,14 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
         .filter_map(|(sign, ..)| title[tail..].rfind(sign).map(|at| at + tail))
         .min();
     if let Some(at) = from {
-        let (mark, rest) = sign(&title[at..], offset + at)?;
+        let (mark, rest) = parse_sign(&title[at..], offset + at)?;
         let said = rest.trim_matches(|c: char| !c.is_alphanumeric());
         let kept = title[..at].trim_end_matches(['(', '[', '（', ' ', '\t', '-', '—', '–', '|']);
-        let rest = word(said, 0).map_or(said, |(_, rest)| rest);
+        let rest = parse_status_word(said, 0).map_or(said, |(_, rest)| rest);
         if is_date(rest) {
             let blank = title[..at].trim_end().len();
             return Some((
-                Mark {
+                ProgressMark {
                     at: offset + blank..offset + title.len(),
                     says: mark.says,
                     when_done: " ✅",
@@ -306,20 +319,20 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     }
     let bracket = open.rfind(['(', '[', '（'])?;
     let width = open[bracket..].chars().next().map_or(1, char::len_utf8);
-    let (mark, rest) = word(&open[bracket + width..], offset + bracket + width)?;
+    let (mark, rest) = parse_status_word(&open[bracket + width..], offset + bracket + width)?;
     let kept = title[..bracket].trim_end_matches(['*', '_', ' ', '\t']);
     (rest.is_empty() && open.len() < title.len()).then_some((mark, kept))
 }
 
 /// Parses a word behind a dash at the end of a title, with an optional date: `Title - 완료
 /// 2026-01-10`. Returns the title without it.
-pub(super) fn after_dash(title: &str, offset: usize) -> Option<(Mark, &str)> {
+pub(super) fn after_dash(title: &str, offset: usize) -> Option<(ProgressMark, &str)> {
     let dashes = [" - ", " — ", " – "];
     let ends = dashes
         .iter()
         .filter_map(|it| Some((title.rfind(it)?, it.len())));
     let (at, length) = ends.max_by_key(|(at, _)| *at)?;
-    let (mark, rest) = word(&title[at + length..], offset + at + length)?;
+    let (mark, rest) = parse_status_word(&title[at + length..], offset + at + length)?;
     (is_date(rest) && !is_unfinished(rest, false)).then_some((mark, title[..at].trim_end()))
 }
 

@@ -2,13 +2,13 @@
 //! without an id.
 
 use super::asides::{ends_aside, is_about, is_aside};
-use super::blocks::{Block, Kind, Row};
-use super::fields::{self, Field};
-use super::head::{self, Head, Named, PhaseNumber, PhaseWord, What};
-use super::id::{Shape, continues, phase_told_by};
+use super::blocks::{PlanBlock, RowKind, TextRow};
+use super::fields::{self, PlanField};
+use super::head::{self, HeadContent, PhaseNumber, PhaseWord, TaskHeader, TextHead};
+use super::id::{IdCertainty, continues_id, phase_of_id};
 use super::parse::without_comment;
-use super::roles::{Role, decide};
-use super::status::{self, Mark, Progress};
+use super::roles::{CandidateRole, decide_roles};
+use super::status::{self, ProgressMark, TaskProgress};
 use std::collections::HashSet;
 
 /// The level of a phase given only by a line in bold, in plans without phase headings.
@@ -16,7 +16,7 @@ const LINE_LEVEL: u8 = 7;
 
 /// The position of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum IdPlace {
     Heading(u8),
     Item,
     /// A line of a paragraph.
@@ -28,22 +28,22 @@ pub(super) enum Place {
 
 /// A row of a table that begins with an id.
 #[derive(Debug)]
-pub(super) struct Cells<'a> {
-    pub(super) fields: Vec<(Field, Row<'a>)>,
+pub(super) struct RowCells<'a> {
+    pub(super) fields: Vec<(PlanField, TextRow<'a>)>,
 }
 
 /// An id that may be a task.
 #[derive(Debug)]
-pub(super) struct Candidate<'a> {
+pub(super) struct TaskCandidate<'a> {
     pub(super) block: usize,
-    pub(super) place: Place,
+    pub(super) place: IdPlace,
     pub(super) line: usize,
-    pub(super) named: Named<'a>,
-    pub(super) mark: Option<Mark>,
+    pub(super) named: TaskHeader<'a>,
+    pub(super) mark: Option<ProgressMark>,
     pub(super) boxed: bool,
     pub(super) odd: Option<char>,
     pub(super) phase: Option<PhaseNumber>,
-    pub(super) cells: Option<Cells<'a>>,
+    pub(super) cells: Option<RowCells<'a>>,
     /// Index of the candidate whose heading contains it.
     pub(super) above: Option<usize>,
     /// Index of the candidate whose list item contains it.
@@ -71,26 +71,26 @@ pub(super) struct PhaseFound<'a> {
 }
 
 /// Everything that a plan names.
-pub(super) struct Survey<'a> {
-    pub(super) candidates: Vec<Candidate<'a>>,
-    pub(super) roles: Vec<Role>,
+pub(super) struct PlanSurvey<'a> {
+    pub(super) candidates: Vec<TaskCandidate<'a>>,
+    pub(super) roles: Vec<CandidateRole>,
     pub(super) phases: Vec<PhaseFound<'a>>,
     /// Headings with a box and without an id: line, text.
     pub(super) unread: Vec<(usize, &'a str)>,
     pub(super) first_heading: Option<&'a str>,
-    pub(super) boxes: Boxes<'a>,
+    pub(super) boxes: LooseBoxes<'a>,
 }
 
 /// Boxes without an id, for the message about plans that have nothing else.
 #[derive(Default)]
-pub(super) struct Boxes<'a> {
+pub(super) struct LooseBoxes<'a> {
     pub(super) count: usize,
     pub(super) first: Option<(usize, &'a str)>,
 }
 
-impl Survey<'_> {
+impl PlanSurvey<'_> {
     /// Returns the id headings around a candidate, the nearest first.
-    pub(super) fn above(&self, at: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn headings_above(&self, at: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.candidates[at].above, |above| {
             self.candidates[*above].above
         })
@@ -98,12 +98,12 @@ impl Survey<'_> {
 }
 
 /// True if a cell holds a box and nothing else.
-fn is_box(cell: &Row<'_>) -> bool {
+fn is_box(cell: &TextRow<'_>) -> bool {
     status::tick_box(cell.text, cell.start).is_some_and(|(.., rest)| rest.trim().is_empty())
 }
 
 /// Returns the text of a heading without closing `#`s.
-fn heading_text<'a>(row: &Row<'a>) -> &'a str {
+fn heading_text<'a>(row: &TextRow<'a>) -> &'a str {
     let text = without_comment(row.text.trim_start_matches('#')).trim_end();
     let open = text.trim_end_matches('#');
     if open.ends_with(char::is_whitespace) {
@@ -114,19 +114,19 @@ fn heading_text<'a>(row: &Row<'a>) -> &'a str {
 }
 
 /// Surveys all parts of a plan.
-pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
-    let mut heads: Vec<Option<Head<'a>>> = blocks.iter().map(head_of).collect();
-    dotted(&mut heads, blocks);
+pub(super) fn survey_plan<'a>(blocks: &[PlanBlock<'a>]) -> PlanSurvey<'a> {
+    let mut heads: Vec<Option<TextHead<'a>>> = blocks.iter().map(head_of).collect();
+    decide_dotted(&mut heads, blocks);
     letters_are_tags(&mut heads, blocks);
     let words = phase_words(&heads, blocks);
     let mut walk = Walk {
-        survey: Survey {
+        survey: PlanSurvey {
             candidates: Vec::new(),
             roles: Vec::new(),
             phases: Vec::new(),
             unread: Vec::new(),
             first_heading: None,
-            boxes: Boxes::default(),
+            boxes: LooseBoxes::default(),
         },
         words,
         open_phases: Vec::new(),
@@ -136,29 +136,29 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
     };
     for (at, (block, head)) in blocks.iter().zip(heads).enumerate() {
         match (block, head) {
-            (Block::Row(row), Some(head)) => match row.kind {
-                Kind::Heading(level) => walk.heading(at, row, level, head),
-                Kind::Item | Kind::Line => {
-                    walk.text(at, row, head, holds_items(row, blocks.get(at + 1)));
+            (PlanBlock::Row(row), Some(head)) => match row.kind {
+                RowKind::Heading(level) => walk.visit_heading(at, row, level, head),
+                RowKind::Item | RowKind::Line => {
+                    walk.visit_text(at, row, head, holds_items(row, blocks.get(at + 1)));
                     walk.note_fields(row);
                 }
-                Kind::Indented | Kind::Meta => {}
+                RowKind::Indented | RowKind::Meta => {}
             },
-            (Block::Row(row), None) => walk.note_fields(row),
-            (Block::Table(rows), _) => walk.table(at, rows),
+            (PlanBlock::Row(row), None) => walk.note_fields(row),
+            (PlanBlock::Table(rows), _) => walk.visit_table(at, rows),
             _ => {}
         }
     }
     let mut survey = walk.survey;
-    survey.roles = decide(&survey.candidates);
+    survey.roles = decide_roles(&survey.candidates);
     for (one, role) in survey.candidates.iter().zip(&mut survey.roles) {
-        if one.struck && *role == Role::Task {
-            *role = Role::Struck;
+        if one.struck && *role == CandidateRole::Task {
+            *role = CandidateRole::Struck;
         }
     }
     // A candidate with a box that is no task is an ordinary box.
     for (one, role) in survey.candidates.iter().zip(&survey.roles) {
-        if one.boxed && *role == Role::Nothing {
+        if one.boxed && *role == CandidateRole::Nothing {
             survey.boxes.count += 1;
             let first = survey
                 .boxes
@@ -173,37 +173,42 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
 }
 
 /// True if an item is bold to its end and contains items.
-fn holds_items(row: &Row<'_>, next: Option<&Block<'_>>) -> bool {
-    let inside = |next: &Block<'_>| match next {
-        Block::Row(next) => next.kind == Kind::Item && next.column > row.column,
+fn holds_items(row: &TextRow<'_>, next: Option<&PlanBlock<'_>>) -> bool {
+    let inside = |next: &PlanBlock<'_>| match next {
+        PlanBlock::Row(next) => next.kind == RowKind::Item && next.column > row.column,
         _ => false,
     };
-    row.kind == Kind::Item && row.text.trim_end().ends_with("**") && next.is_some_and(inside)
+    row.kind == RowKind::Item && row.text.trim_end().ends_with("**") && next.is_some_and(inside)
 }
 
-fn head_of<'a>(block: &Block<'a>) -> Option<Head<'a>> {
-    let Block::Row(row) = block else { return None };
+fn head_of<'a>(block: &PlanBlock<'a>) -> Option<TextHead<'a>> {
+    let PlanBlock::Row(row) = block else {
+        return None;
+    };
     match row.kind {
-        Kind::Heading(_) => {
+        RowKind::Heading(_) => {
             let text = heading_text(row);
-            Some(head::read(text, row.start + head::place_in(row.text, text)))
+            Some(head::parse_head(
+                text,
+                row.start + head::place_in(row.text, text),
+            ))
         }
-        Kind::Item | Kind::Line => Some(head::read(row.text, row.start)),
-        Kind::Indented | Kind::Meta => None,
+        RowKind::Item | RowKind::Line => Some(head::parse_head(row.text, row.start)),
+        RowKind::Indented | RowKind::Meta => None,
     }
 }
 
 /// Treats `[X] T1.1` beside `[B] T1.2` as a tag: if headings have letters in brackets, `X` is one
 /// of them.
-fn letters_are_tags(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
-    let letter = |block: &Block<'_>| match block {
-        Block::Row(row) if matches!(row.kind, Kind::Heading(_)) => {
+fn letters_are_tags(heads: &mut [Option<TextHead<'_>>], blocks: &[PlanBlock<'_>]) {
+    let letter = |block: &PlanBlock<'_>| match block {
+        PlanBlock::Row(row) if matches!(row.kind, RowKind::Heading(_)) => {
             head::letter_tag(row.text.trim_start_matches('#'))
         }
         _ => None,
     };
-    let tasks = |head: &&mut Option<Head<'_>>| {
-        matches!(head.as_ref().map(|it| &it.what), Some(What::Task(_)))
+    let tasks = |head: &&mut Option<TextHead<'_>>| {
+        matches!(head.as_ref().map(|it| &it.what), Some(HeadContent::Task(_)))
     };
     let other = |letter: char| !matches!(letter, 'X' | 'V');
     let mut tagged = heads.iter_mut().zip(blocks);
@@ -219,25 +224,25 @@ fn letters_are_tags(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
 
 /// Decides the meaning of `M1.1`, `M1.2` below `M1`: half phases in a plan that has other tasks,
 /// and tasks in one that has none.
-fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
+fn decide_dotted(heads: &mut [Option<TextHead<'_>>], blocks: &[PlanBlock<'_>]) {
     let (mut level, mut whole, mut boxed, mut open) = (u8::MAX, HashSet::new(), 0, 0);
     for (head, block) in heads.iter().zip(blocks) {
-        let (Some(head), Block::Row(row)) = (head, block) else {
+        let (Some(head), PlanBlock::Row(row)) = (head, block) else {
             continue;
         };
         let heading = match row.kind {
-            Kind::Heading(level) => Some(level),
+            RowKind::Heading(level) => Some(level),
             _ => None,
         };
         match head.what {
-            What::Task(ref named) if named.shape != Shape::Number => {
-                let strong = named.shape == Shape::Strong;
+            HeadContent::Task(ref named) if named.shape != IdCertainty::Number => {
+                let strong = named.shape == IdCertainty::Strong;
                 if (head.boxed || heading.is_some()) && (strong || head.boxed && heading.is_some())
                 {
                     return;
                 }
             }
-            What::Phase {
+            HeadContent::Phase {
                 number,
                 word: PhaseWord::Letter,
                 ..
@@ -251,7 +256,7 @@ fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
                     open += 1;
                 }
             }
-            What::Phase { .. } | What::Task(_) | What::Other => {}
+            HeadContent::Phase { .. } | HeadContent::Task(_) | HeadContent::Other => {}
         }
     }
     let by_box = boxed > 1;
@@ -259,26 +264,26 @@ fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
         return;
     }
     for (head, block) in heads.iter_mut().zip(blocks) {
-        let (Some(head), Block::Row(row)) = (head, block) else {
+        let (Some(head), PlanBlock::Row(row)) = (head, block) else {
             continue;
         };
-        let deep = matches!(row.kind, Kind::Heading(own) if own > level);
+        let deep = matches!(row.kind, RowKind::Heading(own) if own > level);
         if head.boxed || (!by_box && deep) {
             let at = row.start + head::place_in(row.text, head.text);
-            if let Some(named) = head::dotted(head.text, at) {
-                head.what = What::Task(named);
+            if let Some(named) = head::parse_dotted_task(head.text, at) {
+                head.what = HeadContent::Task(named);
             }
         }
     }
 }
 
 /// Returns which words name phases: the weaker ones count only if the plan has no other.
-fn phase_words(heads: &[Option<Head<'_>>], blocks: &[Block<'_>]) -> (bool, bool) {
+fn phase_words(heads: &[Option<TextHead<'_>>], blocks: &[PlanBlock<'_>]) -> (bool, bool) {
     let (mut strong, mut phase) = (false, false);
     for (head, block) in heads.iter().zip(blocks) {
-        if let (Some(head), Block::Row(row)) = (head, block)
-            && matches!(row.kind, Kind::Heading(_))
-            && let What::Phase { word, .. } = head.what
+        if let (Some(head), PlanBlock::Row(row)) = (head, block)
+            && matches!(row.kind, RowKind::Heading(_))
+            && let HeadContent::Phase { word, .. } = head.what
         {
             strong |= word != PhaseWord::Other;
             phase |= word == PhaseWord::Phase;
@@ -288,7 +293,7 @@ fn phase_words(heads: &[Option<Head<'_>>], blocks: &[Block<'_>]) -> (bool, bool)
 }
 
 struct Walk<'a> {
-    survey: Survey<'a>,
+    survey: PlanSurvey<'a>,
     /// Two flags: phases are named by letter or word, and by word.
     words: (bool, bool),
     /// The open phases, the outermost first.
@@ -302,7 +307,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn heading(&mut self, block: usize, row: &Row<'a>, level: u8, head: Head<'a>) {
+    fn visit_heading(&mut self, block: usize, row: &TextRow<'a>, level: u8, head: TextHead<'a>) {
         let text = heading_text(row);
         self.items.clear();
         self.phase_item = None;
@@ -314,7 +319,7 @@ impl<'a> Walk<'a> {
             self.sections.pop();
         }
         let outer_aside = self.sections.last().is_some_and(|(.., aside)| *aside);
-        if let What::Phase {
+        if let HeadContent::Phase {
             number,
             word,
             title,
@@ -350,17 +355,17 @@ impl<'a> Walk<'a> {
         }
         let mut head = head;
         if head.boxed
-            && matches!(head.what, What::Other)
+            && matches!(head.what, HeadContent::Other)
             && let Some(named) =
                 head::named_at_end(head.text, row.start + head::place_in(row.text, head.text))
         {
-            head.what = What::Task(named);
+            head.what = HeadContent::Task(named);
         }
         let (boxed, plain) = (head.boxed, head.text);
-        let notes = !boxed && matches!(&head.what, What::Task(named) if is_about(named));
+        let notes = !boxed && matches!(&head.what, HeadContent::Task(named) if is_about(named));
         let candidate = match notes {
             true => None,
-            false => self.candidate(block, row, Place::Heading(level), head, outer_aside),
+            false => self.add_candidate(block, row, IdPlace::Heading(level), head, outer_aside),
         };
         if candidate.is_none() {
             if boxed {
@@ -378,8 +383,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the phase around a header: the one its id states, if that is open, else the nearest.
-    fn phase_of(&self, names: &head::Names<'_>) -> Option<PhaseNumber> {
-        let told = phase_told_by(names.first());
+    fn phase_of(&self, names: &head::HeaderIds<'_>) -> Option<PhaseNumber> {
+        let told = phase_of_id(names.first());
         let mut open = self.open_phases.iter().rev().map(|(number, ..)| *number);
         let nearest = open.clone().next();
         open.find(|number| Some(number.whole) == told).or(nearest)
@@ -399,7 +404,7 @@ impl<'a> Walk<'a> {
 
     /// Handles a line or an item; `holds` is set for an item that is bold to its end and contains
     /// others.
-    fn text(&mut self, block: usize, row: &Row<'a>, head: Head<'a>, holds: bool) {
+    fn visit_text(&mut self, block: usize, row: &TextRow<'a>, head: TextHead<'a>, holds: bool) {
         if self.phase_item.is_some_and(|column| row.column <= column) {
             self.phase_item = None;
             self.open_phases.clear();
@@ -411,13 +416,13 @@ impl<'a> Walk<'a> {
         {
             self.items.pop();
         }
-        if let What::Phase {
+        if let HeadContent::Phase {
             number,
             word: PhaseWord::Phase,
             title,
         } = head.what
             && !self.words.0
-            && (row.kind == Kind::Line || holds)
+            && (row.kind == RowKind::Line || holds)
             && row.text.starts_with("**")
         {
             self.open_phases.clear();
@@ -439,13 +444,13 @@ impl<'a> Walk<'a> {
             .iter()
             .any(|marker| row.text.starts_with(marker));
         let place = match row.kind {
-            Kind::Item => Place::Item,
-            _ if bold => Place::Bold,
-            _ => Place::Line,
+            RowKind::Item => IdPlace::Item,
+            _ if bold => IdPlace::Bold,
+            _ => IdPlace::Line,
         };
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
         let (boxed, plain) = (head.boxed, head.text);
-        if let Some(candidate) = self.candidate(block, row, place, head, aside) {
+        if let Some(candidate) = self.add_candidate(block, row, place, head, aside) {
             self.items.push((row.column, candidate));
         } else if boxed {
             self.survey.boxes.count += 1;
@@ -453,28 +458,28 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn candidate(
+    fn add_candidate(
         &mut self,
         block: usize,
-        row: &Row<'a>,
-        place: Place,
-        head: Head<'a>,
+        row: &TextRow<'a>,
+        place: IdPlace,
+        head: TextHead<'a>,
         aside: bool,
     ) -> Option<usize> {
-        let What::Task(named) = head.what else {
+        let HeadContent::Task(named) = head.what else {
             return None;
         };
         // In running text only a box, or bold, begins a task.
-        if place == Place::Line && !head.boxed {
+        if place == IdPlace::Line && !head.boxed {
             return None;
         }
-        let (above, item) = self.around();
+        let (above, item) = self.enclosing_candidates();
         let phase = self.phase_of(&named.names);
         let done = head
             .mark
             .as_ref()
-            .is_some_and(|it| it.says == Progress::Done);
-        self.survey.candidates.push(Candidate {
+            .is_some_and(|it| it.says == TaskProgress::Done);
+        self.survey.candidates.push(TaskCandidate {
             block,
             place,
             line: row.line,
@@ -486,7 +491,7 @@ impl<'a> Walk<'a> {
             cells: None,
             above,
             item,
-            aside: aside || row.quoted && place == Place::Item,
+            aside: aside || row.quoted && place == IdPlace::Item,
             fields: false,
             struck: head.struck && !done,
         });
@@ -494,19 +499,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Records that fields of a task stand below the id heading around a line.
-    fn note_fields(&mut self, row: &Row<'a>) {
-        let (Some(above), true) = (self.around().0, self.items.is_empty()) else {
+    fn note_fields(&mut self, row: &TextRow<'a>) {
+        let (Some(above), true) = (self.enclosing_candidates().0, self.items.is_empty()) else {
             return;
         };
         if self.survey.candidates[above].fields {
             return;
         }
-        let mut found = row.text.starts_with("**") && fields::named(row.text).is_some();
-        fields::each(without_comment(row.text), |_, _| found = true);
+        let mut found = row.text.starts_with("**") && fields::field_of_name(row.text).is_some();
+        fields::for_each_field(without_comment(row.text), |_, _| found = true);
         self.survey.candidates[above].fields = found;
     }
 
-    fn around(&self) -> (Option<usize>, Option<usize>) {
+    fn enclosing_candidates(&self) -> (Option<usize>, Option<usize>) {
         let above = self
             .sections
             .iter()
@@ -515,25 +520,25 @@ impl<'a> Walk<'a> {
         (above, self.items.last().map(|(_, candidate)| *candidate))
     }
 
-    fn table(&mut self, block: usize, rows: &[Vec<Row<'a>>]) {
+    fn visit_table(&mut self, block: usize, rows: &[Vec<TextRow<'a>>]) {
         let Some((head, rows)) = rows.split_first() else {
             return;
         };
-        let columns: Vec<Option<Field>> = head
+        let columns: Vec<Option<PlanField>> = head
             .iter()
-            .map(|cell| fields::of_column(cell.text))
+            .map(|cell| fields::field_of_column(cell.text))
             .collect();
         let names_ids: Vec<bool> = head
             .iter()
             .map(|cell| fields::is_id_column(cell.text))
             .collect();
-        let (above, _) = self.around();
+        let (above, _) = self.enclosing_candidates();
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
         let names = rows.iter().chain([head]).filter_map(|cells| cells.first());
         if let Some(above) = above
             && names
                 .into_iter()
-                .any(|cell| fields::named(cell.text).is_some())
+                .any(|cell| fields::field_of_name(cell.text).is_some())
         {
             self.survey.candidates[above].fields = true;
         }
@@ -542,24 +547,25 @@ impl<'a> Walk<'a> {
             // The id is in the first column, or behind a running number; in a dependency column it
             // is that of another task.
             let found = cells.iter().take(2).enumerate().find_map(|(at, cell)| {
-                let head = head::read(cell.text, cell.start);
+                let head = head::parse_head(cell.text, cell.start);
                 let own = columns
                     .get(at)
-                    .is_none_or(|it| !matches!(it, Some(Field::Needs)));
+                    .is_none_or(|it| !matches!(it, Some(PlanField::Needs)));
                 let counts = names_ids.get(at).copied().unwrap_or(false);
-                let fits = |named: &Named<'_>| {
+                let fits = |named: &TaskHeader<'_>| {
                     let id = named.names.first();
-                    let part =
-                        group.is_some_and(|it| continues(id, it, '.') || continues(id, it, '-'));
-                    named.shape != Shape::Number || id.contains(['.', '-']) && (part || counts)
+                    let part = group
+                        .is_some_and(|it| continues_id(id, it, '.') || continues_id(id, it, '-'));
+                    named.shape != IdCertainty::Number
+                        || id.contains(['.', '-']) && (part || counts)
                 };
-                let fits = matches!(&head.what, What::Task(named) if fits(named));
+                let fits = matches!(&head.what, HeadContent::Task(named) if fits(named));
                 (own && fits).then_some((at, cell, head))
             });
             let Some((id_at, cell, head)) = found else {
                 continue;
             };
-            let What::Task(mut named) = head.what else {
+            let HeadContent::Task(mut named) = head.what else {
                 continue;
             };
             let mut fields = Vec::new();
@@ -568,34 +574,36 @@ impl<'a> Walk<'a> {
                 let column = columns.get(at).copied().flatten();
                 let last = at + 1 == cells.len() && column.is_none();
                 let before = at < id_at && column.is_none();
-                if (column == Some(Field::Status) || last || before || is_box(cell))
+                if (column == Some(PlanField::Status) || last || before || is_box(cell))
                     && mark.is_none()
-                    && let Some(said) = status::value(cell.text, cell.start)
+                    && let Some(said) = status::parse_status(cell.text, cell.start)
                 {
                     boxed |= cell.text.trim_start().starts_with(['[', '\\']);
                     mark = Some(said);
                 } else if let Some(column) = column {
                     fields.push((column, *cell));
                 } else if named.title.is_empty() && at > id_at {
-                    fields.push((Field::Title, *cell));
+                    fields.push((PlanField::Title, *cell));
                 }
             }
-            let title = fields.iter().find(|(field, _)| *field == Field::Title);
+            let title = fields.iter().find(|(field, _)| *field == PlanField::Title);
             if let (true, Some((_, cell))) = (named.title.is_empty(), title) {
                 (named.title, named.title_at) = (cell.text, cell.start);
             }
             let phase = self.phase_of(&named.names);
-            let done = mark.as_ref().is_some_and(|it| it.says == Progress::Done);
-            self.survey.candidates.push(Candidate {
+            let done = mark
+                .as_ref()
+                .is_some_and(|it| it.says == TaskProgress::Done);
+            self.survey.candidates.push(TaskCandidate {
                 block,
-                place: Place::Cell,
+                place: IdPlace::Cell,
                 line: cell.line,
                 named,
                 mark,
                 boxed,
                 odd: head.odd,
                 phase,
-                cells: Some(Cells { fields }),
+                cells: Some(RowCells { fields }),
                 above,
                 item: None,
                 aside,

@@ -1,7 +1,7 @@
 //! Ticks tasks: changes the mark of a task in its own form, and nothing else.
 
-use super::parse::parse;
-use super::status::{Mark, Progress};
+use super::parse::parse_plan;
+use super::status::{ProgressMark, TaskProgress};
 
 /// Maximum distance of a status word behind its box to be changed with it: `[x] **DONE**`.
 const JOINED_BYTES_MAX: usize = 4;
@@ -50,7 +50,7 @@ pub fn set_ticks<'a>(
     text: &str,
     changes: impl IntoIterator<Item = (&'a str, bool)>,
 ) -> Result<String, TickError> {
-    let file = parse(text);
+    let file = parse_plan(text);
     let mut marks = std::collections::BTreeMap::new();
     for (id, done) in changes {
         let task = file
@@ -70,11 +70,12 @@ pub fn set_ticks<'a>(
         }
         // To mark a task done, one mark and the word beside its box change; to clear it, all marks
         // for done do.
-        let says_done = |mark: &&Mark| mark.says == Progress::Done;
+        let says_done = |mark: &&ProgressMark| mark.says == TaskProgress::Done;
         let first = task.marks.first().map_or(0, |mark| mark.at.end);
-        let beside =
-            |mark: &&Mark| mark.at.start >= first && mark.at.start - first <= JOINED_BYTES_MAX;
-        let changed: Vec<&Mark> = match done {
+        let beside = |mark: &&ProgressMark| {
+            mark.at.start >= first && mark.at.start - first <= JOINED_BYTES_MAX
+        };
+        let changed: Vec<&ProgressMark> = match done {
             true => {
                 let (first, more) = task.marks.split_at(1);
                 first.iter().chain(more.iter().filter(beside)).collect()

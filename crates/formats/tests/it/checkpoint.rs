@@ -31,7 +31,7 @@ fn the_golden_checkpoint_reads_validates_and_comes_back() {
 
     let fresh = new_document(&checkpoint);
     golden::validate("checkpoint", fresh.value());
-    let again = CheckpointFile::read(&fresh).unwrap();
+    let again = CheckpointFile::read_state(&fresh).unwrap();
     assert_eq!((again.state, again.findings), (checkpoint, vec![]));
 }
 
@@ -40,12 +40,12 @@ fn a_value_in_the_environment_is_found_taken_out_and_never_told() {
     let mut value = golden::load("checkpoint.json").value().clone();
     value["environment"]["variables"]["HARBOUR_KEY"] = json!("hunter2hunter2");
     let document = JsonDocument::new(value);
-    let read = CheckpointFile::read(&document).unwrap();
+    let read = CheckpointFile::read_state(&document).unwrap();
     assert_eq!(read.findings[0].code, "secret_in_file");
     assert!(!format!("{:?} {:?}", read.findings, read.state).contains("hunter2"));
     assert!(!read.fixed.to_string().contains("hunter2"));
     let mut written = document.value().clone();
-    CheckpointFile::write(&read.state, &mut written, read.state.created_at);
+    CheckpointFile::write_state(&read.state, &mut written, read.state.created_at);
     assert!(!written.to_string().contains("hunter2"));
 }
 
@@ -79,7 +79,7 @@ fn the_schema_of_the_configuration_takes_what_is_documented_and_nothing_else() {
         ("/unknown", json!({})),
     ] {
         let mut value = document.value().clone();
-        bowline_formats::reading::put(&mut value, pointer, wrong);
+        bowline_formats::document_reader::put_value(&mut value, pointer, wrong);
         assert!(!golden::is_valid("config", &value), "{pointer}");
     }
 }

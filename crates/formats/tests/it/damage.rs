@@ -4,8 +4,8 @@ use crate::golden;
 use bowline_formats::StateFormat;
 use bowline_formats::checkpoint::CheckpointFile;
 use bowline_formats::develop::DevelopFile;
-use bowline_formats::finding::{Finding, Read, Severity};
-use bowline_formats::json::{JsonDocument, child, same};
+use bowline_formats::finding::{Finding, ReadResult, Severity};
+use bowline_formats::json::{JsonDocument, child_pointer, values_equal};
 use bowline_formats::memory::agent_memory::AgentMemoryFile;
 use bowline_formats::memory::shared_context::SharedContextFile;
 use bowline_formats::memory::task_history::TaskHistoryFile;
@@ -137,7 +137,7 @@ fn circles_are_told_and_never_walked_for_ever() {
     let mut value = golden::load("task-state.json").value().clone();
     value["current_task"]["plan"]["steps"][0]["dependencies"] = json!([4]);
     value["current_task"]["plan"]["steps"][1]["dependencies"] = json!([2]);
-    let fatal = TaskStateFile::read(&JsonDocument::new(value)).unwrap_err();
+    let fatal = TaskStateFile::read_state(&JsonDocument::new(value)).unwrap_err();
     assert_eq!(fatal.last().unwrap().code, "circular_dependency");
     for dependencies in [
         json!({"T1.1": ["T1.1"]}),
@@ -145,7 +145,7 @@ fn circles_are_told_and_never_walked_for_ever() {
     ] {
         let mut value = golden::load("orchestrate.json").value().clone();
         value["dependencies"] = dependencies;
-        let fatal = OrchestrateFile::read(&JsonDocument::new(value)).unwrap_err();
+        let fatal = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap_err();
         assert_eq!(fatal.last().unwrap().code, "circular_dependency");
     }
 }
@@ -163,10 +163,10 @@ where
     let mut wrong = Vec::new();
     for name in names {
         let document = golden::load(name);
-        let sound = F::read(&document).unwrap();
+        let sound = F::read_state(&document).unwrap();
         // Of a file that is odd from the start a schema cannot tell whether another state is damage.
         let judged = golden::is_legal::<F>(document.value()).then_some(&sound);
-        let mut case = |what: &str, bytes: &[u8], sound: Option<&Read<F::State>>| {
+        let mut case = |what: &str, bytes: &[u8], sound: Option<&ReadResult<F::State>>| {
             cases += 1;
             if let Err(error) = check::<F>(bytes, sound) {
                 wrong.push(format!("{name}: {what}: {error}"));
@@ -206,7 +206,7 @@ where
 }
 
 /// Harmless changes of the file as a whole, and such that leave no JSON.
-fn whole<F: StateFormat>(name: &str, document: &JsonDocument, sound: &Read<F::State>) -> usize
+fn whole<F: StateFormat>(name: &str, document: &JsonDocument, sound: &ReadResult<F::State>) -> usize
 where
     F::State: PartialEq + Debug,
 {
@@ -218,7 +218,7 @@ where
         format!("\n\n  {text}\n\n"),
     ];
     for text in &harmless {
-        let read = F::read(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
+        let read = F::read_state(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(read.state, sound.state, "{name}");
         assert_eq!(read.findings, sound.findings, "{name}");
         assert_eq!(check::<F>(text.as_bytes(), Some(sound)), Ok(()), "{name}");
@@ -246,14 +246,14 @@ where
 }
 
 /// One damaged file. `sound` is given where the damage must be found, or make no difference, or be no damage.
-fn check<F: StateFormat>(bytes: &[u8], sound: Option<&Read<F::State>>) -> Result<(), String>
+fn check<F: StateFormat>(bytes: &[u8], sound: Option<&ReadResult<F::State>>) -> Result<(), String>
 where
     F::State: PartialEq + Debug,
 {
     let Ok(document) = JsonDocument::parse(bytes) else {
         return Ok(());
     };
-    let read = match F::read(&document) {
+    let read = match F::read_state(&document) {
         Ok(read) => read,
         Err(findings) => {
             let told = findings.last().map(|it| it.severity) == Some(Severity::Fatal);
@@ -271,7 +271,7 @@ where
     }
     let mended = document.reconcile(&read.fixed);
     let mended = JsonDocument::parse(mended.text().as_bytes()).map_err(|it| it.to_string())?;
-    if !same(mended.value(), &read.fixed) {
+    if !values_equal(mended.value(), &read.fixed) {
         return Err(format!("is not what the repair says: {mended}"));
     }
     let again = reread::<F>(&mended)?;
@@ -280,7 +280,7 @@ where
         return Err(format!("repaired to another state: {:?}", read.findings));
     }
     let mut value = mended.value().clone();
-    F::write(&again.state, &mut value, NOW);
+    F::write_state(&again.state, &mut value, NOW);
     let written = mended.reconcile(&value);
     let written = JsonDocument::parse(written.text().as_bytes()).map_err(|it| it.to_string())?;
     reread::<F>(&written).map_err(|error| format!("written: {error}"))?;
@@ -288,8 +288,9 @@ where
 }
 
 /// Reads what was repaired: nothing repairable is left, and what is left is on the list.
-fn reread<F: StateFormat>(document: &JsonDocument) -> Result<Read<F::State>, String> {
-    let read = F::read(document).map_err(|fatal| format!("fatal once repaired: {fatal:?}"))?;
+fn reread<F: StateFormat>(document: &JsonDocument) -> Result<ReadResult<F::State>, String> {
+    let read =
+        F::read_state(document).map_err(|fatal| format!("fatal once repaired: {fatal:?}"))?;
     let known = |finding: &Finding| {
         let key = format!("{} {}", F::KIND, finding.code);
         UNREPAIRABLE.contains(&key.as_str()) || UNREPAIRABLE.contains(&finding.code)
@@ -321,7 +322,7 @@ fn render(value: &Value, pointer: &str, damage: &Damage) -> String {
                 out.push('{');
                 let mut comma = "";
                 for (key, value) in map {
-                    let place = child(here, key);
+                    let place = child_pointer(here, key);
                     let times = match damage {
                         Damage::Remove if place == pointer => 0,
                         Damage::Twice if place == pointer => 2,
@@ -367,7 +368,7 @@ fn pointers(value: &Value) -> Vec<String> {
         match value {
             Value::Object(map) => {
                 for (key, value) in map {
-                    walk(value, child(&here, key), all);
+                    walk(value, child_pointer(&here, key), all);
                 }
             }
             Value::Array(items) => {

@@ -81,15 +81,15 @@ fn a_whole_run_goes_through_the_file_with_documented_keys_only() {
             by: Actor::Person,
         },
     ] {
-        let read = DevelopFile::read(&document).unwrap();
+        let read = DevelopFile::read_state(&document).unwrap();
         assert_eq!(read.findings, vec![]);
         let at = Timestamp(NOW.0 + 60);
         let next = DevelopMachine::step(&read.state, command, at).unwrap().next;
         let mut value = document.value().clone();
-        DevelopFile::write(&next, &mut value, at);
+        DevelopFile::write_state(&next, &mut value, at);
         document = JsonDocument::from_text(document.reconcile(&value).text().into()).unwrap();
         golden::validate("develop", document.value());
-        assert_eq!(DevelopFile::read(&document).unwrap().state, next);
+        assert_eq!(DevelopFile::read_state(&document).unwrap().state, next);
     }
     let known = [
         "phase",
@@ -114,7 +114,7 @@ fn a_repair_closes_gates_and_never_opens_one() {
     value["strategy"] = json!("whatever");
     value["updated_at"] = json!("2026-01-01T00:00:00");
     let document = JsonDocument::new(value);
-    let read = DevelopFile::read(&document).unwrap();
+    let read = DevelopFile::read_state(&document).unwrap();
     let found: Vec<String> = read
         .findings
         .iter()
@@ -134,7 +134,7 @@ fn a_repair_closes_gates_and_never_opens_one() {
         ]
     );
     let mended = document.reconcile(&read.fixed);
-    assert_eq!(DevelopFile::read(&mended).unwrap().findings, vec![]);
+    assert_eq!(DevelopFile::read_state(&mended).unwrap().findings, vec![]);
     let gates =
         json!({"review_clean_pass": false, "architect_verified": false, "re_review_clean": false});
     assert_eq!(mended.value()["gates"], gates);
@@ -149,9 +149,9 @@ fn a_file_without_a_phase_is_not_read() {
         "{\"phase\": null}",
     ] {
         let document = JsonDocument::from_text(text.into()).unwrap();
-        assert!(DevelopFile::read(&document).is_err(), "{text}");
+        assert!(DevelopFile::read_state(&document).is_err(), "{text}");
     }
     let document = JsonDocument::from_text("{\"phase\": \"implement\"}".into()).unwrap();
-    let run = DevelopFile::read(&document).unwrap().state.unwrap();
+    let run = DevelopFile::read_state(&document).unwrap().state.unwrap();
     assert!(!run.gates.is_open(Gate::ReviewCleanPass));
 }

@@ -5,7 +5,8 @@ use bowline_formats::StateFormat as _;
 use bowline_formats::finding::Severity;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{
-    FOREIGN, Meta, Mode, OrchestrateFile, Summary, known, masked, plan_file, summary,
+    FOREIGN, OrchestrateFile, OrchestrationMeta, OrchestrationSummary, RunMode, mask_webhooks,
+    plan_file, read_facts, summarise_document,
 };
 use bowline_formats::time;
 use bowline_machines::Timestamp;
@@ -14,11 +15,12 @@ use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp(1_777_900_000);
 
-fn read(value: &Value) -> Summary {
-    summary(&JsonDocument::new(value.clone())).unwrap_or_else(|fatal| panic!("{fatal:?}\n{value}"))
+fn read(value: &Value) -> OrchestrationSummary {
+    summarise_document(&JsonDocument::new(value.clone()))
+        .unwrap_or_else(|fatal| panic!("{fatal:?}\n{value}"))
 }
 
-fn codes(summary: &Summary) -> Vec<&str> {
+fn codes(summary: &OrchestrationSummary) -> Vec<&str> {
     summary
         .findings
         .iter()
@@ -29,28 +31,28 @@ fn codes(summary: &Summary) -> Vec<&str> {
 /// The file after its first change: of this version, legal, and with the same facts.
 fn changed(value: &Value) -> Value {
     let document = JsonDocument::new(value.clone());
-    let run = OrchestrateFile::read(&document).unwrap().state;
+    let run = OrchestrateFile::read_state(&document).unwrap().state;
     let mut new = value.clone();
-    OrchestrateFile::write(&run, &mut new, NOW);
+    OrchestrateFile::write_state(&run, &mut new, NOW);
     let text = document.reconcile(&new).text().to_owned();
     let new = JsonDocument::from_text(text).unwrap();
     golden::validate("orchestrate", new.value());
     assert_eq!(new.value()["version"], "2.0");
     assert!(new.value()["mode"].is_string());
-    let (before, after) = (read(value), summary(&new).unwrap());
+    let (before, after) = (read(value), summarise_document(&new).unwrap());
     assert_eq!(after.done, before.done, "{value}");
     for status in [Status::Completed, Status::Failed, Status::InProgress] {
-        let sorted = |it: &Summary| {
-            let mut ids = it.ids(status).to_vec();
+        let sorted = |it: &OrchestrationSummary| {
+            let mut ids = it.ids_with_status(status).to_vec();
             ids.sort();
             ids
         };
         assert_eq!(sorted(&after), sorted(&before), "{value}");
     }
-    let open = |it: &Summary| {
+    let open = |it: &OrchestrationSummary| {
         [Status::Ready, Status::Pending, Status::Blocked]
             .iter()
-            .map(|status| it.ids(*status).len())
+            .map(|status| it.ids_with_status(*status).len())
             .sum::<usize>()
     };
     assert_eq!(open(&after), open(&before), "{value}");
@@ -72,9 +74,12 @@ fn family_a_lists_without_their_optional_parts_are_read_without_noise() {
     let found = read(&value);
     assert_eq!(codes(&found), Vec::<&str>::new());
     assert_eq!((found.done, found.total, &found.phase), (2, 4, &json!(1)));
-    assert_eq!(found.ids(Status::Completed), ["P0-T0.1", "P1-R1-T1"]);
+    assert_eq!(
+        found.ids_with_status(Status::Completed),
+        ["P0-T0.1", "P1-R1-T1"]
+    );
     assert_eq!(found.phases_done, [0]);
-    let read = OrchestrateFile::read(&JsonDocument::new(value.clone())).unwrap();
+    let read = OrchestrateFile::read_state(&JsonDocument::new(value.clone())).unwrap();
     assert_eq!(read.findings, vec![]);
     changed(&value);
 
@@ -106,18 +111,18 @@ fn family_b_flat_lists() {
     assert_eq!(codes(&found), ["older_version"]);
     assert_eq!((found.done, found.total, &found.phase), (4, 12, &json!(2)));
     assert_eq!(
-        found.ids(Status::Completed),
+        found.ids_with_status(Status::Completed),
         ["P0-T1", "P1-T1", "P1-T2", "P1-T3"]
     );
-    assert_eq!(found.ids(Status::InProgress), ["P2-T1"]);
-    assert_eq!(found.ids(Status::Failed), ["P2-T2"]);
-    assert_eq!(found.ids(Status::Pending), ["P2-T3"]);
+    assert_eq!(found.ids_with_status(Status::InProgress), ["P2-T1"]);
+    assert_eq!(found.ids_with_status(Status::Failed), ["P2-T2"]);
+    assert_eq!(found.ids_with_status(Status::Pending), ["P2-T3"]);
     assert_eq!(found.phases_done, [0, 1]);
     assert_eq!(
         found.plan_file.as_deref(),
         Some("docs/planning/06-tasks.md")
     );
-    assert_eq!(found.meta.mode, Mode::Normal);
+    assert_eq!(found.meta.mode, RunMode::Normal);
     let new = changed(&value);
     assert_eq!(new["notes"], json!(["스키마 확정"]));
     assert_eq!(new["program_version"], "0.4.2");
@@ -135,8 +140,11 @@ fn family_b_a_number_stays_a_number() {
     let value = json!({"current_phase": "P3", "completed_tasks": 13, "total_tasks": 27, "current_task": "P3-T2", "last_updated": "2026-02-01"});
     let found = read(&value);
     assert_eq!((found.done, found.total, &found.phase), (13, 27, &json!(3)));
-    assert_eq!(found.ids(Status::Completed), Vec::<String>::new());
-    assert_eq!(found.ids(Status::InProgress), ["P3-T2"]);
+    assert_eq!(
+        found.ids_with_status(Status::Completed),
+        Vec::<String>::new()
+    );
+    assert_eq!(found.ids_with_status(Status::InProgress), ["P3-T2"]);
     let new = changed(&value);
     assert_eq!(
         new["bookkeeping"]["counts"],
@@ -213,9 +221,9 @@ fn family_c_camel_case() {
     });
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
-    assert_eq!(found.ids(Status::Completed), ["P0-T1"]);
-    assert_eq!(found.ids(Status::InProgress), ["P1-T1"]);
-    assert_eq!(found.ids(Status::Pending), ["P1-T2"]);
+    assert_eq!(found.ids_with_status(Status::Completed), ["P0-T1"]);
+    assert_eq!(found.ids_with_status(Status::InProgress), ["P1-T1"]);
+    assert_eq!(found.ids_with_status(Status::Pending), ["P1-T2"]);
     assert_eq!((found.done, found.total, &found.phase), (1, 3, &json!(1)));
     let new = changed(&value);
     assert_eq!(
@@ -240,8 +248,8 @@ fn family_d_lists_at_the_top() {
     });
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
-    assert_eq!(found.ids(Status::Completed), ["P0-T1", "P0-T2"]);
-    assert_eq!(found.ids(Status::InProgress), ["P1-T1"]);
+    assert_eq!(found.ids_with_status(Status::Completed), ["P0-T1", "P0-T2"]);
+    assert_eq!(found.ids_with_status(Status::InProgress), ["P1-T1"]);
     assert_eq!(
         (found.done, found.total, &found.phases_done),
         (2, 3, &vec![0])
@@ -251,7 +259,7 @@ fn family_d_lists_at_the_top() {
         new["phases"], value["phases"],
         "what was partial stays told"
     );
-    assert_eq!(new["execution"]["last_updated"], time::utc(NOW));
+    assert_eq!(new["execution"]["last_updated"], time::format_utc(NOW));
 }
 
 #[test]
@@ -282,8 +290,8 @@ fn family_e_another_programs_file_is_not_an_orchestration() {
     ] {
         let document = JsonDocument::new(value.clone());
         for findings in [
-            OrchestrateFile::read(&document).unwrap_err(),
-            known(&document).unwrap_err(),
+            OrchestrateFile::read_state(&document).unwrap_err(),
+            read_facts(&document).unwrap_err(),
         ] {
             assert_eq!(findings.len(), 1, "{value}");
             assert_eq!(
@@ -343,12 +351,12 @@ fn an_unknown_word_for_the_phase_is_kept_and_asked_about() {
 #[test]
 fn words_for_the_mode() {
     for (told, mode, noted) in [
-        ("normal", Mode::Normal, None),
-        ("ultra-thin", Mode::UltraThin, None),
-        ("ralph", Mode::Ralph, None),
-        ("auto-orchestrate", Mode::Normal, Some(Severity::Note)),
-        ("standard", Mode::Normal, Some(Severity::Note)),
-        ("turbo", Mode::Normal, Some(Severity::Warning)),
+        ("normal", RunMode::Normal, None),
+        ("ultra-thin", RunMode::UltraThin, None),
+        ("ralph", RunMode::Ralph, None),
+        ("auto-orchestrate", RunMode::Normal, Some(Severity::Note)),
+        ("standard", RunMode::Normal, Some(Severity::Note)),
+        ("turbo", RunMode::Normal, Some(Severity::Warning)),
     ] {
         for value in [
             json!({"mode": told, "completed_tasks": []}),
@@ -362,7 +370,10 @@ fn words_for_the_mode() {
                 .find(|it| it.pointer == "/mode")
                 .map(|it| it.severity);
             assert_eq!(note, noted, "{value}");
-            assert_eq!(Meta::read(&changed(&value)).mode, mode);
+            assert_eq!(
+                OrchestrationMeta::from_document(&changed(&value)).mode,
+                mode
+            );
         }
     }
 }
@@ -416,7 +427,10 @@ fn checkpoints_of_two_phases_and_of_a_part_of_one() {
     let found = read(&value);
     assert_eq!(codes(&found), Vec::<&str>::new());
     assert_eq!(found.phases_done, [0, 3, 4]);
-    assert_eq!(found.ids(Status::Completed), ["P3-T1", "P5-T1", "P4-T1"]);
+    assert_eq!(
+        found.ids_with_status(Status::Completed),
+        ["P3-T1", "P5-T1", "P4-T1"]
+    );
     let new = changed(&value);
     for key in ["phase_3_4", "phase_5_t1"] {
         assert_eq!(new["checkpoints"][key], value["checkpoints"][key]);
@@ -440,7 +454,7 @@ fn lists_of_something_else_are_kept() {
     let value =
         json!({"completed_tasks": ["T1.1: 로그인", "모두 끝남", "T1.2"], "current_phase": 1});
     let found = read(&value);
-    assert_eq!(found.ids(Status::Completed), ["T1.1", "T1.2"]);
+    assert_eq!(found.ids_with_status(Status::Completed), ["T1.1", "T1.2"]);
     assert!(codes(&found).contains(&"bad_id"));
     assert_eq!(changed(&value)["completed_tasks"], value["completed_tasks"]);
 }
@@ -452,7 +466,7 @@ fn addresses_are_masked_wherever_they_stand() {
         "slack_webhook_url": address, "slackWebhookUrl": address, "config": {"slack_webhook_url": address},
         "notes": [address], "slack": {"webhook": address}, "project": "p",
     });
-    let shown = masked(&value).to_string();
+    let shown = mask_webhooks(&value).to_string();
     assert!(!shown.contains("services"), "{shown}");
     assert!(shown.contains("\"project\":\"p\""));
     assert!(
@@ -482,7 +496,7 @@ fn lists_of_another_program_do_not_make_a_file_ours() {
         json!({"failed": [], "queue": [], "workers": {}}),
         json!({"todo": ["write docs"], "agents": []}),
     ] {
-        let found = summary(&JsonDocument::new(value.clone()));
+        let found = summarise_document(&JsonDocument::new(value.clone()));
         let codes: Vec<&str> = found.unwrap_err().iter().map(|it| it.code).collect();
         assert_eq!(codes, ["not_an_orchestration"], "{value}");
     }
@@ -512,9 +526,12 @@ fn entries_of_2_0_lists_may_say_more_than_their_id() {
     });
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
-    assert_eq!(found.ids(Status::Completed), ["T0.1", "T0.2", "T0.3"]);
-    assert_eq!(found.ids(Status::Failed), ["T1.1", "T1.3"]);
-    assert_eq!(found.ids(Status::InProgress), ["T1.2"]);
+    assert_eq!(
+        found.ids_with_status(Status::Completed),
+        ["T0.1", "T0.2", "T0.3"]
+    );
+    assert_eq!(found.ids_with_status(Status::Failed), ["T1.1", "T1.3"]);
+    assert_eq!(found.ids_with_status(Status::InProgress), ["T1.2"]);
     assert_eq!((found.done, found.total, &found.phase), (3, 6, &json!(1)));
     let new = changed(&value);
     assert_eq!(new["bookkeeping"]["tasks"]["T1.3"]["error"], "no quay");
@@ -533,9 +550,17 @@ fn tasks_by_phase_are_tasks_and_phases_are_none() {
     ] {
         let found = read(&value);
         assert_eq!(codes(&found), ["older_version"], "{value}");
-        assert_eq!(found.ids(Status::Completed), ["T0.1"], "{value}");
-        assert_eq!(found.ids(Status::InProgress), ["T1.1"], "{value}");
-        assert_eq!(found.ids(Status::Pending), ["T1.2"], "{value}");
+        assert_eq!(
+            found.ids_with_status(Status::Completed),
+            ["T0.1"],
+            "{value}"
+        );
+        assert_eq!(
+            found.ids_with_status(Status::InProgress),
+            ["T1.1"],
+            "{value}"
+        );
+        assert_eq!(found.ids_with_status(Status::Pending), ["T1.2"], "{value}");
         assert_eq!((found.total, &found.phase), (3, &json!(1)), "{value}");
         changed(&value);
     }

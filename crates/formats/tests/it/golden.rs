@@ -1,9 +1,9 @@
 //! What every golden file has to stand: read, validate, come back unchanged, and change in one field only.
 
 use bowline_formats::StateFormat;
-use bowline_formats::finding::Read;
+use bowline_formats::document_reader::put_value;
+use bowline_formats::finding::ReadResult;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::reading::put;
 use bowline_formats::schema;
 use bowline_formats::time;
 use serde_json::Value;
@@ -20,9 +20,9 @@ pub(crate) fn load(name: &str) -> JsonDocument {
 pub(crate) fn read<F: StateFormat>(
     name: &str,
     findings: &[&str],
-) -> (JsonDocument, Read<F::State>) {
+) -> (JsonDocument, ReadResult<F::State>) {
     let document = load(name);
-    let read = F::read(&document).unwrap_or_else(|fatal| panic!("{name}: {fatal:?}"));
+    let read = F::read_state(&document).unwrap_or_else(|fatal| panic!("{name}: {fatal:?}"));
     let found: Vec<String> = read
         .findings
         .iter()
@@ -60,7 +60,7 @@ pub(crate) fn is_legal<F: StateFormat>(value: &Value) -> bool {
 }
 
 fn validator(kind: &str) -> jsonschema::Validator {
-    let schema: Value = serde_json::from_str(schema::get(kind).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(schema::schema_text(kind).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn unchanged<F: StateFormat>(
     state: &F::State,
     updated_at: &str,
 ) {
-    let at = time::parse(
+    let at = time::parse_time(
         document
             .value()
             .pointer(updated_at)
@@ -81,7 +81,7 @@ pub(crate) fn unchanged<F: StateFormat>(
     )
     .unwrap();
     let mut value = document.value().clone();
-    F::write(state, &mut value, at);
+    F::write_state(state, &mut value, at);
     assert_eq!(document.reconcile(&value).text(), document.text());
 }
 
@@ -89,10 +89,10 @@ pub(crate) fn unchanged<F: StateFormat>(
 #[track_caller]
 pub(crate) fn one_field(document: &JsonDocument, pointer: &str, to: Value, old: &str, new: &str) {
     let mut value = document.value().clone();
-    put(&mut value, pointer, to);
+    put_value(&mut value, pointer, to);
     let edited = document.reconcile(&value);
     assert_ne!(edited.text(), document.text());
-    let (line, column) = document.position(pointer);
+    let (line, column) = document.line_and_column(pointer);
     let offset: usize = document
         .text()
         .split_inclusive('\n')

@@ -1,9 +1,10 @@
 //! Tasks of other programs: every shape that is met, and the promise that the plan says what was meant.
 
 use bowline_formats::import::{
-    Imported, Item, Page, Phase, Refused, backlog, beads, grouped, spec_kit, task_master, written,
+    BacklogFile, ImportError, ImportedPhase, ImportedTask, PlanImport, group_notes, import_backlog,
+    import_beads, spec_kit, task_master, write_plan,
 };
-use bowline_formats::tasks_md::{Progress, TaskId, TasksFile, parse};
+use bowline_formats::tasks_md::{TaskId, TaskProgress, TasksFile, parse_plan};
 use bowline_words::message::Unplaced;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,9 +25,9 @@ fn needs_of(file: &TasksFile) -> Needs {
 }
 
 /// The plan of what was taken over, read back: the same tasks in the same order, and nothing else.
-pub(crate) fn read_back(imported: &Imported) -> TasksFile {
-    let (text, _) = written(imported).unwrap();
-    let file = parse(&text);
+pub(crate) fn read_back(imported: &PlanImport) -> TasksFile {
+    let (text, _) = write_plan(imported).unwrap();
+    let file = parse_plan(&text);
     let ids = |file: &TasksFile| {
         file.tasks
             .iter()
@@ -60,11 +61,11 @@ pub(crate) fn read_back(imported: &Imported) -> TasksFile {
 /// `id[x] title < needs`, a line for each task.
 fn told(file: &TasksFile) -> Vec<String> {
     let needs = needs_of(file);
-    let one = |task: &bowline_formats::tasks_md::Task| {
+    let one = |task: &bowline_formats::tasks_md::PlanTask| {
         let mark = match task.progress {
-            Progress::Open => ' ',
-            Progress::InProgress => '/',
-            Progress::Done => 'x',
+            TaskProgress::Open => ' ',
+            TaskProgress::InProgress => '/',
+            TaskProgress::Done => 'x',
         };
         let needs: Vec<&str> = needs[task.id.as_str()].iter().map(String::as_str).collect();
         format!("{}[{mark}] {} < {}", task.id, task.title, needs.join(" "))
@@ -72,12 +73,12 @@ fn told(file: &TasksFile) -> Vec<String> {
     file.tasks.iter().map(one).collect()
 }
 
-fn lines(imported: &Imported) -> Vec<String> {
+fn lines(imported: &PlanImport) -> Vec<String> {
     told(&read_back(imported))
 }
 
 #[track_caller]
-fn has_told(imported: &Imported, wanted: &[Unplaced]) {
+fn has_told(imported: &PlanImport, wanted: &[Unplaced]) {
     let all = &imported.unplaced;
     for wanted in wanted {
         assert!(all.contains(wanted), "{wanted:?}: {all:?}");
@@ -169,13 +170,13 @@ fn task_master_as_it_was_before_tags_and_what_is_no_such_file() {
     assert_eq!(lines(&imported), ["1[ ] a < ", "1-2[ ] b < "]);
     has_told(&imported, &[Unplaced::NotATask { count: 1 }]);
     for (text, refused) in [
-        (r#"{"tasks":[]}"#, Refused::Empty),
-        (r#"{"tasks":{}}"#, Refused::NotIts(String::new())),
-        ("[]", Refused::NotIts(String::new())),
+        (r#"{"tasks":[]}"#, ImportError::Empty),
+        (r#"{"tasks":{}}"#, ImportError::NotIts(String::new())),
+        ("[]", ImportError::NotIts(String::new())),
     ] {
         let found = task_master(text, None).unwrap_err();
         match refused {
-            Refused::NotIts(_) => assert!(matches!(found, Refused::NotIts(_)), "{found:?}"),
+            ImportError::NotIts(_) => assert!(matches!(found, ImportError::NotIts(_)), "{found:?}"),
             other => assert_eq!(found, other),
         }
     }
@@ -193,7 +194,7 @@ fn beads_with_links_groups_and_odd_ids() {
 {"id":"gone-1","title":"Gone","status":"tombstone"}
 <<<<<<< HEAD
 "#;
-    let imported = beads(jsonl).unwrap();
+    let imported = import_beads(jsonl).unwrap();
     assert_eq!(
         lines(&imported),
         [
@@ -208,7 +209,7 @@ fn beads_with_links_groups_and_odd_ids() {
         read_back(&imported).tasks[0].assignee.as_deref(),
         Some("kim")
     );
-    let (text, _) = written(&imported).unwrap();
+    let (text, _) = write_plan(&imported).unwrap();
     for kept in [
         "HT-1: Harbour",
         "All of it",
@@ -268,7 +269,7 @@ fn beads_that_are_over_are_never_open_and_names_without_a_digit_stay() {
     jsonl.push_str(&issue("gt-def", "in_progress", needs));
     jsonl.push_str(&issue("gt_x-wisp.sub", "deferred", ""));
     jsonl.push_str(&issue("gt-zzz", "tombstone", ""));
-    let imported = beads(&jsonl).unwrap();
+    let imported = import_beads(&jsonl).unwrap();
     let open: Vec<String> = lines(&imported)
         .into_iter()
         .filter(|it| !it.contains("[x]"))
@@ -283,7 +284,7 @@ fn beads_that_are_over_are_never_open_and_names_without_a_digit_stay() {
     );
     let file = read_back(&imported);
     assert_eq!(file.tasks.len(), 20);
-    assert_eq!(file.blocking(), None);
+    assert_eq!(file.blocking_finding(), None);
 }
 
 #[test]
@@ -298,7 +299,7 @@ fn a_report_groups_what_is_told_of_many() {
         id: "gt-1".into(),
         status: "cancelled".into(),
     });
-    let told: Vec<String> = grouped(all).iter().map(ToString::to_string).collect();
+    let told: Vec<String> = group_notes(all).iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
@@ -326,7 +327,7 @@ fn spec_kit_with_front_matter() {
 
 #[test]
 fn a_part_of_a_backlog_that_needs_its_parent_comes_after_it() {
-    let page = |text: &str| Page {
+    let page = |text: &str| BacklogFile {
         name: "a.md".into(),
         text: text.into(),
         completed: false,
@@ -338,7 +339,7 @@ fn a_part_of_a_backlog_that_needs_its_parent_comes_after_it() {
         ),
         page("---\nid: task-1.2\ntitle: Before\nparent: task-1\n---\n"),
     ];
-    let imported = backlog(&pages, None).unwrap();
+    let imported = import_backlog(&pages, None).unwrap();
     assert_eq!(
         lines(&imported),
         [
@@ -355,7 +356,7 @@ fn what_holds_an_epic_up_holds_its_issues_up() {
 {"id":"e-1","title":"epic","issue_type":"epic","dependencies":[{"depends_on_id":"a-1","type":"blocks"}]}
 {"id":"e-1.1","title":"part","dependencies":[{"depends_on_id":"e-1","type":"parent-child"}]}
 {"id":"f-1","title":"an epic of nothing","issue_type":"epic"}"#;
-    let imported = beads(jsonl).unwrap();
+    let imported = import_beads(jsonl).unwrap();
     assert_eq!(
         lines(&imported),
         [
@@ -464,7 +465,7 @@ fn spec_kit_with_half_phases_stories_and_a_need_behind_its_own_order() {
 
 #[test]
 fn backlog_with_front_matter_of_every_writing() {
-    let page = |name: &str, text: &str| Page {
+    let page = |name: &str, text: &str| BacklogFile {
         name: name.into(),
         text: text.into(),
         completed: name.starts_with("done"),
@@ -489,7 +490,7 @@ fn backlog_with_front_matter_of_every_writing() {
         page("e.md", "# no front matter\n"),
     ];
     let config = "project_name: \"Ferry\"\nstatuses: [\"To Do\", \"In Progress\", \"Shipped\"]\n";
-    let imported = backlog(&pages, Some(config)).unwrap();
+    let imported = import_backlog(&pages, Some(config)).unwrap();
     assert_eq!(imported.project.as_deref(), Some("Ferry"));
     assert_eq!(
         lines(&imported),
@@ -539,19 +540,19 @@ fn titles_that_would_be_read_as_something_else_are_kept_whole() {
         "담당: kim",
     ];
     for title in titles {
-        let imported = Imported {
+        let imported = PlanImport {
             project: Some("Phase 1: x".into()),
             preface: "### [ ] T9.9: no task".into(),
-            phases: vec![Phase {
+            phases: vec![ImportedPhase {
                 number: 1,
                 section: 0,
                 title: "완료 조건".into(),
             }],
-            tasks: vec![Item {
+            tasks: vec![ImportedTask {
                 id: TaskId::new("T1").unwrap(),
                 phase: 0,
                 title: title.into(),
-                progress: Progress::Open,
+                progress: TaskProgress::Open,
                 assignee: Some("none".into()),
                 needs: Vec::new(),
                 text: "- [ ] T2: no task\n~~~\n의존: T9".into(),
@@ -559,7 +560,7 @@ fn titles_that_would_be_read_as_something_else_are_kept_whole() {
             unplaced: Vec::new(),
         };
         let file = read_back(&imported);
-        let (text, _) = written(&imported).unwrap();
+        let (text, _) = write_plan(&imported).unwrap();
         assert!(text.contains(title), "{title} is lost:\n{text}");
         assert_eq!(file.tasks.len(), 1);
     }

@@ -1,7 +1,7 @@
 //! Whatever the tasks of other programs are called and say, the plan is read as it was meant.
 
 use crate::import::read_back;
-use bowline_formats::import::{Page, backlog, beads, spec_kit, task_master};
+use bowline_formats::import::{BacklogFile, import_backlog, import_beads, spec_kit, task_master};
 use proptest::prelude::*;
 
 fn nasty() -> impl Strategy<Value = String> {
@@ -86,7 +86,7 @@ proptest! {
             });
             lines.push_str(&format!("{issue}\n"));
         }
-        if let Ok(imported) = beads(&lines) {
+        if let Ok(imported) = import_beads(&lines) {
             read_back(&imported);
         }
     }
@@ -129,9 +129,9 @@ proptest! {
     #[test]
     fn no_text_makes_a_reader_fall(text in ".{0,200}", nasty in nasty()) {
         let _ = task_master(&text, Some(&nasty));
-        let _ = beads(&text);
+        let _ = import_beads(&text);
         let _ = spec_kit(&format!("{text}\n{nasty}"));
-        let page = Page { name: nasty.clone(), text: format!("---\n{text}\n---\n{nasty}"), completed: false };
-        let _ = backlog(&[page], Some(&text));
+        let page = BacklogFile { name: nasty.clone(), text: format!("---\n{text}\n---\n{nasty}"), completed: false };
+        let _ = import_backlog(&[page], Some(&text));
     }
 }

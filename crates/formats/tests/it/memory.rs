@@ -48,7 +48,7 @@ fn the_golden_task_states_read_validate_and_come_back() {
     assert_eq!(read.state, Memory::default());
     golden::validate("task-state", document.value());
     golden::unchanged::<TaskStateFile>(&document, &read.state, "/last_updated");
-    let at = bowline_formats::time::parse("2026-03-03T10:00:00Z").unwrap();
+    let at = bowline_formats::time::parse_time("2026-03-03T10:00:00Z").unwrap();
     assert_eq!(task_state::new_document(at).text(), document.text());
 }
 
@@ -70,10 +70,10 @@ fn a_task_that_only_says_what_it_must_gets_its_defaults() {
             "missing_field /last_updated",
         ],
     );
-    assert!(read.worst() < Some(Severity::Error));
+    assert!(read.worst_severity() < Some(Severity::Error));
     golden::validate("task-state", &read.fixed);
     let mended = document.reconcile(&read.fixed);
-    let again = TaskStateFile::read(&mended).unwrap();
+    let again = TaskStateFile::read_state(&mended).unwrap();
     assert_eq!((again.state, again.findings), (read.state, vec![]));
 }
 
@@ -87,7 +87,7 @@ fn a_step_is_found_by_its_number_and_only_its_fields_change() {
     };
     let next = PlanMachine::step(&read.state, command, NOW).unwrap().next;
     let mut value = document.value().clone();
-    TaskStateFile::write(&next, &mut value, NOW);
+    TaskStateFile::write_state(&next, &mut value, NOW);
     let edited = document.reconcile(&value);
     let changed: Vec<(&str, &str)> = document
         .text()
@@ -103,7 +103,7 @@ fn a_step_is_found_by_its_number_and_only_its_fields_change() {
     );
     assert!(edited.text().contains("\"reviewer\": \"lee\""));
     assert!(edited.text().contains("\"confidence\": 0.90"));
-    let again = TaskStateFile::read(&edited).unwrap();
+    let again = TaskStateFile::read_state(&edited).unwrap();
     assert_eq!((again.state, again.findings), (next, vec![]));
 }
 
@@ -150,16 +150,16 @@ fn a_whole_life_goes_through_the_file() {
         Command::TaskCancel,
     ];
     for command in commands {
-        let read = TaskStateFile::read(&document).unwrap();
+        let read = TaskStateFile::read_state(&document).unwrap();
         assert_eq!(read.findings, vec![]);
         let next = PlanMachine::step(&read.state, command, NOW).unwrap().next;
         let mut value = document.value().clone();
-        TaskStateFile::write(&next, &mut value, NOW);
+        TaskStateFile::write_state(&next, &mut value, NOW);
         document = JsonDocument::from_text(document.reconcile(&value).text().into()).unwrap();
         golden::validate("task-state", document.value());
-        assert_eq!(TaskStateFile::read(&document).unwrap().state, next);
+        assert_eq!(TaskStateFile::read_state(&document).unwrap().state, next);
     }
-    let current = TaskStateFile::read(&document)
+    let current = TaskStateFile::read_state(&document)
         .unwrap()
         .state
         .current
@@ -175,7 +175,7 @@ fn broken_rules_are_found_at_their_place_and_mended() {
     value["current_task"]["plan"]["steps"][0]["completed_at"] = json!(null);
     value["current_task"]["plan"]["steps"][3]["dependencies"] = json!([2, 3, 9]);
     let document = JsonDocument::new(value);
-    let read = TaskStateFile::read(&document).unwrap();
+    let read = TaskStateFile::read_state(&document).unwrap();
     let found: Vec<String> = read
         .findings
         .iter()
@@ -189,7 +189,7 @@ fn broken_rules_are_found_at_their_place_and_mended() {
             "/current_task/plan/steps/0 completed_at_exactly_when_completed: step 1 is completed true",
         ]
     );
-    let again = TaskStateFile::read(&document.reconcile(&read.fixed)).unwrap();
+    let again = TaskStateFile::read_state(&document.reconcile(&read.fixed)).unwrap();
     assert_eq!(again.findings.len(), 1);
 }
 
@@ -202,10 +202,10 @@ fn a_file_without_a_word_about_tasks_is_not_read_as_empty() {
         "{\"version\": \"1.0\"}",
     ] {
         let document = JsonDocument::from_text(text.into()).unwrap();
-        assert!(TaskStateFile::read(&document).is_err(), "{text}");
-        assert!(TaskHistoryFile::read(&document).is_err(), "{text}");
-        assert!(SharedContextFile::read(&document).is_err(), "{text}");
-        assert!(AgentMemoryFile::read(&document).is_err(), "{text}");
+        assert!(TaskStateFile::read_state(&document).is_err(), "{text}");
+        assert!(TaskHistoryFile::read_state(&document).is_err(), "{text}");
+        assert!(SharedContextFile::read_state(&document).is_err(), "{text}");
+        assert!(AgentMemoryFile::read_state(&document).is_err(), "{text}");
     }
 }
 
@@ -215,10 +215,10 @@ fn versions_of_another_age_are_told_apart() {
         let mut value = golden::load("task-state-empty.json").value().clone();
         value["version"] = version;
         let document = JsonDocument::new(value);
-        let read = TaskStateFile::read(&document).unwrap();
+        let read = TaskStateFile::read_state(&document).unwrap();
         let mut value = document.value().clone();
-        TaskStateFile::write(&read.state, &mut value, NOW);
-        (read.worst(), value["version"].clone())
+        TaskStateFile::write_state(&read.state, &mut value, NOW);
+        (read.worst_severity(), value["version"].clone())
     };
     assert_eq!(with(json!("1.7")), (None, json!("1.7")));
     assert_eq!(with(json!("2.0")).0, Some(Severity::ReadOnly));
@@ -231,7 +231,7 @@ fn the_golden_histories_read_validate_and_come_back() {
     let (document, read) = golden::read::<TaskHistoryFile>("task-history.json", &[]);
     golden::validate("task-history", document.value());
     let mut value = document.value().clone();
-    TaskHistoryFile::write(&read.state, &mut value, NOW);
+    TaskHistoryFile::write_state(&read.state, &mut value, NOW);
     assert_eq!(document.reconcile(&value).text(), document.text());
     golden::one_field(&document, "/tasks/1/metrics/retries", json!(2), "1", "2");
 
@@ -258,7 +258,7 @@ fn old_entries_keep_their_summary_and_nothing_else() {
     let late = Timestamp(entries[1].completed_at.0 + 31 * 86_400);
     plan::prune(&mut entries, late);
     let mut value = document.value().clone();
-    TaskHistoryFile::write(&entries, &mut value, late);
+    TaskHistoryFile::write_state(&entries, &mut value, late);
     let keys: Vec<&String> = value["tasks"][1].as_object().unwrap().keys().collect();
     let kept = [
         "id",
@@ -270,7 +270,7 @@ fn old_entries_keep_their_summary_and_nothing_else() {
         "summary",
     ];
     assert_eq!(keys, kept);
-    let again = TaskHistoryFile::read(&document.reconcile(&value)).unwrap();
+    let again = TaskHistoryFile::read_state(&document.reconcile(&value)).unwrap();
     assert_eq!((again.state, again.findings), (entries, vec![]));
 }
 
@@ -295,17 +295,23 @@ fn the_golden_open_files_read_validate_and_come_back() {
 
     let fresh = shared_context::new_document("session-2026-03-03-001", NOW);
     golden::validate("shared-context", fresh.value());
-    assert_eq!(SharedContextFile::read(&fresh).unwrap().findings, vec![]);
+    assert_eq!(
+        SharedContextFile::read_state(&fresh).unwrap().findings,
+        vec![]
+    );
     let fresh = agent_memory::new_document("editor", NOW);
     golden::validate("agent-memory", fresh.value());
-    assert_eq!(AgentMemoryFile::read(&fresh).unwrap().findings, vec![]);
+    assert_eq!(
+        AgentMemoryFile::read_state(&fresh).unwrap().findings,
+        vec![]
+    );
 }
 
 #[test]
 fn paths_read_and_set_all_but_the_skeleton() {
     let mut value = golden::load("shared-context.json").value().clone();
     let skeleton = &shared_context::SKELETON;
-    let mut set = |path: &str, new: Value| path::set(skeleton, &mut value, path, new, NOW);
+    let mut set = |path: &str, new: Value| path::set_value(skeleton, &mut value, path, new, NOW);
     set("shared_data.research_results.trails.count", json!(8)).unwrap();
     set("shared_data.a.b", path::value_of("{\"c\": [1]}")).unwrap();
     set("shared_data.a.b.c.1", path::value_of("plain words")).unwrap();
@@ -322,7 +328,7 @@ fn paths_read_and_set_all_but_the_skeleton() {
         ("a..b", "bad_path"),
     ] {
         let error = set(path, json!("x")).unwrap_err();
-        assert_eq!(path::code(&error), code, "{path}");
+        assert_eq!(path::path_trouble_code(&error), code, "{path}");
     }
     let large = json!("x".repeat(VALUE_BYTES_MAX));
     assert!(matches!(
@@ -330,11 +336,11 @@ fn paths_read_and_set_all_but_the_skeleton() {
         Err(PathTrouble::TooLarge { .. })
     ));
     assert_eq!(
-        path::get(&value, "shared_data.a.b.c"),
+        path::get_value(&value, "shared_data.a.b.c"),
         Ok(&json!([1, "plain words"]))
     );
     assert_eq!(value["last_updated"], json!("2026-03-03T01:06:40Z"));
-    let missing = path::get(&value, "shared_data.nothing").unwrap_err();
+    let missing = path::get_value(&value, "shared_data.nothing").unwrap_err();
     assert_eq!(
         missing.say(Lang::En).0,
         "there is nothing at 'shared_data.nothing'"
@@ -346,7 +352,8 @@ fn paths_read_and_set_all_but_the_skeleton() {
 fn appending_makes_lists_grow_and_nothing_else() {
     let mut value = golden::load("shared-context.json").value().clone();
     let skeleton = &shared_context::SKELETON;
-    let mut append = |path: &str, new: Value| path::append(skeleton, &mut value, path, new, NOW);
+    let mut append =
+        |path: &str, new: Value| path::append_value(skeleton, &mut value, path, new, NOW);
     append("shared_data.notes.log", json!("first")).unwrap();
     append("shared_data.notes.log", json!({"n": 2})).unwrap();
     for (path, code) in [
@@ -359,7 +366,7 @@ fn appending_makes_lists_grow_and_nothing_else() {
         ("a..b", "bad_path"),
     ] {
         let error = append(path, json!("x")).unwrap_err();
-        assert_eq!(path::code(&error), code, "{path}");
+        assert_eq!(path::path_trouble_code(&error), code, "{path}");
     }
     let large = json!("x".repeat(VALUE_BYTES_MAX));
     assert!(matches!(
@@ -367,7 +374,7 @@ fn appending_makes_lists_grow_and_nothing_else() {
         Err(PathTrouble::TooLarge { .. })
     ));
     assert_eq!(
-        path::get(&value, "shared_data.notes.log"),
+        path::get_value(&value, "shared_data.notes.log"),
         Ok(&json!(["first", {"n": 2}]))
     );
     assert_eq!(value["last_updated"], json!("2026-03-03T01:06:40Z"));
@@ -379,14 +386,14 @@ fn caches_keep_their_latest_entries_and_go_with_their_agent() {
     let (_, read) = golden::read::<AgentMemoryFile>("agent-memory.json", &[]);
     let mut memory = read.state;
     let soon = memory.last_updated;
-    assert_eq!(agent_memory::pruned(&memory, soon), None);
+    assert_eq!(agent_memory::prune_cache(&memory, soon), None);
     let many: Vec<usize> = (0..CACHE_ENTRIES_MAX + 5).collect();
     memory.cache.insert("recent_topics".into(), json!(many));
-    let cut = agent_memory::pruned(&memory, soon).unwrap();
+    let cut = agent_memory::prune_cache(&memory, soon).unwrap();
     assert_eq!(cut.cache["recent_topics"][0], json!(5));
     let later = Timestamp(soon.0 + 30 * 86_400);
     assert!(
-        agent_memory::pruned(&memory, later)
+        agent_memory::prune_cache(&memory, later)
             .unwrap()
             .cache
             .is_empty()

@@ -4,7 +4,9 @@ use crate::golden;
 use bowline_formats::StateFormat as _;
 use bowline_formats::finding::Severity;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Meta, Mode, OrchestrateFile, WebhookUrl, known, new_document};
+use bowline_formats::orchestrate::{
+    OrchestrateFile, OrchestrationMeta, RunMode, WebhookUrl, new_document, read_facts,
+};
 use bowline_formats::time;
 use bowline_machines::orchestrate::{
     Command, Config, Graph, Next, NodeSpec, OrchestrateMachine, PhaseEnd, Run, Status, next,
@@ -64,7 +66,7 @@ fn overlapping_lists_and_wrong_counts_are_found_and_the_strongest_counts() {
         read.fixed["checkpoints"]["phase_1"]["progress"],
         json!("2/7")
     );
-    let mended = OrchestrateFile::read(&document.reconcile(&read.fixed)).unwrap();
+    let mended = OrchestrateFile::read_state(&document.reconcile(&read.fixed)).unwrap();
     assert_eq!((mended.state, mended.findings), (read.state, vec![]));
 }
 
@@ -84,11 +86,11 @@ fn a_file_as_it_was_begun_reads_with_what_is_ready() {
 
     let specs = ["T0.1", "T0.2", "T1.1"].map(|id| spec(id, &[]));
     let graph = Arc::new(Graph::new(specs.to_vec()).unwrap());
-    let at = time::parse("2026-05-04T09:00:00Z").unwrap();
+    let at = time::parse_time("2026-05-04T09:00:00Z").unwrap();
     let run = Run::new(graph, Config::default(), at);
-    let meta = Meta {
+    let meta = OrchestrationMeta {
         project: "ferry-times".into(),
-        mode: Mode::UltraThin,
+        mode: RunMode::UltraThin,
         slack_webhook_url: None,
     };
     let fresh = new_document(&meta, &run, at);
@@ -110,22 +112,22 @@ fn the_short_form_is_read_and_its_secret_never_told() {
     golden::validate("orchestrate", document.value());
     assert_eq!(next(&read.state), Next::Ready(vec!["T1.1".into()]));
     let mut value = document.value().clone();
-    let at = time::parse("2026-05-04T10:30:00Z").unwrap();
-    OrchestrateFile::write(&read.state, &mut value, at);
+    let at = time::parse_time("2026-05-04T10:30:00Z").unwrap();
+    OrchestrateFile::write_state(&read.state, &mut value, at);
     let edited = document.reconcile(&value);
     let gone = edited.text().replace(",\n    \"blocked\": []", "");
     assert_eq!(gone, document.text());
 
-    let meta = Meta::read(document.value());
+    let meta = OrchestrationMeta::from_document(document.value());
     let url = meta.slack_webhook_url.clone().unwrap();
     assert!(url.expose().ends_with("FFF"));
     assert!(!format!("{meta:?}").contains("example.invalid"));
-    meta.write(&mut value);
+    meta.write_to(&mut value);
     assert_eq!(document.reconcile(&value), edited);
 
     let mut value = golden::load("orchestrate-overlap.json").value().clone();
     value["config"]["slack_webhook_url"] = json!(["https://hooks.example.invalid/x"]);
-    let read = OrchestrateFile::read(&JsonDocument::new(value)).unwrap();
+    let read = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap();
     assert!(
         read.findings
             .iter()
@@ -138,7 +140,7 @@ fn the_short_form_is_read_and_its_secret_never_told() {
 fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
     let (document, read) =
         golden::read::<OrchestrateFile>("orchestrate-v1.json", &["older_version /version"]);
-    assert_eq!(read.worst(), Some(Severity::Note));
+    assert_eq!(read.worst_severity(), Some(Severity::Note));
     let run = read.state;
     assert_eq!(ids(&run, Status::Completed), "T0.1 T0.2 T1.1");
     assert_eq!(ids(&run, Status::Failed), "T1.2");
@@ -148,10 +150,10 @@ fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
     );
     assert_eq!(
         run.phase(0).unwrap().completed_at,
-        time::parse("2026-04-20T10:00:00Z")
+        time::parse_time("2026-04-20T10:00:00Z")
     );
     assert_eq!(
-        Meta::read(document.value()).slack_webhook_url,
+        OrchestrationMeta::from_document(document.value()).slack_webhook_url,
         Some(WebhookUrl::new(
             "https://hooks.example.invalid/services/GGG/HHH/III"
         ))
@@ -161,12 +163,12 @@ fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
     let command = Command::Retry { id: "T1.2".into() };
     let next = OrchestrateMachine::step(&run, command, NOW).unwrap().next;
     let mut value = document.value().clone();
-    OrchestrateFile::write(&next, &mut value, NOW);
+    OrchestrateFile::write_state(&next, &mut value, NOW);
     golden::validate("orchestrate", &value);
     assert_eq!(value["version"], json!("2.0"));
     assert_eq!(value["decisions"], json!(["PostgreSQL 대신 SQLite"]));
     assert!(value.get("completed_tasks").is_none());
-    let again = OrchestrateFile::read(&document.reconcile(&value)).unwrap();
+    let again = OrchestrateFile::read_state(&document.reconcile(&value)).unwrap();
     assert_eq!((again.state, again.findings), (next, vec![]));
 
     let findings = ["older_version /version"];
@@ -175,15 +177,15 @@ fn older_files_are_understood_and_brought_up_to_date_by_the_first_change() {
 
     let mut value = golden::load("orchestrate.json").value().clone();
     value["version"] = json!("3.1");
-    let read = OrchestrateFile::read(&JsonDocument::new(value)).unwrap();
-    assert_eq!(read.worst(), Some(Severity::ReadOnly));
+    let read = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap();
+    assert_eq!(read.worst_severity(), Some(Severity::ReadOnly));
 }
 
 #[test]
 fn tasks_that_wait_for_each_other_are_refused_with_their_path() {
     let mut value = golden::load("orchestrate.json").value().clone();
     value["dependencies"]["T1.6"] = json!(["T1.7"]);
-    let fatal = OrchestrateFile::read(&JsonDocument::new(value)).unwrap_err();
+    let fatal = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap_err();
     let last = fatal.last().unwrap();
     assert_eq!(last.code, "circular_dependency");
     assert_eq!(
@@ -192,7 +194,7 @@ fn tasks_that_wait_for_each_other_are_refused_with_their_path() {
     );
     for text in ["{}", "[]", "{\"version\": \"2.0\"}", "{\"tasks\": []}"] {
         let document = JsonDocument::from_text(text.into()).unwrap();
-        assert!(OrchestrateFile::read(&document).is_err(), "{text}");
+        assert!(OrchestrateFile::read_state(&document).is_err(), "{text}");
     }
 }
 
@@ -204,7 +206,7 @@ fn a_forced_completion_by_hand_unblocks_what_waited() {
         .as_array_mut()
         .unwrap()
         .push(json!("T1.3"));
-    let read = OrchestrateFile::read(&JsonDocument::new(value)).unwrap();
+    let read = OrchestrateFile::read_state(&JsonDocument::new(value)).unwrap();
     assert_eq!(ids(&read.state, Status::Blocked), "");
     assert_eq!(read.state.node("T1.5").unwrap().status, Status::Pending);
     let found: Vec<&str> = read.findings.iter().map(|it| it.pointer.as_str()).collect();
@@ -264,7 +266,7 @@ fn command() -> impl Strategy<Value = Command> {
 proptest! {
     #[test]
     fn any_run_goes_through_the_file_unharmed(commands in prop::collection::vec(command(), 1..60)) {
-        let meta = Meta { project: "p".into(), mode: Mode::Ralph, slack_webhook_url: None };
+        let meta = OrchestrationMeta { project: "p".into(), mode: RunMode::Ralph, slack_webhook_url: None };
         let mut run = Run::new(graph(), Config { max_parallel: 0, retry_limit: 2 }, NOW);
         let mut document = new_document(&meta, &run, NOW);
         let mut at = NOW;
@@ -272,9 +274,9 @@ proptest! {
             at = Timestamp(at.0 + 7);
             let Ok(step) = OrchestrateMachine::step(&run, command, at) else { continue };
             let mut value = document.value().clone();
-            OrchestrateFile::write(&step.next, &mut value, at);
+            OrchestrateFile::write_state(&step.next, &mut value, at);
             document = JsonDocument::from_text(document.reconcile(&value).text().into()).unwrap();
-            let read = OrchestrateFile::read(&document).unwrap();
+            let read = OrchestrateFile::read_state(&document).unwrap();
             prop_assert_eq!(&read.findings, &vec![]);
             prop_assert_eq!(&read.state, &step.next);
             run = read.state;
@@ -298,9 +300,9 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
     });
     let graph = Arc::new(Graph::new(nodes.collect()).unwrap());
     let run = Run::new(graph, Config::default(), NOW);
-    let meta = Meta {
+    let meta = OrchestrationMeta {
         project: "p".into(),
-        mode: Mode::Normal,
+        mode: RunMode::Normal,
         slack_webhook_url: None,
     };
     let mut document = new_document(&meta, &run, NOW);
@@ -315,15 +317,16 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
     ] {
         state = OrchestrateMachine::step(&state, command, NOW).unwrap().next;
         let mut value = document.value().clone();
-        OrchestrateFile::write(&state, &mut value, NOW);
+        OrchestrateFile::write_state(&state, &mut value, NOW);
         document = document.reconcile(&value);
     }
     let read =
-        OrchestrateFile::read(&JsonDocument::from_text(document.text().into()).unwrap()).unwrap();
+        OrchestrateFile::read_state(&JsonDocument::from_text(document.text().into()).unwrap())
+            .unwrap();
     assert_eq!(read.findings, vec![]);
     assert!(read.state == state);
     assert_eq!(state.count(Status::Blocked), 49_999);
-    assert_eq!(known(&document).unwrap().state.nodes.len(), count);
+    assert_eq!(read_facts(&document).unwrap().state.nodes.len(), count);
 
     // Everything at odds with everything: still one walk.
     let mut value = document.value().clone();
@@ -332,9 +335,9 @@ fn a_hundred_thousand_tasks_are_read_and_written() {
         .map(|index| (id(index), json!({"attempts": 1})))
         .collect();
     let odd = document.reconcile(&value);
-    let read = OrchestrateFile::read(&odd).unwrap();
+    let read = OrchestrateFile::read_state(&odd).unwrap();
     assert!(read.findings.len() < 10);
     let mut value = odd.value().clone();
-    OrchestrateFile::write(&state, &mut value, NOW);
+    OrchestrateFile::write_state(&state, &mut value, NOW);
     assert_eq!(odd.reconcile(&value).text(), document.text());
 }

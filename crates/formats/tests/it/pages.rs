@@ -22,13 +22,13 @@ const KINDS: [&str; 11] = [
 #[test]
 fn every_kind_has_a_sound_schema_and_a_page_with_a_valid_example() {
     assert_eq!(schema::ALL.map(|(kind, _)| kind), KINDS);
-    assert_eq!(schema::get("nothing"), None);
-    assert_eq!(schema::page("nothing"), None);
+    assert_eq!(schema::schema_text("nothing"), None);
+    assert_eq!(schema::schema_page("nothing"), None);
     for (kind, text) in schema::ALL {
         let schema: Value = serde_json::from_str(text).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{kind}");
         assert_eq!(schema["title"], kind);
-        let page = schema::page(kind).unwrap();
+        let page = schema::schema_page(kind).unwrap();
         let (_, example) = page.split_once("```json\n").unwrap();
         let example: Value = serde_json::from_str(example.trim_end_matches("```\n")).unwrap();
         golden::validate(kind, &example);
@@ -106,7 +106,7 @@ fn every_field_has_a_row_and_every_row_a_meaning() {
         }
     }
     for (kind, text) in schema::ALL {
-        let page = schema::page(kind).unwrap();
+        let page = schema::schema_page(kind).unwrap();
         let rows: Vec<Vec<&str>> = page
             .lines()
             .filter(|line| line.starts_with("| `"))
@@ -134,7 +134,7 @@ fn every_field_has_a_row_and_every_row_a_meaning() {
 
 #[test]
 fn a_row_tells_name_type_need_and_meaning() {
-    let page = schema::page("task-state").unwrap();
+    let page = schema::schema_page("task-state").unwrap();
     for row in [
         "| `current_task.plan.steps[].dependencies` | list of whole number | yes | Steps that must be completed first. |",
         "| `current_task.plan.steps[].completed_at` | time or null | yes | When it was completed. |",
@@ -142,7 +142,7 @@ fn a_row_tells_name_type_need_and_meaning() {
     ] {
         assert!(page.contains(row), "{row}\n{page}");
     }
-    let page = schema::page("config").unwrap();
+    let page = schema::schema_page("config").unwrap();
     let row = "| `limits.retry_after` | whole number or text |  | Wait after a rate limit that does not say how long. Default: `\"60s\"`. |";
     assert!(page.contains(row), "{page}");
 }

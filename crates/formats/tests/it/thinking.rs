@@ -39,7 +39,7 @@ fn the_golden_files_read_validate_and_come_back() {
 fn a_new_file_is_pending_and_valid() {
     let document = new_document("essay-1", "에세이", "읽히는 글", Timestamp(1_767_225_600));
     golden::validate("thinking", document.value());
-    let read = ThinkingFile::read(&document).unwrap();
+    let read = ThinkingFile::read_state(&document).unwrap();
     assert_eq!((read.state, read.findings), (Run::new(), vec![]));
     assert!(document.text().ends_with("}\n"));
     assert!(document.text().contains("\"title\": \"에세이\""));
@@ -63,7 +63,7 @@ fn what_other_writers_leave_behind_is_found_and_mended() {
     value["stages"]["creation"]["retry_count"] = json!("1");
     value["current_stage"] = json!("creation");
     let document = JsonDocument::new(value);
-    let read = ThinkingFile::read(&document).unwrap();
+    let read = ThinkingFile::read_state(&document).unwrap();
     let found: Vec<_> = read
         .findings
         .iter()
@@ -81,14 +81,14 @@ fn what_other_writers_leave_behind_is_found_and_mended() {
         ]
     );
     let mended = document.reconcile(&read.fixed);
-    assert_eq!(ThinkingFile::read(&mended).unwrap().findings, vec![]);
+    assert_eq!(ThinkingFile::read_state(&mended).unwrap().findings, vec![]);
 }
 
 #[test]
 fn a_file_without_stages_is_not_read_as_a_fresh_one() {
     for text in ["[]", "{}", "{\"stages\": 3}", "null"] {
         let document = JsonDocument::from_text(text.into()).unwrap();
-        assert!(ThinkingFile::read(&document).is_err(), "{text}");
+        assert!(ThinkingFile::read_state(&document).is_err(), "{text}");
     }
 }
 
@@ -99,7 +99,7 @@ fn two_stages_in_progress_are_found_and_left_to_a_person() {
     value["stages"]["creation"]["completed_at"] = json!(null);
     value["overall_status"] = json!("in_progress");
     value["progress_percentage"] = json!(50);
-    let read = ThinkingFile::read(&JsonDocument::new(value.clone())).unwrap();
+    let read = ThinkingFile::read_state(&JsonDocument::new(value.clone())).unwrap();
     assert_eq!(read.fixed, value, "no repair chooses between them");
     let found: Vec<_> = read
         .findings

@@ -12,7 +12,7 @@ use crate::lang::Lang;
 use crate::run_trust::{self, RunTrust};
 use crate::shell::is_dry_push;
 use crate::tested_tree::TestedTree;
-use bowline_formats::hook::Answer;
+use bowline_formats::hook::HookResponse;
 use bowline_machines::develop::Phase;
 use bowline_machines::named;
 use bowline_words::message::{Denied, FinishingAct, Unjudged};
@@ -88,7 +88,7 @@ pub fn answer_git(
     hook: GitHook,
     argument: Option<&str>,
     input: impl Read,
-) -> Answer {
+) -> HookResponse {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let belief = run_trust::assess_folder(folder);
         if belief == RunTrust::Nothing || hook == GitHook::PrePush && is_dry_run_push() {
@@ -112,12 +112,12 @@ pub fn answer_git(
         }))
     }));
     let reason = match judged {
-        Ok(Ok(None)) => return Answer::silent(),
+        Ok(Ok(None)) => return HookResponse::silent(),
         Ok(Ok(Some(text))) => text,
         Ok(Err(reason)) => render_failure(&Denied::CannotJudge { reason }),
         Err(_) => render_failure(&Denied::GateFailed),
     };
-    Answer::deny(reason)
+    HookResponse::deny(reason)
 }
 
 /// Denies a branch a tree other than the tested one. Only in PR: commits before that are work in

@@ -154,8 +154,8 @@ fn render_times(run: &Run, history: &[(String, Transition)], lang: Lang) -> Stri
     let (began, moved, utc) = match (began, history.last()) {
         (Some((began, _)), Some((moved, _))) => (began.clone(), moved.clone(), true),
         (_, _) => (
-            time::civil(run.started_at),
-            time::civil(run.updated_at),
+            time::format_civil(run.started_at),
+            time::format_civil(run.updated_at),
             false,
         ),
     };

@@ -30,7 +30,7 @@ use crate::run_trust::{self, RunTrust};
 use crate::shell::SideEffect;
 use crate::tool_call::ToolCall;
 use crate::workspace_paths::{self, WorkspacePaths};
-use bowline_formats::hook::{Answer, Event, HookMessage};
+use bowline_formats::hook::{HookEvent, HookMessage, HookResponse};
 use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,7 @@ pub fn answer_client(
     event: Option<&str>,
     registered: &HookRegistration,
     input: impl Read,
-) -> Answer {
+) -> HookResponse {
     // A failed note is no reason to stop a tool call.
     let _ = catch_unwind(clients::note_client);
     answer_from(event, registered, input, std::env::current_dir().ok())
@@ -60,8 +60,8 @@ fn answer_from(
     registered: &HookRegistration,
     input: impl Read,
     here: Option<PathBuf>,
-) -> Answer {
-    let given = event.and_then(Event::from_name);
+) -> HookResponse {
+    let given = event.and_then(HookEvent::from_name);
     let mut message = Vec::new();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut input = input.take(MESSAGE_BYTES_MAX + 1);
@@ -84,7 +84,7 @@ fn answer_from(
         Ok(Err(reason)) => Denied::CannotJudge { reason },
         Err(_) => Denied::GateFailed,
     };
-    if given.unwrap_or_else(|| guess_event(&message)) == Event::PreToolUse {
+    if given.unwrap_or_else(|| guess_event(&message)) == HookEvent::PreToolUse {
         deny_unjudged(&error, here)
     } else {
         // Nothing was judged at this event: the line holds the reason alone.
@@ -93,13 +93,13 @@ fn answer_from(
             other => other.to_string(),
         };
         append_log(&format!("{}: {why}", event.unwrap_or("hook")));
-        Answer::silent()
+        HookResponse::silent()
     }
 }
 
 /// Denies a call that could not be judged. Without a run there is nothing to guard, and the call
 /// goes on.
-fn deny_unjudged(error: &Denied, here: Option<PathBuf>) -> Answer {
+fn deny_unjudged(error: &Denied, here: Option<PathBuf>) -> HookResponse {
     let folders = here.into_iter().chain(project_folder());
     let guarded = |folder: PathBuf| run_trust::assess_folder(&folder) != RunTrust::Nothing;
     let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
@@ -108,40 +108,40 @@ fn deny_unjudged(error: &Denied, here: Option<PathBuf>) -> Answer {
         let next = Card::Next {
             command: "bowline doctor".to_owned(),
         };
-        Answer::deny(format!("{}\n{}\n", error.say(lang), next.say(lang)))
+        HookResponse::deny(format!("{}\n{}\n", error.say(lang), next.say(lang)))
     } else {
-        Answer::silent()
+        HookResponse::silent()
     }
 }
 
 /// Guesses the event of an unreadable message: any event but the guarded one must be named in it.
-fn guess_event(message: &[u8]) -> Event {
+fn guess_event(message: &[u8]) -> HookEvent {
     let text = String::from_utf8_lossy(message);
-    Event::ALL
+    HookEvent::ALL
         .into_iter()
-        .find(|event| text.contains(event.outward()))
-        .unwrap_or(Event::PreToolUse)
+        .find(|event| text.contains(event.client_name()))
+        .unwrap_or(HookEvent::PreToolUse)
 }
 
 fn decide_answer(
-    given: Option<Event>,
+    given: Option<HookEvent>,
     registered: &HookRegistration,
     bytes: &[u8],
-) -> Result<Answer, Unjudged> {
-    let message = HookMessage::read(bytes).map_err(|error| {
+) -> Result<HookResponse, Unjudged> {
+    let message = HookMessage::parse(bytes).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         Unjudged::NotUnderstood {
             said: format!("{error}{}", cause.unwrap_or_default()),
         }
     })?;
     let Some(event) = given.or(message.event) else {
-        return Ok(Answer::silent());
+        return Ok(HookResponse::silent());
     };
     let call = ToolCall::from_message(&message);
-    if event == Event::PreToolUse && call == ToolCall::Other {
+    if event == HookEvent::PreToolUse && call == ToolCall::Other {
         return match message.tool.is_empty() {
             true => Err(Unjudged::NoTool),
-            false => Ok(Answer::silent()),
+            false => Ok(HookResponse::silent()),
         };
     }
     let folder = message.cwd.as_ref().map(PathBuf::from);
@@ -149,8 +149,8 @@ fn decide_answer(
         .or_else(project_folder)
         .or_else(|| std::env::current_dir().ok())
         .ok_or(Unjudged::NoFolder)?;
-    if event != Event::PreToolUse && registered.is_shadowed(&folder) {
-        return Ok(Answer::silent());
+    if event != HookEvent::PreToolUse && registered.is_shadowed(&folder) {
+        return Ok(HookResponse::silent());
     }
     let mut belief = run_trust::assess_folder(&folder);
     if belief == RunTrust::Nothing
@@ -160,22 +160,24 @@ fn decide_answer(
     }
     let lang = Lang::of_environment();
     Ok(match event {
-        Event::PreToolUse => decide_tool_call(&call, &folder, &belief, lang),
-        Event::SessionStart | Event::SubagentStart => match render_card(&belief, &folder, lang) {
-            Some(card) => Answer::context(event, &card),
-            None => Answer::silent(),
+        HookEvent::PreToolUse => decide_tool_call(&call, &folder, &belief, lang),
+        HookEvent::SessionStart | HookEvent::SubagentStart => {
+            match render_card(&belief, &folder, lang) {
+                Some(card) => HookResponse::add_context(event, &card),
+                None => HookResponse::silent(),
+            }
+        }
+        HookEvent::UserPromptSubmit => match card::render_reminder(&belief, lang) {
+            Some(words) => HookResponse::add_context(event, &words),
+            None => HookResponse::silent(),
         },
-        Event::UserPromptSubmit => match card::render_reminder(&belief, lang) {
-            Some(words) => Answer::context(event, &words),
-            None => Answer::silent(),
+        HookEvent::PostToolUse => match card::render_warning(&belief, lang) {
+            Some(words) => HookResponse::add_context(event, &words),
+            None => HookResponse::silent(),
         },
-        Event::PostToolUse => match card::render_warning(&belief, lang) {
-            Some(words) => Answer::context(event, &words),
-            None => Answer::silent(),
-        },
-        Event::Stop => stop::answer_stop(&message, &belief, lang),
+        HookEvent::Stop => stop::answer_stop(&message, &belief, lang),
         // After a compaction the card is shown again by the start of the session.
-        Event::PreCompact => Answer::silent(),
+        HookEvent::PreCompact => HookResponse::silent(),
     })
 }
 
@@ -185,7 +187,7 @@ fn project_folder() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn decide_tool_call(call: &ToolCall, folder: &Path, belief: &RunTrust, lang: Lang) -> Answer {
+fn decide_tool_call(call: &ToolCall, folder: &Path, belief: &RunTrust, lang: Lang) -> HookResponse {
     let deeds = side_effects_of(call, folder, &HostEnvironment);
     let place = belief.path().map(WorkspacePaths::for_run_file);
     let own = place.as_ref().map_or_else(
@@ -195,7 +197,7 @@ fn decide_tool_call(call: &ToolCall, folder: &Path, belief: &RunTrust, lang: Lan
     let refused = denial_text(belief, place.as_ref(), &own, call, lang);
     refused
         .or_else(|| denial_in_other_workspace(&deeds, place.as_ref(), call, lang))
-        .map_or_else(Answer::silent, Answer::deny)
+        .map_or_else(HookResponse::silent, HookResponse::deny)
 }
 
 /// Applies the gates of runs in other workspaces that the call writes into.

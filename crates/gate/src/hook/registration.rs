@@ -54,7 +54,7 @@ impl HookRegistration {
         let root = root.unwrap_or_else(|| folder.to_owned());
         first.iter().any(|file| {
             let text = std::fs::read_to_string(root.join(file));
-            text.is_ok_and(|text| client_hooks::asks(&text))
+            text.is_ok_and(|text| client_hooks::has_gate_hook(&text))
         })
     }
 }

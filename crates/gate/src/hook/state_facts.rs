@@ -98,7 +98,7 @@ pub(super) fn current_step(task: &Value) -> Option<u64> {
 fn similar_lessons(history: &Path, about: &str) -> Option<Card> {
     let bytes = std::fs::read(history).ok()?;
     let document = JsonDocument::parse(&bytes).ok()?;
-    let entries = TaskHistoryFile::read(&document).ok()?.state;
+    let entries = TaskHistoryFile::read_state(&document).ok()?.state;
     let found = similar(&entries, about);
     let details = found.into_iter().filter_map(|entry| entry.details.as_ref());
     let lessons = join_lessons(

@@ -5,7 +5,7 @@ use crate::advice;
 use crate::lang::Lang;
 use crate::locate;
 use crate::run_trust::{RunTrust, TrustedRun};
-use bowline_formats::hook::{Answer, HookMessage};
+use bowline_formats::hook::{HookMessage, HookResponse};
 use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase, typed};
 use bowline_words::message::Card;
 use serde_json::{Value, json};
@@ -19,14 +19,14 @@ pub const STOPS_HELD_PER_SESSION_MAX: u64 = 30;
 const COUNT_NAME: &str = "stops.json";
 
 /// Decides if the agent may stop.
-pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) -> Answer {
+pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) -> HookResponse {
     let RunTrust::Run(believed) = belief else {
-        return Answer::silent();
+        return HookResponse::silent();
     };
     // A run kept by another program could not end the checkpoint by our commands.
     let held = believed.owned && believed.run.phase == Phase::Implement;
     if !held || !believed.run.gates.is_open(Gate::ReviewCleanPass) {
-        return Answer::silent();
+        return HookResponse::silent();
     }
     let working = |status| status == CheckpointStatus::InProgress;
     let Some(checkpoint) = believed
@@ -35,10 +35,10 @@ pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) 
         .iter()
         .find(|it| working(it.status))
     else {
-        return Answer::silent();
+        return HookResponse::silent();
     };
     if !count_denied_stop(message, believed) {
-        return Answer::silent();
+        return HookResponse::silent();
     }
     let id = &checkpoint.id;
     let next = advice::next_commands_in(&believed.path, &believed.run);
@@ -52,7 +52,7 @@ pub(super) fn answer_stop(message: &HookMessage, belief: &RunTrust, lang: Lang) 
         max: ATTEMPTS_MAX,
         next,
     };
-    Answer::go_on(&told.say(lang))
+    HookResponse::keep_working(&told.say(lang))
 }
 
 /// Counts one more denied stop; `false` when a bound is reached.

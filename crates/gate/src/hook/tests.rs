@@ -5,7 +5,7 @@
 )]
 
 use super::{HookRegistration, answer_from};
-use bowline_formats::hook::Answer;
+use bowline_formats::hook::HookResponse;
 use std::io::Read;
 
 /// An input that panics or fails, as no real one should.
@@ -46,7 +46,7 @@ fn a_panic_before_a_tool_is_a_denial_and_at_any_other_time_nothing() {
             Broken { panics },
             here(),
         );
-        assert_eq!(stop, Answer::silent());
+        assert_eq!(stop, HookResponse::silent());
         std::fs::remove_file(&file).unwrap();
         let unguarded = answer_from(
             Some("pre-tool-use"),
@@ -54,7 +54,7 @@ fn a_panic_before_a_tool_is_a_denial_and_at_any_other_time_nothing() {
             Broken { panics },
             here(),
         );
-        assert_eq!(unguarded, Answer::silent());
+        assert_eq!(unguarded, HookResponse::silent());
         std::fs::write(&file, "{}").unwrap();
     }
 }

@@ -92,7 +92,7 @@ impl Repository {
             "hook_event_name": "PreToolUse", "cwd": self.root, "tool_name": tool,
             "tool_input": {"command": text, "file_path": text, "notebook_path": text, "path": text},
         });
-        let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
+        let message = HookMessage::parse(message.to_string().as_bytes()).unwrap();
         gated_actions(
             &ToolCall::from_message(&message),
             &self.root,
@@ -246,7 +246,7 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
         let message = json!({
             "hook_event_name": "PreToolUse", "cwd": repository.root, "tool_name": "Bash", "tool_input": input,
         });
-        let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
+        let message = HookMessage::parse(message.to_string().as_bytes()).unwrap();
         let place = WorkspacePaths::for_run_file(&repository.file());
         let found = gated_actions(
             &ToolCall::from_message(&message),

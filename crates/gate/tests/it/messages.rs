@@ -1,11 +1,11 @@
 //! Messages of the clients, as they are sent.
 
-use bowline_formats::hook::{Answer, Event, HookMessage};
+use bowline_formats::hook::{HookEvent, HookMessage, HookResponse};
 use bowline_gate::tool_call::ToolCall;
 use serde_json::{Value, json};
 
 fn read(message: &Value) -> HookMessage {
-    HookMessage::read(message.to_string().as_bytes()).unwrap()
+    HookMessage::parse(message.to_string().as_bytes()).unwrap()
 }
 
 /// What a tool is asked to do.
@@ -34,7 +34,7 @@ fn claude_code() {
         "effort": {"level": "medium"}, "hook_event_name": "PreToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/app/hello.txt", "content": "git push\n"}, "tool_use_id": "toolu_1",
     }));
-    assert_eq!(message.event, Some(Event::PreToolUse));
+    assert_eq!(message.event, Some(HookEvent::PreToolUse));
     assert_eq!(message.cwd.as_deref(), Some("/app"));
     assert_eq!(
         ToolCall::from_message(&message),
@@ -45,12 +45,12 @@ fn claude_code() {
         read(&json!({"hook_event_name": "Stop", "stop_hook_active": true, "session_id": "s1"}));
     assert_eq!(
         (stop.event, stop.stop_hook_active),
-        (Some(Event::Stop), true)
+        (Some(HookEvent::Stop), true)
     );
     let start = read(&json!({"hook_event_name": "SessionStart", "source": "compact"}));
     assert_eq!(
         (start.event, start.source.as_str()),
-        (Some(Event::SessionStart), "compact")
+        (Some(HookEvent::SessionStart), "compact")
     );
 }
 
@@ -184,22 +184,22 @@ fn tools_of_git_and_its_hosts() {
 #[test]
 fn other_clients_name_events_in_their_own_way() {
     for (name, event) in [
-        ("BeforeTool", Event::PreToolUse),
-        ("tool.execute.before", Event::PreToolUse),
-        ("beforeShellExecution", Event::PreToolUse),
-        ("AfterTool", Event::PostToolUse),
-        ("PreCompress", Event::PreCompact),
-        ("AfterAgent", Event::Stop),
-        ("pre-tool-use", Event::PreToolUse),
-        ("user-prompt-submit", Event::UserPromptSubmit),
+        ("BeforeTool", HookEvent::PreToolUse),
+        ("tool.execute.before", HookEvent::PreToolUse),
+        ("beforeShellExecution", HookEvent::PreToolUse),
+        ("AfterTool", HookEvent::PostToolUse),
+        ("PreCompress", HookEvent::PreCompact),
+        ("AfterAgent", HookEvent::Stop),
+        ("pre-tool-use", HookEvent::PreToolUse),
+        ("user-prompt-submit", HookEvent::UserPromptSubmit),
     ] {
-        assert_eq!(Event::from_name(name), Some(event), "{name}");
+        assert_eq!(HookEvent::from_name(name), Some(event), "{name}");
     }
-    for event in Event::ALL {
-        assert_eq!(Event::from_name(event.name()), Some(event));
-        assert_eq!(Event::from_name(event.outward()), Some(event));
+    for event in HookEvent::ALL {
+        assert_eq!(HookEvent::from_name(event.name()), Some(event));
+        assert_eq!(HookEvent::from_name(event.client_name()), Some(event));
     }
-    assert_eq!(Event::from_name("SubagentStop"), None);
+    assert_eq!(HookEvent::from_name("SubagentStop"), None);
     let cursor = read(
         &json!({"hook_event_name": "beforeShellExecution", "command": "git push", "cwd": "/app"}),
     );
@@ -226,34 +226,34 @@ fn odd_messages_are_read_as_far_as_they_go() {
     );
     assert_eq!(
         (odd.event, odd.cwd.clone(), ToolCall::from_message(&odd)),
-        (Some(Event::PreToolUse), None, ToolCall::Other)
+        (Some(HookEvent::PreToolUse), None, ToolCall::Other)
     );
     for bytes in [&b""[..], b"[]", b"null", b"{", b"\xff\xfe"] {
-        assert!(HookMessage::read(bytes).is_err(), "{bytes:?}");
+        assert!(HookMessage::parse(bytes).is_err(), "{bytes:?}");
     }
 }
 
 #[test]
 fn answers() {
     assert_eq!(
-        Answer::silent(),
-        Answer {
+        HookResponse::silent(),
+        HookResponse {
             stdout: String::new(),
             stderr: String::new(),
             code: 0
         }
     );
-    let deny = Answer::deny("no\n");
+    let deny = HookResponse::deny("no\n");
     assert_eq!(
         (deny.code, deny.stdout.as_str(), deny.stderr.as_str()),
         (2, "", "no\n")
     );
     assert_eq!(
-        Answer::context(Event::SessionStart, "here").stdout,
+        HookResponse::add_context(HookEvent::SessionStart, "here").stdout,
         "{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":\"here\"}}\n"
     );
     assert_eq!(
-        Answer::go_on("more").stdout,
+        HookResponse::keep_working("more").stdout,
         "{\"decision\":\"block\",\"reason\":\"more\"}\n"
     );
 }

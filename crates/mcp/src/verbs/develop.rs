@@ -9,7 +9,7 @@ use crate::table::{Arg, Verb};
 use bowline_engine::Error;
 use bowline_engine::develop::evidence::CommandObserver;
 use bowline_engine::files::ChangeOutcome;
-use bowline_engine::formats::develop::evidence::Evidence;
+use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::operations::develop::{
     ATTEMPTS_MAX, FailureClass, Gate, GateProof, PassOutcome, Phase, Run,
 };
@@ -346,7 +346,7 @@ impl CommandObserver for Heard {
         self.call.is_cancelled()
     }
 
-    fn on_ended(&self, evidence: &Evidence) {
+    fn on_ended(&self, evidence: &EvidenceRecord) {
         let mut told = json!({ "command": evidence.command, "exitCode": evidence.exit_code });
         // Only a failed command needs its output: the agent has to fix the cause.
         if evidence.exit_code != 0 {

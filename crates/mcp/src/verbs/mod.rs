@@ -17,7 +17,7 @@ pub(crate) mod tests {
     use crate::table::{Kind, Listed, Shown, VERBS};
     use crate::{schema, table};
     use bowline_engine::Context;
-    use bowline_engine::formats::orchestrate::Mode;
+    use bowline_engine::formats::orchestrate::RunMode;
     use bowline_engine::machines::develop::{FailureClass, Gate, Phase, Strategy};
     use bowline_engine::machines::plan::{FailureKind, TaskResult};
     use bowline_engine::machines::thinking::Stage;
@@ -138,7 +138,7 @@ pub(crate) mod tests {
         assert_eq!(develop::CLASSES, FailureClass::ALL.map(FailureClass::name));
         assert_eq!(develop::PHASES, &Phase::ALL.map(Phase::name)[..3]);
         assert_eq!(develop::STRATEGIES[1..], Strategy::ALL.map(Strategy::name));
-        assert_eq!(orchestrate::MODES, Mode::ALL.map(Mode::name));
+        assert_eq!(orchestrate::MODES, RunMode::ALL.map(RunMode::name));
     }
 
     /// A person's verbs and arguments are not even listed for others.

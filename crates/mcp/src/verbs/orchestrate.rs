@@ -7,7 +7,7 @@ use crate::table::Kind::{self, Flag, Number, Text};
 use crate::table::{Arg, Verb};
 use bowline_engine::Error;
 use bowline_engine::files::ChangeOutcome;
-use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::machines::Actor;
 use bowline_engine::operations::orchestrate::{
     self, DrawingFormat, OrchestrationOptions, StartedOrchestration, TaskMoved,
@@ -245,7 +245,7 @@ fn init(desk: &ToolSession, given: &ToolArguments) -> Done {
         plan,
         mode: given
             .text("mode")
-            .and_then(Mode::from_name)
+            .and_then(RunMode::from_name)
             .unwrap_or(usual.mode),
         parallel: parallel.unwrap_or(usual.parallel),
         project: given.text("project").map(str::to_owned),

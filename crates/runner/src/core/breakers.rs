@@ -1,7 +1,7 @@
 //! Circuit breakers: limits of the settings on one piece of work and on a whole run.
 
 use super::note::Used;
-use bowline_formats::settings::{Limits, Seconds};
+use bowline_formats::settings::{RunLimits, Seconds};
 use bowline_words::message::Spent;
 use std::collections::VecDeque;
 
@@ -32,15 +32,15 @@ pub struct Breakers {
 
 impl Breakers {
     /// Takes the limits from a project's settings.
-    pub fn of(limits: &Limits) -> Breakers {
+    pub fn of(limits: &RunLimits) -> Breakers {
         Breakers {
             starts_per_hour: limits.runs_per_hour,
             turns: limits.turns.map(u64::from),
             tokens: limits.tokens,
             usd: limits.usd,
-            worked_ms: limits.wall_time.map(Seconds::ms),
-            silent_ms: limits.no_progress.unwrap_or(SILENT).ms(),
-            retry_after_ms: limits.retry_after.unwrap_or(RETRY_AFTER).ms(),
+            worked_ms: limits.wall_time.map(Seconds::as_ms),
+            silent_ms: limits.no_progress.unwrap_or(SILENT).as_ms(),
+            retry_after_ms: limits.retry_after.unwrap_or(RETRY_AFTER).as_ms(),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::attempts::{Voice, prompt, raw};
 use bowline_engine::{Context, Error};
-use bowline_formats::agents::Protocol;
-use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::settings::Settings;
+use bowline_formats::agents::AgentProtocol;
+use bowline_formats::agents::launch::{self, ClientSession};
+use bowline_formats::settings::BowlineSettings;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct Client {
     /// Name in the settings, or of the built-in client.
     pub name: String,
     /// Protocol of its output and input.
-    pub protocol: Protocol,
+    pub protocol: AgentProtocol,
     how: How,
     /// Names of variables that it gets; a trailing `*` matches any rest.
     env: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Call {
 impl Client {
     /// Returns the client of a name: configured in the settings, or built in. `myself` is the path
     /// of this program.
-    pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
+    pub fn named(name: &str, settings: &BowlineSettings, myself: &Path) -> Option<Client> {
         let Some(agent) = settings.agent.get(name) else {
             return Client::built_in(name, myself);
         };
@@ -103,9 +103,9 @@ impl Client {
     fn built_in(name: &str, myself: &Path) -> Option<Client> {
         let words = |words: &[&str]| How::Command(words.iter().map(|&it| it.to_owned()).collect());
         let me = myself.to_string_lossy();
-        let (protocol, how, env): (Protocol, How, &[&str]) = match name {
+        let (protocol, how, env): (AgentProtocol, How, &[&str]) = match name {
             "claude" => (
-                Protocol::ClaudeStreamJson,
+                AgentProtocol::ClaudeStreamJson,
                 How::Claude,
                 &[
                     "ANTHROPIC_*",
@@ -114,21 +114,21 @@ impl Client {
                 ],
             ),
             "codex" => (
-                Protocol::CodexJson,
+                AgentProtocol::CodexJson,
                 How::Codex,
                 &["OPENAI_*", "CODEX_HOME", "CODEX_API_KEY"],
             ),
             "gemini" => (
-                Protocol::Acp,
+                AgentProtocol::Acp,
                 words(&["gemini", "--acp"]),
                 &["GEMINI_*", "GOOGLE_*"],
             ),
             "opencode" => (
-                Protocol::Acp,
+                AgentProtocol::Acp,
                 words(&["opencode", "acp"]),
                 &["OPENCODE_*", "XDG_*", "ANTHROPIC_*", "OPENAI_*"],
             ),
-            "scripted" => (Protocol::Markers, words(&[&me, "scripted"]), &[]),
+            "scripted" => (AgentProtocol::Markers, words(&[&me, "scripted"]), &[]),
             _ => return None,
         };
         Some(Client {
@@ -143,7 +143,7 @@ impl Client {
     /// Chooses a client: the one named for everything, the one of a role, or the default. A role
     /// need not be a client; the error is the name of a client that does not exist.
     pub fn chosen(
-        settings: &Settings,
+        settings: &BowlineSettings,
         named: Option<&str>,
         role: Option<&str>,
     ) -> Result<Client, String> {
@@ -160,8 +160,8 @@ impl Client {
     /// True if the client takes messages while it runs.
     pub fn talks(&self) -> bool {
         match self.protocol {
-            Protocol::Markers | Protocol::CodexJson => false,
-            Protocol::ClaudeStreamJson | Protocol::Acp => true,
+            AgentProtocol::Markers | AgentProtocol::CodexJson => false,
+            AgentProtocol::ClaudeStreamJson | AgentProtocol::Acp => true,
         }
     }
 
@@ -177,7 +177,11 @@ impl Client {
 
     /// Fails if the client's program is not installed. A relative path may not exist yet: the
     /// workspace may still build it.
-    pub fn check_installed(&self, context: &Context, settings: &Settings) -> Result<(), Error> {
+    pub fn check_installed(
+        &self,
+        context: &Context,
+        settings: &BowlineSettings,
+    ) -> Result<(), Error> {
         let words = self.words();
         let Some(program) = words.first().filter(|word| !word.contains('{')) else {
             return Ok(());
@@ -203,13 +207,13 @@ impl Client {
     pub fn environment(
         &self,
         ours: impl Iterator<Item = (String, String)>,
-        settings: &Settings,
+        settings: &BowlineSettings,
     ) -> BTreeMap<String, String> {
         ours.filter(|(name, _)| self.gets(name, settings)).collect()
     }
 
     /// True if the client gets a variable.
-    fn gets(&self, variable: &str, settings: &Settings) -> bool {
+    fn gets(&self, variable: &str, settings: &BowlineSettings) -> bool {
         for_everybody(variable, settings) || named(variable, &self.env)
     }
 
@@ -220,20 +224,26 @@ impl Client {
             nonce: None,
         };
         let conversation = match ask.session {
-            Some(id) => Conversation::Resume { id },
-            None => Conversation::New { id: None },
+            Some(id) => ClientSession::Resume { id },
+            None => ClientSession::New { id: None },
         };
         let text = ask.prompt.to_owned();
         match &self.how {
             How::Claude => Call {
-                command: with_program("claude", launch::claude(conversation, &self.options)),
+                command: with_program(
+                    "claude",
+                    launch::claude_arguments(conversation, &self.options),
+                ),
                 first: Some(prompt(text)),
                 close_input: false,
                 session: None,
                 voice,
             },
             How::Codex => Call {
-                command: with_program("codex", launch::codex(conversation, &self.options, &text)),
+                command: with_program(
+                    "codex",
+                    launch::codex_arguments(conversation, &self.options, &text),
+                ),
                 first: None,
                 close_input: true,
                 session: None,
@@ -244,11 +254,13 @@ impl Client {
                 let filled = filled.chain(self.options.iter().cloned());
                 let named = words.iter().any(|word| word.contains("{prompt"));
                 let first = match (named, self.protocol) {
-                    (true, _) | (false, Protocol::CodexJson) => None,
-                    (false, Protocol::Markers) => Some(raw(ended(text))),
-                    (false, Protocol::ClaudeStreamJson | Protocol::Acp) => Some(prompt(text)),
+                    (true, _) | (false, AgentProtocol::CodexJson) => None,
+                    (false, AgentProtocol::Markers) => Some(raw(ended(text))),
+                    (false, AgentProtocol::ClaudeStreamJson | AgentProtocol::Acp) => {
+                        Some(prompt(text))
+                    }
                 };
-                let acp = self.protocol == Protocol::Acp;
+                let acp = self.protocol == AgentProtocol::Acp;
                 Call {
                     command: filled.collect(),
                     first,
@@ -265,13 +277,13 @@ impl Client {
 /// git.
 pub fn environment(
     ours: impl Iterator<Item = (String, String)>,
-    settings: &Settings,
+    settings: &BowlineSettings,
 ) -> BTreeMap<String, String> {
     ours.filter(|(name, _)| for_everybody(name, settings))
         .collect()
 }
 
-fn for_everybody(variable: &str, settings: &Settings) -> bool {
+fn for_everybody(variable: &str, settings: &BowlineSettings) -> bool {
     VARIABLES.contains(&variable)
         || variable.starts_with("XDG_")
         || named(variable, &settings.defaults.env)
@@ -366,20 +378,20 @@ mod tests {
     #[test]
     fn a_described_client_comes_before_a_known_one() {
         let text = "[agent.claude]\ncommand = [\"mine\", \"{prompt_file}\"]\nenv = [\"MY_*\"]\n";
-        let settings = Settings::read(text).unwrap();
+        let settings = BowlineSettings::parse(text).unwrap();
         let me = Path::new("/bin/bowline");
         let client = Client::named("claude", &settings, me).unwrap();
-        assert_eq!(client.protocol, Protocol::Markers);
+        assert_eq!(client.protocol, AgentProtocol::Markers);
         assert_eq!(client.call(&ask("x")).command, ["mine", "/p/file"]);
         assert!(client.gets("MY_KEY", &settings) && client.gets("PATH", &settings));
         assert!(!client.gets("CLAUDECODE", &settings));
-        let plain = Client::named("claude", &Settings::default(), me).unwrap();
+        let plain = Client::named("claude", &BowlineSettings::default(), me).unwrap();
         let call = plain.call(&ask("x"));
         assert_eq!(call.command[0], "claude");
         assert!(call.first.is_some() && !call.close_input);
         let text = "[agent.big]\nclient = \"claude\"\nmodel = \"opus\"\nargs = [\"--effort\", \"high\"]\n\
                     [agent.o]\nclient = \"codex\"\nmodel = \"o9\"\n[agent.g]\nclient = \"gemini\"\nmodel = \"g3\"\n";
-        let described = Settings::read(text).unwrap();
+        let described = BowlineSettings::parse(text).unwrap();
         let command = |name: &str, session| {
             let client = Client::named(name, &described, me).unwrap();
             assert_eq!(client.name, name);

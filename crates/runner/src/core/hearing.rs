@@ -2,7 +2,9 @@
 //! its requests when no person is present.
 
 use super::attempts::{Attempts, Message};
-use bowline_formats::agents::{Event, Protocol, ProtocolError, Since, ToAgent, What};
+use bowline_formats::agents::{
+    AgentEvent, AgentEventKind, AgentProtocol, ProtocolError, ToAgent, UsagePeriod,
+};
 
 /// Bytes of the agent's own text that are kept from its end, to explain a failure.
 const TAIL_BYTES: usize = 2 << 10;
@@ -29,9 +31,9 @@ impl FirstMessage {
     }
 
     /// Starts the wait, except for plain text, which has no valid messages.
-    pub fn awaited_from(protocol: Protocol, now_ms: i64) -> FirstMessage {
+    pub fn awaited_from(protocol: AgentProtocol, now_ms: i64) -> FirstMessage {
         FirstMessage {
-            since_ms: Some(now_ms).filter(|_| protocol != Protocol::Markers),
+            since_ms: Some(now_ms).filter(|_| protocol != AgentProtocol::Markers),
         }
     }
 
@@ -54,8 +56,11 @@ impl FirstMessage {
 }
 
 /// True if an event is a message that its protocol knows.
-pub fn is_valid(event: &Event<'_>) -> bool {
-    !matches!(event.what, What::Malformed(_) | What::ProtocolError(_))
+pub fn is_valid(event: &AgentEvent<'_>) -> bool {
+    !matches!(
+        event.what,
+        AgentEventKind::Malformed(_) | AgentEventKind::ProtocolError(_)
+    )
 }
 
 /// Signal in an agent's output.
@@ -114,14 +119,14 @@ impl Lifted {
 /// Parses the output of one attempt.
 #[derive(Debug)]
 pub struct Hearing {
-    protocol: Protocol,
+    protocol: AgentProtocol,
     line: Vec<u8>,
     tail: String,
 }
 
 impl Hearing {
     /// Creates a parser for a protocol.
-    pub fn new(protocol: Protocol) -> Hearing {
+    pub fn new(protocol: AgentProtocol) -> Hearing {
         Hearing {
             protocol,
             line: Vec::new(),
@@ -135,9 +140,9 @@ impl Hearing {
     }
 
     /// Returns the signals in a piece of output and its events.
-    pub fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
+    pub fn hear(&mut self, bytes: &[u8], events: &[AgentEvent<'_>]) -> Vec<Word> {
         let mut words = vec![Word::Something];
-        if self.protocol == Protocol::Markers {
+        if self.protocol == AgentProtocol::Markers {
             self.bytes(bytes, &mut words);
         }
         if events.iter().any(is_valid) {
@@ -184,18 +189,18 @@ impl Hearing {
         self.tail.drain(..self.tail.ceil_char_boundary(from));
     }
 
-    fn event(&mut self, what: &What<'_>, words: &mut Vec<Word>) {
+    fn event(&mut self, what: &AgentEventKind<'_>, words: &mut Vec<Word>) {
         match what {
-            What::Session { id, .. } => words.push(Word::Session(id.to_string())),
+            AgentEventKind::Session { id, .. } => words.push(Word::Session(id.to_string())),
             // Plain text was parsed from the bytes.
-            What::Said(_) if self.protocol == Protocol::Markers => {}
-            What::Said(text) => {
+            AgentEventKind::Said(_) if self.protocol == AgentProtocol::Markers => {}
+            AgentEventKind::Said(text) => {
                 for line in text.lines() {
                     self.line(line, words);
                 }
             }
-            What::TaskComplete { .. } => words.push(Word::Complete),
-            What::Limit {
+            AgentEventKind::TaskComplete { .. } => words.push(Word::Complete),
+            AgentEventKind::Limit {
                 until,
                 retry_after_s,
                 ..
@@ -207,67 +212,67 @@ impl Hearing {
                     (None, None) => Lifted::Unsaid,
                 }));
             }
-            What::Usage(usage) => {
+            AgentEventKind::Usage(usage) => {
                 let tokens = match usage.since {
-                    Since::Turn => usage.input + usage.output,
-                    Since::Session => 0,
+                    UsagePeriod::Turn => usage.input + usage.output,
+                    UsagePeriod::Session => 0,
                 };
                 words.push(Word::Used {
                     tokens,
                     usd: usage.cost_usd.unwrap_or(0.0),
                 });
             }
-            What::TurnEnded(_) => words.push(Word::TurnEnded),
-            What::Failed { message, .. } => {
+            AgentEventKind::TurnEnded(_) => words.push(Word::TurnEnded),
+            AgentEventKind::Failed { message, .. } => {
                 self.keep(message);
                 words.push(Word::Failed(message.to_string()));
             }
-            What::ToolUsed { .. }
-            | What::Initialized
-            | What::Asks { .. }
-            | What::WantsPermission { .. }
-            | What::Withdrawn { .. }
-            | What::Needs(_)
-            | What::PhaseComplete { .. }
-            | What::Verified { .. }
-            | What::Step { .. }
-            | What::PhaseStarting { .. }
-            | What::Retrying { .. }
-            | What::Noticed { .. }
-            | What::Malformed(_)
-            | What::Ignored { .. }
-            | What::ProtocolError(_) => {}
+            AgentEventKind::ToolUsed { .. }
+            | AgentEventKind::Initialized
+            | AgentEventKind::Asks { .. }
+            | AgentEventKind::WantsPermission { .. }
+            | AgentEventKind::Withdrawn { .. }
+            | AgentEventKind::Needs(_)
+            | AgentEventKind::PhaseComplete { .. }
+            | AgentEventKind::Verified { .. }
+            | AgentEventKind::Step { .. }
+            | AgentEventKind::PhaseStarting { .. }
+            | AgentEventKind::Retrying { .. }
+            | AgentEventKind::Noticed { .. }
+            | AgentEventKind::Malformed(_)
+            | AgentEventKind::Ignored { .. }
+            | AgentEventKind::ProtocolError(_) => {}
         }
     }
 }
 
 /// Replies to a client while no person is present: permits tools, and tells it to decide questions
 /// itself.
-pub fn reply(attempts: &Attempts, attempt: &str, event: &Event<'static>) {
+pub fn reply(attempts: &Attempts, attempt: &str, event: &AgentEvent<'static>) {
     let say = |message: Message| attempts.say(attempt, None, false, message);
     match &event.what {
-        What::WantsPermission { request, .. } => {
+        AgentEventKind::WantsPermission { request, .. } => {
             let request = request.clone();
             say(Box::new(move |writer| {
-                writer.write(ToAgent::Permit { request: &request })
+                writer.encode_message(ToAgent::Permit { request: &request })
             }));
         }
-        What::Asks {
+        AgentEventKind::Asks {
             request: Some(request),
             ..
         } => {
             let request = request.clone();
             say(Box::new(move |writer| {
-                writer.write(ToAgent::Deny {
+                writer.encode_message(ToAgent::Deny {
                     request: &request,
                     reason: "nobody is here to answer; decide yourself and say what you assumed",
                 })
             }));
         }
-        What::ProtocolError(ProtocolError::Unsupported { request, .. }) => {
+        AgentEventKind::ProtocolError(ProtocolError::Unsupported { request, .. }) => {
             let request = request.clone();
             say(Box::new(move |writer| {
-                writer.write(ToAgent::Unsupported { request: &request })
+                writer.encode_message(ToAgent::Unsupported { request: &request })
             }));
         }
         _ => {}

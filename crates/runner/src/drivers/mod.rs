@@ -13,7 +13,7 @@ use bowline_engine::files::KnownFile;
 use bowline_engine::words::system_cause;
 use bowline_engine::{Context, Error};
 use bowline_formats::develop::policy::FILE_NAME;
-use bowline_formats::settings::Settings;
+use bowline_formats::settings::BowlineSettings;
 use bowline_words::message::BadSetting;
 use std::path::Path;
 
@@ -27,11 +27,11 @@ pub struct Would {
 }
 
 /// Returns the settings of a folder: the nearest settings file upwards.
-pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
+pub fn settings_at(folder: &Path) -> Result<BowlineSettings, Error> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let found = folder.ancestors().map(|folder| folder.join(FILE_NAME));
     let Some(path) = found.into_iter().find(|path| path.is_file()) else {
-        return Ok(Settings::default());
+        return Ok(BowlineSettings::default());
     };
     let text = std::fs::read_to_string(&path).map_err(|error| Error::BadSettings {
         path: path.clone(),
@@ -39,10 +39,14 @@ pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
             cause: system_cause(&error),
         },
     })?;
-    Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault })
+    BowlineSettings::parse(&text).map_err(|fault| Error::BadSettings { path, fault })
 }
 
-fn client(settings: &Settings, named: Option<&str>, role: Option<&str>) -> Result<Client, Error> {
+fn client(
+    settings: &BowlineSettings,
+    named: Option<&str>,
+    role: Option<&str>,
+) -> Result<Client, Error> {
     Client::chosen(settings, named, role).map_err(|name| Error::NoAgent { name })
 }
 
@@ -51,7 +55,7 @@ fn parts<'s>(
     context: &Context,
     file: &KnownFile,
     (identity, name): (String, String),
-    settings: &Settings,
+    settings: &BowlineSettings,
     rules: Rules,
     screen: &'s mut dyn Screen,
 ) -> Result<Parts<'s>, Error> {

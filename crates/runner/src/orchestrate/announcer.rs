@@ -7,8 +7,8 @@ use super::ports::{Told, Wish};
 use super::real::{Order, Real};
 use super::run::Heard;
 use crate::core::why::Why;
-use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
-use bowline_engine::formats::settings::Settings;
+use bowline_engine::formats::orchestrate::{OrchestrationMeta, SlackEvents};
+use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::formats::time;
 use bowline_engine::operations::orchestrate::{
     NotificationKind, OwnedOrchestration, RunNotification,
@@ -100,7 +100,7 @@ pub(super) struct Announcer {
     to: Sender<Post>,
     slack: Option<String>,
     webhook: Option<String>,
-    wishes: SlackWishes,
+    wishes: SlackEvents,
     project: String,
     key: String,
     /// Journal lines handed over that are not delivered or given up yet.
@@ -112,11 +112,11 @@ impl Announcer {
     pub(super) fn begin(
         context: &Context,
         owned: &OwnedOrchestration,
-        settings: &Settings,
+        settings: &BowlineSettings,
         key: &str,
         heard: &Sender<Heard>,
     ) -> Option<Announcer> {
-        let Meta {
+        let OrchestrationMeta {
             project,
             slack_webhook_url,
             ..
@@ -181,7 +181,7 @@ impl Announcer {
             if let Some(address) = self
                 .slack
                 .clone()
-                .filter(|_| self.wishes.wants(one.news.name()))
+                .filter(|_| self.wishes.includes_event(one.news.name()))
             {
                 letters.push(Letter {
                     id: id.clone(),
@@ -198,7 +198,7 @@ impl Announcer {
                     body: json!({
                         "event": one.news.name(),
                         "project": self.project,
-                        "timestamp": time::utc(at),
+                        "timestamp": time::format_utc(at),
                         "text": text,
                         "data": one,
                     }),

@@ -1,7 +1,7 @@
 //! Extracts from an agent's output what counts for its task.
 
 use crate::core::hearing::{self, Word};
-use bowline_engine::formats::agents::{Event, Protocol};
+use bowline_engine::formats::agents::{AgentEvent, AgentProtocol};
 use bowline_engine::formats::tasks_md::wire::TaskReply;
 
 /// Parser for the output of one attempt.
@@ -13,7 +13,7 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    pub(super) fn new(task: &str, promise: &str, protocol: Protocol) -> Hearing {
+    pub(super) fn new(task: &str, promise: &str, protocol: AgentProtocol) -> Hearing {
         Hearing {
             task: task.to_owned(),
             promise: promise.to_owned(),
@@ -26,7 +26,7 @@ impl Hearing {
     }
 
     /// Parses bytes of the output and their protocol events.
-    pub(super) fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
+    pub(super) fn hear(&mut self, bytes: &[u8], events: &[AgentEvent<'_>]) -> Vec<Word> {
         let heard = self.inner.hear(bytes, events);
         self.meant(heard)
     }
@@ -75,7 +75,7 @@ mod tests {
     fn lines_count_however_they_are_cut_and_only_those_of_this_task() {
         let text = b"I begin\nDONE:T1.2\nFAIL:T1.1:no compiler\nDONE:T1.1";
         for size in 1..text.len() {
-            let mut hearing = Hearing::new("T1.1", "TASK_DONE", Protocol::Markers);
+            let mut hearing = Hearing::new("T1.1", "TASK_DONE", AgentProtocol::Markers);
             let mut words: Vec<Word> = text
                 .chunks(size)
                 .flat_map(|part| hearing.hear(part, &[]))

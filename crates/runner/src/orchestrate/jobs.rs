@@ -9,7 +9,7 @@ use super::repo::{
 use super::run::Heard;
 use crate::core::why::Why;
 use bowline_engine::Error;
-use bowline_engine::formats::run_settings::Orchestrate;
+use bowline_engine::formats::run_settings::OrchestrateSettings;
 use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -185,7 +185,7 @@ pub(super) fn finish(
 pub(super) fn without_git(
     job: Job,
     root: PathBuf,
-    settings: &Orchestrate,
+    settings: &OrchestrateSettings,
     environment: BTreeMap<String, String>,
     heard: &Sender<Heard>,
 ) {

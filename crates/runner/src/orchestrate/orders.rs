@@ -10,7 +10,7 @@ use super::run::Heard;
 use crate::core::attempts::{Known, raw};
 use crate::core::tidy::PROMPTS;
 use crate::core::why::Why;
-use bowline_engine::formats::agents::Resume;
+use bowline_engine::formats::agents::ResumePoint;
 use bowline_engine::formats::visible;
 use bowline_engine::machines::orchestrate::{Id, Run, Status};
 use bowline_words::Lang;
@@ -148,7 +148,7 @@ impl Real<'_> {
                 protocol: client.protocol,
                 nonce: None,
             },
-            resume: Resume::default(),
+            resume: ResumePoint::default(),
             session: note.session.clone(),
         };
         self.attempts.attach(&attempt, known);
@@ -191,7 +191,7 @@ impl Real<'_> {
                 let paths: Vec<String> = overlap
                     .paths
                     .iter()
-                    .map(|path| visible::name(path))
+                    .map(|path| visible::escape_name(path))
                     .collect();
                 let paths = paths.join(",");
                 format!("OVERLAP:{id}:{}:{paths}", overlap.with)

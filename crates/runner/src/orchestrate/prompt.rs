@@ -3,9 +3,9 @@
 use super::note::Note;
 use crate::core::ladder::{Rung, Verdict, climb};
 use crate::core::text::{begin, end};
-use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::formats::tasks_md::wire::TaskRequest;
-use bowline_engine::formats::tasks_md::{Task, TaskId, TasksFile};
+use bowline_engine::formats::tasks_md::{PlanTask, TaskId, TasksFile};
 use bowline_engine::machines::orchestrate::{Run, Status};
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) struct Facts<'a> {
     pub(super) room: &'a Path,
     /// The worktree belongs to this task alone.
     pub(super) alone: bool,
-    pub(super) mode: Mode,
+    pub(super) mode: RunMode,
     pub(super) promise: &'a str,
     pub(super) note: &'a Note,
 }
@@ -40,7 +40,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
     };
     let id = facts.id;
     let task = facts.plan.and_then(|(file, _)| file.task(id));
-    if facts.mode == Mode::UltraThin {
+    if facts.mode == RunMode::UltraThin {
         add(&request(facts));
     } else {
         let title = task.map_or("", |task| &task.title);
@@ -51,14 +51,14 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
             add(&format!("You work as {who}."));
         }
         let body = text.get(task.body.clone()).unwrap_or_default().trim();
-        if facts.mode == Mode::UltraThin {
+        if facts.mode == RunMode::UltraThin {
             add(&format!("{id}: {}", task.title));
         }
         if !body.is_empty() {
             add("");
             add(&begin(body, BODY_CHARS_MAX));
         }
-        if facts.mode != Mode::UltraThin {
+        if facts.mode != RunMode::UltraThin {
             let phase = file.phases.iter().find(|phase| phase.number == task.phase);
             let heading = phase.map_or("", |phase| &phase.title);
             add("");
@@ -85,7 +85,7 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
     add(&format!(
         "End with one line, and nothing behind it: DONE:{id} when it is done, or FAIL:{id}:reason in at most 100 characters."
     ));
-    if facts.mode == Mode::Ralph {
+    if facts.mode == RunMode::Ralph {
         add(&format!(
             "Print {} when, and only when, everything of this task is done and checked; you are asked again until then.",
             facts.promise
@@ -95,9 +95,9 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
 }
 
 /// Lists the tasks completed before this one; of many, those nearest above it in the plan.
-fn done_before(run: &Run, file: &TasksFile, task: &Task) -> Option<String> {
+fn done_before(run: &Run, file: &TasksFile, task: &PlanTask) -> Option<String> {
     let all = run.count(Status::Completed);
-    let done = |it: &&Task| {
+    let done = |it: &&PlanTask| {
         let node = run.node(it.id.as_str());
         node.is_some_and(|node| node.status == Status::Completed)
     };
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_prompt_names_what_was_done_near_its_task_and_stays_short() {
         let lines = (1..=100).map(|number| format!("### [ ] T1.{number}: Work\n"));
-        let file = tasks_md::parse(&format!("## Phase 1: All\n{}", lines.collect::<String>()));
+        let file = tasks_md::parse_plan(&format!("## Phase 1: All\n{}", lines.collect::<String>()));
         let nodes = file.tasks.iter().map(|task| NodeSpec {
             id: task.id.as_str().into(),
             phase: 1,

@@ -16,9 +16,9 @@ use crate::core::clients::{Ask, Client};
 use crate::core::hearing::reply;
 use crate::core::tidy::{ATTEMPTS, PROMPTS};
 use crate::core::why::Why;
-use bowline_engine::formats::agents::Protocol;
-use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::settings::Settings;
+use bowline_engine::formats::agents::AgentProtocol;
+use bowline_engine::formats::orchestrate::RunMode;
+use bowline_engine::formats::settings::BowlineSettings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run, Status};
 use bowline_engine::operations::orchestrate::PlanFile;
@@ -58,10 +58,10 @@ pub(super) struct Real<'s> {
     pub(super) jobs: Option<Jobs>,
     pub(super) attempts: Attempts,
     pub(super) heard: Sender<Heard>,
-    pub(super) settings: Settings,
+    pub(super) settings: BowlineSettings,
     /// The agent that the caller named for the whole run.
     pub(super) agent: Option<String>,
-    pub(super) mode: Mode,
+    pub(super) mode: RunMode,
     pub(super) promise: String,
     pub(super) key: String,
     pub(super) project: String,
@@ -221,7 +221,7 @@ impl Real<'_> {
 
     pub(super) fn log(&self, line: &str) {
         let path = self.ledger.owned.orchestration().root().join(LOG);
-        let at = time::utc(self.context.now());
+        let at = time::format_utc(self.context.now());
         let at = at.trim_end_matches('Z');
         let file = OpenOptions::new().append(true).create(true).open(path);
         // A log that cannot be written must not stop a run.
@@ -482,7 +482,7 @@ impl Ports for Real<'_> {
 
     fn speaks_protocol(&self, id: &Id) -> bool {
         let client = self.client(id);
-        client.is_ok_and(|client| client.protocol != Protocol::Markers)
+        client.is_ok_and(|client| client.protocol != AgentProtocol::Markers)
     }
 
     fn tell(&mut self, told: Told) {

@@ -5,7 +5,7 @@ use super::rehearsal::{Odds, rehearse_from};
 use super::repo::Kept;
 use super::run::{Options, rules, settings_of};
 use crate::core::why::Why;
-use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::orchestrate::RunMode;
 use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
@@ -241,7 +241,7 @@ pub fn prospect(
         max_parallel: wish.parallel.unwrap_or(config.max_parallel),
         ..config
     });
-    let rules = rules(&Options::default(), &settings, Mode::Normal);
+    let rules = rules(&Options::default(), &settings, RunMode::Normal);
     let odds = Odds {
         fails: u64::from(wish.failing.min(100)) * 10,
         ..Odds::NONE

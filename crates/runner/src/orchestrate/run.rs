@@ -18,9 +18,9 @@ use crate::core::tidy::tidy;
 use crate::core::why::Why;
 use bowline_engine::agents::shim_program;
 use bowline_engine::formats::develop::policy::FILE_NAME;
-use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::Landing;
-use bowline_engine::formats::settings::{Seconds, Settings};
+use bowline_engine::formats::orchestrate::RunMode;
+use bowline_engine::formats::run_settings::LandingMode;
+use bowline_engine::formats::settings::{BowlineSettings, Seconds};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
 use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::operations::orchestrate::{Orchestration, PlanFile, RunNotification};
@@ -79,13 +79,13 @@ pub struct Options {
     pub parallel: Option<u32>,
     /// The agent of all tasks.
     pub agent: Option<String>,
-    pub mode: Option<Mode>,
+    pub mode: Option<RunMode>,
     /// Text that an agent prints in mode ralph when it is done.
     pub promise: Option<String>,
     /// Maximum number of repetitions in mode ralph.
     pub iterations: Option<u32>,
     /// None for the landing of the settings.
-    pub landing: Option<Landing>,
+    pub landing: Option<LandingMode>,
     /// Tasks may start on work that has not landed yet.
     pub stack: bool,
 }
@@ -122,11 +122,13 @@ pub(super) fn key_of(orchestration: &Orchestration, started_at: Timestamp) -> St
 }
 
 /// Reads the settings of a project.
-pub fn settings_of(root: &Path) -> Result<Settings, Error> {
+pub fn settings_of(root: &Path) -> Result<BowlineSettings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
-        Ok(text) => Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault }),
-        Err(_) => Ok(Settings::default()),
+        Ok(text) => {
+            BowlineSettings::parse(&text).map_err(|fault| Error::BadSettings { path, fault })
+        }
+        Err(_) => Ok(BowlineSettings::default()),
     }
 }
 
@@ -179,7 +181,7 @@ pub fn run(
         .orchestrate
         .mode
         .as_deref()
-        .and_then(Mode::from_name);
+        .and_then(RunMode::from_name);
     let mode = options.mode.or(told).unwrap_or(meta.mode);
     let mut rules = rules(options, &settings, mode);
     if repo.is_none() {
@@ -405,8 +407,8 @@ pub(super) fn open_repo(
     orchestration: &Orchestration,
     started_at: Timestamp,
     plan: Option<&PlanFile>,
-    settings: &Settings,
-    landing: Landing,
+    settings: &BowlineSettings,
+    landing: LandingMode,
 ) -> Result<Option<Repo>, Error> {
     let side = orchestration.data_folder(context);
     let key = key_of(orchestration, started_at);
@@ -423,7 +425,7 @@ pub(super) fn open_repo(
         settings: run.clone(),
         environment: context.variables.for_commands(),
         lang: context.lang,
-        proposals: (landing == Landing::PullRequest).then(|| Proposals::of(&run.pull_request)),
+        proposals: (landing == LandingMode::PullRequest).then(|| Proposals::of(&run.pull_request)),
     };
     let plan = plan.map(|plan| plan.path.as_path());
     let root = orchestration.root();
@@ -468,18 +470,18 @@ pub(super) fn is_held(path: &Path) -> bool {
 }
 
 /// Derives the conductor's rules from options and settings.
-pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
+pub fn rules(options: &Options, settings: &BowlineSettings, mode: RunMode) -> Rules {
     let run = &settings.orchestrate;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let iterations = options.iterations.or(run.max_iterations);
     Rules {
         flights_max: (cpus * AGENTS_PER_CPU).max(AGENTS_MIN),
         last_phase: options.phase,
-        ralph: mode == Mode::Ralph,
+        ralph: mode == RunMode::Ralph,
         iterations_max: iterations.unwrap_or(ITERATIONS_MAX),
-        backoff_ms: run.backoff.unwrap_or(BACKOFF).ms(),
+        backoff_ms: run.backoff.unwrap_or(BACKOFF).as_ms(),
         breakers: Breakers::of(&settings.limits),
-        proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).ms(),
+        proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).as_ms(),
         stack: options.stack || run.stack,
         landings_max: 1,
     }

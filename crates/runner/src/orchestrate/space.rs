@@ -1,7 +1,7 @@
 //! Checks whether the machine has enough memory and disk for one more agent.
 
 use super::ports::Shortage;
-use bowline_engine::formats::run_settings::Free;
+use bowline_engine::formats::run_settings::FreeResources;
 use std::path::Path;
 
 /// Default minimum of free memory, disk and inodes: enough for a client and for what it writes in a
@@ -12,7 +12,7 @@ const INODES: u64 = 10_000;
 const MB: u64 = 1 << 20;
 
 /// Returns the resource that is short: memory, or disk space or inodes below the given folders.
-pub(super) fn shortage(folders: &[&Path], wanted: Free) -> Option<Shortage> {
+pub(super) fn shortage(folders: &[&Path], wanted: FreeResources) -> Option<Shortage> {
     let memory = wanted.memory_mb.unwrap_or(MEMORY_MB);
     let disk = wanted.disk_mb.unwrap_or(DISK_MB);
     let inodes = wanted.inodes.unwrap_or(INODES);
@@ -90,13 +90,13 @@ mod tests {
     #[test]
     fn whatever_is_short_is_named_and_nothing_else() {
         let here = [Path::new("/")];
-        let none = Free {
+        let none = FreeResources {
             memory_mb: Some(0),
             disk_mb: Some(0),
             inodes: Some(0),
         };
         assert_eq!(shortage(&here, none), None);
-        let disk = Free {
+        let disk = FreeResources {
             disk_mb: Some(u64::MAX),
             ..none
         };
@@ -107,7 +107,7 @@ mod tests {
                 ..
             })
         ));
-        let memory = Free {
+        let memory = FreeResources {
             memory_mb: Some(u64::MAX),
             ..none
         };

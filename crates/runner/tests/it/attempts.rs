@@ -1,6 +1,6 @@
 //! Attempts through real shims: whoever drives them may go and come back.
 
-use bowline_formats::agents::{Protocol, Resume, What};
+use bowline_formats::agents::{AgentEventKind, AgentProtocol, ResumePoint};
 use bowline_runner::core::attempts::{Attempts, Begin, Happened, Known, Message, News, Voice, raw};
 use bowline_supervisor::{
     Attempt, AttemptCondition, AttemptExit, AttemptSpec, ObservedState, ShimProgram, WantedState,
@@ -37,7 +37,7 @@ fn driver() -> (Attempts, Receiver<News>) {
 
 fn voice() -> Voice {
     Voice {
-        protocol: Protocol::Markers,
+        protocol: AgentProtocol::Markers,
         nonce: None,
     }
 }
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// A driver that knows nothing but what was written down.
-    fn again(&mut self, name: &str, resume: Resume) {
+    fn again(&mut self, name: &str, resume: ResumePoint) {
         let (attempts, news) = driver();
         (self.attempts, self.news) = (attempts, news);
         let known = Known {
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// All it says, and how it ends.
-    fn to_the_end(&self) -> (String, Vec<What<'static>>, AttemptExit, String) {
+    fn to_the_end(&self) -> (String, Vec<AgentEventKind<'static>>, AttemptExit, String) {
         let (mut said, mut told) = (Vec::new(), Vec::new());
         let (exit, error_tail) = self.until(|what| match what {
             Happened::Output { bytes, events, .. } => {
@@ -190,7 +190,7 @@ fn words_without_a_line_end_and_markers_are_told() {
     world.begin("one", script, None, false);
     let phase = world.until(|what| match what {
         Happened::Output { events, .. } => events.iter().find_map(|event| match &event.what {
-            What::PhaseComplete { phase, .. } => Some(*phase),
+            AgentEventKind::PhaseComplete { phase, .. } => Some(*phase),
             _ => None,
         }),
         _ => None,
@@ -232,7 +232,7 @@ fn a_driver_that_comes_back_goes_on_where_the_first_one_was() {
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!((said.as_str(), exit.code), ("second word\n", Some(0)));
     // Whoever comes after the end hears all of it again, from where it says.
-    world.again("one", Resume::default());
+    world.again("one", ResumePoint::default());
     let (said, _, exit, _) = world.to_the_end();
     assert_eq!(said, "first\nsecond word\n");
     assert_eq!(exit.code, Some(0));

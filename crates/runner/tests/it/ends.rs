@@ -1,7 +1,7 @@
 //! What has to come to an end: whoever looks at a phase for too long, and everything of a task that is deleted.
 
 use crate::world::{BOUND, World};
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, Life};
 use bowline_runner::drivers::jobs::{AgentSpec, Config, JobRequest, Phase, TypeSpec, Verifier};
 use bowline_store::{About, RecordBody, RecordKind};
@@ -30,7 +30,7 @@ fn looked_at(config: &mut Config, phase: Phase) {
 fn by_an_agent(config: &mut Config) {
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), STAYS.into()],
-        protocol: Protocol::Markers,
+        protocol: AgentProtocol::Markers,
         environment: BTreeMap::new(),
         verifies: true,
     };
@@ -89,7 +89,7 @@ fn first_look(world: &World, id: &str) -> Vec<String> {
 
 #[test]
 fn an_agent_that_looks_for_too_long_is_ended_and_has_not_passed_the_phase() {
-    let world = World::tuned(Protocol::Markers, REPORTS, 1, by_an_agent);
+    let world = World::tuned(AgentProtocol::Markers, REPORTS, 1, by_an_agent);
     let id = world.create("looked at");
     let issues = first_look(&world, &id);
     assert_eq!(issues.len(), 1, "{issues:?}");
@@ -108,7 +108,7 @@ fn an_agent_that_looks_for_too_long_is_ended_and_has_not_passed_the_phase() {
 
 #[test]
 fn a_check_that_takes_too_long_is_ended_and_has_not_passed_the_phase() {
-    let world = World::tuned(Protocol::Markers, REPORTS, 1, by_a_command);
+    let world = World::tuned(AgentProtocol::Markers, REPORTS, 1, by_a_command);
     let id = world.create("looked at");
     let issues = first_look(&world, &id);
     assert_eq!(issues.len(), 1, "{issues:?}");
@@ -132,7 +132,7 @@ fn named_after(folder: &Path, id: &str, found: &mut Vec<PathBuf>) {
 #[test]
 fn nothing_of_a_deleted_task_is_left_but_the_folder_a_person_named() {
     let script = format!("wait_for '[/PHASE_START]'; {STAYS}");
-    let world = World::tuned(Protocol::Markers, &script, 2, by_a_command);
+    let world = World::tuned(AgentProtocol::Markers, &script, 2, by_a_command);
     let own = world.create("looked at");
     let named = tempfile::tempdir().unwrap();
     std::fs::write(named.path().join("recipe.md"), "leaves and water").unwrap();

@@ -2,7 +2,7 @@
 
 use crate::world::{BOUND, World};
 use bowline_engine::clock::Clock;
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Command, Life, PausedBy};
 use bowline_runner::drivers::jobs::JobRequest;
 use bowline_store::{About, RecordBody, RecordKind};
@@ -11,7 +11,7 @@ use bowline_test_support::wait_until;
 #[test]
 fn a_silent_agent_is_saved_and_started_anew_once_and_then_a_person_decides() {
     let script = "echo up; echo up >> ups; sleep 600";
-    let world = World::tuned(Protocol::Markers, script, 1, |config| {
+    let world = World::tuned(AgentProtocol::Markers, script, 1, |config| {
         config.limits.silence_s = 1;
     });
     let id = world.create("tea");

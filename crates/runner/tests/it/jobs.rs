@@ -1,7 +1,7 @@
 //! Jobs through the loop that decides, with real shims and agents.
 
 use crate::world::{BOUND, World};
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::{Edit, JobRequest, Refused, SubmittedRequest};
 use bowline_store::{About, EventQuery, RecordBody, RecordKind};
@@ -422,7 +422,7 @@ wait_for NEVER
 #[test]
 fn the_files_of_a_verified_phase_and_their_number_come_from_the_disk() {
     use bowline_runner::drivers::jobs::Verifier;
-    let world = World::tuned(Protocol::Markers, VERIFIED, 1, |config| {
+    let world = World::tuned(AgentProtocol::Markers, VERIFIED, 1, |config| {
         let mut planning = config.types["create_app"].phases[0].clone();
         planning.count = 3;
         planning.verifier = Verifier::Named("sh".into());

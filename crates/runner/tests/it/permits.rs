@@ -1,8 +1,8 @@
 //! Tools that a client asks leave for, through the loop.
 
 use crate::world::{BOUND, World};
-use bowline_formats::agents::Protocol;
-use bowline_formats::permission_rule::PermissionRule;
+use bowline_formats::agents::AgentProtocol;
+use bowline_formats::permission_rule::ToolPermissionRule;
 use bowline_machines::job::{Command, PermissionStatus};
 use bowline_runner::drivers::jobs::{JobRequest, Refused};
 use bowline_store::{NO_JOB, PermissionRow, RecordBody, RecordKind, RecordQuery};
@@ -25,7 +25,11 @@ wait_for never
 "#;
 
 fn world(script: &str) -> World {
-    World::speaking(Protocol::ClaudeStreamJson, &format!("{CLIENT}{script}"), 2)
+    World::speaking(
+        AgentProtocol::ClaudeStreamJson,
+        &format!("{CLIENT}{script}"),
+        2,
+    )
 }
 
 /// What the client of a task was answered, line by line, once there are so many lines.
@@ -51,7 +55,7 @@ fn rows(world: &World, id: &str) -> Vec<PermissionRow> {
 }
 
 fn rule(command: &str, denies: bool) -> JobRequest {
-    let rule = PermissionRule {
+    let rule = ToolPermissionRule {
         tool: "Bash".into(),
         input: [("command".to_owned(), command.to_owned())].into(),
         denies,

@@ -1,7 +1,7 @@
 //! The conductor over simulated time: thousands of runs from seeds, each with whatever can go wrong.
 
 use bowline_engine::machines::orchestrate::{Config, Graph, NodeSpec, Status};
-use bowline_formats::settings::Limits;
+use bowline_formats::settings::RunLimits;
 use bowline_runner::core::breakers::Breakers;
 use bowline_runner::orchestrate::{Ended, Odds, Rules, rehearse};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn rules() -> Rules {
         ralph: false,
         iterations_max: 5,
         backoff_ms: 1_000,
-        breakers: Breakers::of(&Limits::default()),
+        breakers: Breakers::of(&RunLimits::default()),
         proposal_ms: 30_000,
         stack: false,
         landings_max: 1,

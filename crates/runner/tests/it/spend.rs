@@ -1,7 +1,7 @@
 //! What agents use is written down with what told of it, once.
 
 use crate::world::{BOUND, World};
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::JobRequest;
 use bowline_store::{RecordKind, SpendQuery};
@@ -29,7 +29,7 @@ wait_for 'never'
 
 #[test]
 fn tokens_and_money_are_counted_once_over_turns_attempts_and_restarts() {
-    let world = World::speaking(Protocol::ClaudeStreamJson, CLIENT, 1);
+    let world = World::speaking(AgentProtocol::ClaudeStreamJson, CLIENT, 1);
     let id = world.create("custom");
     let question = world.open(&id, RecordKind::Question).id;
     let cost = |world: &World| {

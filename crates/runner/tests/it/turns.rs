@@ -1,7 +1,7 @@
 //! Turns of a client: those that a limit ends, those that take in what they are told, and questions in the client's own way.
 
 use crate::world::World;
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_store::RecordKind;
 
@@ -12,7 +12,7 @@ ended() { printf '{"type":"result","subtype":"success","session_id":"s","is_erro
 
 fn world(script: &str) -> (World, String) {
     let script = format!("{CLIENT}{script}");
-    let world = World::speaking(Protocol::ClaudeStreamJson, &script, 1);
+    let world = World::speaking(AgentProtocol::ClaudeStreamJson, &script, 1);
     let id = world.create("custom");
     (world, id)
 }

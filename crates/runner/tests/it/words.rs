@@ -1,7 +1,7 @@
 //! Words of people that were acknowledged: each is read by a process, whatever dies between the two.
 
 use crate::world::{BOUND, World};
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::Command;
 use bowline_runner::drivers::jobs::JobRequest;
 use bowline_store::{RecordBody, RecordKind};
@@ -337,7 +337,7 @@ while :; do hear; done
 
 #[test]
 fn what_is_said_behind_an_interrupt_is_read() {
-    let world = World::speaking(Protocol::ClaudeStreamJson, CLIENT, 1);
+    let world = World::speaking(AgentProtocol::ClaudeStreamJson, CLIENT, 1);
     let id = world.create("custom");
     assert!(wait_until(BOUND, || !heard(&world, &id, 1).is_empty()));
     world
@@ -432,7 +432,7 @@ fi; while :; do hear; done"
 #[test]
 fn a_client_with_a_conversation_of_its_own_is_not_told_it_again() {
     let script = CLIENT.replace("heard-1", "heard-${BOWLINE_ATTEMPT##*-}");
-    let world = World::speaking(Protocol::ClaudeStreamJson, &script, 1);
+    let world = World::speaking(AgentProtocol::ClaudeStreamJson, &script, 1);
     let id = world.create("custom");
     let say = |text: &str| {
         let (task, text) = (id.clone(), text.to_owned());

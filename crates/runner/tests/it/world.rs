@@ -1,6 +1,6 @@
 //! The loop that decides about jobs, with real shims, and a shell script in the place of an agent.
 
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Action, Command, allowed_actions};
 use bowline_runner::drivers::jobs::{
     AgentSpec, Answered, Config, JobRequest, Jobs, Phase, Refused, SubmittedRequest, TypeSpec,
@@ -35,7 +35,7 @@ pub(crate) struct World {
     jobs: Option<Jobs>,
     script: String,
     slots: u32,
-    protocol: Protocol,
+    protocol: AgentProtocol,
     tune: fn(&mut Config),
 }
 
@@ -56,7 +56,7 @@ fn start(
     folder: &std::path::Path,
     script: &str,
     slots: u32,
-    protocol: Protocol,
+    protocol: AgentProtocol,
     tune: fn(&mut Config),
 ) -> Jobs {
     let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
@@ -68,7 +68,7 @@ fn start_on(
     folder: &std::path::Path,
     script: &str,
     slots: u32,
-    protocol: Protocol,
+    protocol: AgentProtocol,
     tune: fn(&mut Config),
 ) -> Jobs {
     let mut config = Config::new(folder, shim());
@@ -97,15 +97,15 @@ fn start_on(
 
 impl World {
     pub(crate) fn new(script: &str, slots: u32) -> World {
-        World::speaking(Protocol::Markers, script, slots)
+        World::speaking(AgentProtocol::Markers, script, slots)
     }
 
-    pub(crate) fn speaking(protocol: Protocol, script: &str, slots: u32) -> World {
+    pub(crate) fn speaking(protocol: AgentProtocol, script: &str, slots: u32) -> World {
         World::tuned(protocol, script, slots, |_| {})
     }
 
     pub(crate) fn tuned(
-        protocol: Protocol,
+        protocol: AgentProtocol,
         script: &str,
         slots: u32,
         tune: fn(&mut Config),
@@ -129,7 +129,7 @@ impl World {
     ) -> (World, Arc<S>) {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(store(&folder.path().join("store.db")));
-        let (slots, protocol) = (1, Protocol::Markers);
+        let (slots, protocol) = (1, AgentProtocol::Markers);
         let jobs = start_on(
             store.clone(),
             folder.path(),

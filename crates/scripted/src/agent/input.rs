@@ -1,6 +1,6 @@
 //! Messages that a scripted agent reads from standard input.
 
-use bowline_engine::formats::scenario::Speech;
+use bowline_engine::formats::scenario::ScenarioProtocol;
 use serde_json::Value;
 use std::io::{self, BufRead as _};
 
@@ -14,11 +14,11 @@ pub(super) struct InputMessage {
 
 /// Reads messages from standard input one by one.
 pub(super) struct MessageReader {
-    speech: Speech,
+    speech: ScenarioProtocol,
 }
 
 impl MessageReader {
-    pub(super) fn new(speech: Speech) -> Self {
+    pub(super) fn new(speech: ScenarioProtocol) -> Self {
         Self { speech }
     }
 
@@ -28,8 +28,8 @@ impl MessageReader {
             return Ok(None);
         };
         match self.speech {
-            Speech::ClaudeStreamJson => Ok(Some(parse_structured(&line))),
-            Speech::Markers | Speech::CodexJson => parse_plain(line).map(Some),
+            ScenarioProtocol::ClaudeStreamJson => Ok(Some(parse_structured(&line))),
+            ScenarioProtocol::Markers | ScenarioProtocol::CodexJson => parse_plain(line).map(Some),
         }
     }
 }

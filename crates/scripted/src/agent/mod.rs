@@ -7,7 +7,7 @@ mod protocol_writer;
 pub(crate) use processes::become_this_again;
 
 use bowline_engine::Error;
-use bowline_engine::formats::scenario::{Scenario, Speech, Step};
+use bowline_engine::formats::scenario::{Scenario, ScenarioProtocol, ScenarioStep};
 use bowline_engine::words::{display_path, system_cause};
 use bowline_words::message::{Advice, Why, Wrong};
 use input::MessageReader;
@@ -58,7 +58,7 @@ impl ScriptedAgent {
         let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
         let begin = scenario.first_step(phase, 0);
         let rest = scenario.steps[begin..].iter();
-        let waits = rest.filter(|step| step.waits()).count();
+        let waits = rest.filter(|step| step.ends_turn()).count();
         if turn > waits {
             return Err(Error::BadInput {
                 message: Wrong::NoSuchTurn { turn, last: waits },
@@ -125,7 +125,7 @@ impl<'a> ScenarioPlayer<'a> {
     /// read.
     fn play(&mut self, phase: u32, turn: usize) -> io::Result<u8> {
         // This client prints nothing before its first message.
-        if self.scenario.protocol == Speech::ClaudeStreamJson
+        if self.scenario.protocol == ScenarioProtocol::ClaudeStreamJson
             && self.wait_for_message(&[""])?.is_none()
         {
             return Ok(0);
@@ -133,7 +133,7 @@ impl<'a> ScenarioPlayer<'a> {
         let first = self.scenario.first_step(phase, turn);
         let (before, steps) = self.scenario.steps.split_at(first);
         for step in before {
-            if let Step::Usage { input, output, .. } = step {
+            if let ScenarioStep::Usage { input, output, .. } = step {
                 self.output.count_earlier_usage(*input, *output);
             }
         }
@@ -143,19 +143,19 @@ impl<'a> ScenarioPlayer<'a> {
             }
         }
         self.output.end_turn()?;
-        if self.scenario.protocol == Speech::ClaudeStreamJson {
+        if self.scenario.protocol == ScenarioProtocol::ClaudeStreamJson {
             while self.wait_for_message(&[""])?.is_some() {}
         }
         Ok(0)
     }
 
-    fn play_step(&mut self, step: &Step) -> io::Result<StepOutcome> {
+    fn play_step(&mut self, step: &ScenarioStep) -> io::Result<StepOutcome> {
         match step {
-            Step::Say(text) => self
+            ScenarioStep::Say(text) => self
                 .output
                 .print_words(&text.replace("{input}", &self.last_text))?,
-            Step::Raw(text) => protocol_writer::print_text(text)?,
-            Step::Write { path, text, append } => {
+            ScenarioStep::Raw(text) => protocol_writer::print_text(text)?,
+            ScenarioStep::Write { path, text, append } => {
                 let path = self.folder.join(path);
                 let text = text.replace("{input}", &self.last_text);
                 let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -167,59 +167,68 @@ impl<'a> ScenarioPlayer<'a> {
                     .and_then(|mut file| file.write_all(text.as_bytes()))
                     .map_err(with_action("write", &path.display().to_string()))?;
             }
-            Step::Tool { name, output } => self.output.print_tool_use(name, output)?,
-            Step::Ask { .. } => {
+            ScenarioStep::Tool { name, output } => self.output.print_tool_use(name, output)?,
+            ScenarioStep::Ask { .. } => {
                 if self.output.print_question(step)? {
                     return self.wait_or_end(&["control_response"]);
                 }
             }
-            Step::Leave { tool, input } => {
+            ScenarioStep::Leave { tool, input } => {
                 if self.output.request_permission(tool, input)? {
                     return self.wait_or_end(&["control_response"]);
                 }
             }
-            Step::Progress { .. }
-            | Step::Need { .. }
-            | Step::Phase { .. }
-            | Step::Done { .. }
-            | Step::Fail { .. } => self.output.print_marker(step)?,
-            Step::Limit {
+            ScenarioStep::Progress { .. }
+            | ScenarioStep::Need { .. }
+            | ScenarioStep::Phase { .. }
+            | ScenarioStep::Done { .. }
+            | ScenarioStep::Fail { .. } => self.output.print_marker(step)?,
+            ScenarioStep::Limit {
                 retry_after,
                 resets_at,
             } => {
                 self.output.report_limit(*retry_after, *resets_at)?;
-                if self.scenario.protocol == Speech::CodexJson {
+                if self.scenario.protocol == ScenarioProtocol::CodexJson {
                     return Ok(StepOutcome::End(TURN_FAILED));
                 }
             }
-            Step::Usage { input, output, usd } => self.output.count_usage(*input, *output, *usd),
-            Step::Wait(name) => {
+            ScenarioStep::Usage { input, output, usd } => {
+                self.output.count_usage(*input, *output, *usd)
+            }
+            ScenarioStep::Wait(name) => {
                 self.output.end_turn()?;
                 return self.wait_or_end(&[name]);
             }
-            Step::Loop { on, steps, until } => return self.play_loop(on, steps, until),
-            Step::Hold(_) => return self.hold_turn(),
-            Step::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
-            Step::Fork {
+            ScenarioStep::Loop { on, steps, until } => return self.play_loop(on, steps, until),
+            ScenarioStep::Hold(_) => return self.hold_turn(),
+            ScenarioStep::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+            ScenarioStep::Fork {
                 count,
                 seconds,
                 daemon,
             } => processes::start_sleepers(*count, *seconds, *daemon)
                 .map_err(with_action("start", "a process"))?,
-            Step::Flood { bytes, line_bytes } => protocol_writer::print_flood(*bytes, *line_bytes)?,
-            Step::Close(stream) => processes::close_stream(*stream)?,
-            Step::Exec(command) => {
+            ScenarioStep::Flood { bytes, line_bytes } => {
+                protocol_writer::print_flood(*bytes, *line_bytes)?
+            }
+            ScenarioStep::Close(stream) => processes::close_stream(*stream)?,
+            ScenarioStep::Exec(command) => {
                 let error = processes::become_another(command);
                 return Err(with_action("become", &command.join(" "))(error));
             }
-            Step::Crash(_) => std::process::abort(),
-            Step::Exit(code) => return Ok(StepOutcome::End(*code)),
+            ScenarioStep::Crash(_) => std::process::abort(),
+            ScenarioStep::Exit(code) => return Ok(StepOutcome::End(*code)),
         }
         Ok(StepOutcome::Step)
     }
 
     /// Plays `steps` for each message named in `on`, until another one comes.
-    fn play_loop(&mut self, on: &[String], steps: &[Step], until: &str) -> io::Result<StepOutcome> {
+    fn play_loop(
+        &mut self,
+        on: &[String],
+        steps: &[ScenarioStep],
+        until: &str,
+    ) -> io::Result<StepOutcome> {
         let names: Vec<&str> = on.iter().map(String::as_str).chain([until]).collect();
         loop {
             self.output.end_turn()?;
@@ -248,7 +257,7 @@ impl<'a> ScenarioPlayer<'a> {
     /// the end of the input.
     fn wait_for_message(&mut self, names: &[&str]) -> io::Result<Option<String>> {
         // This client gets its next message as the prompt of its next run.
-        if self.scenario.protocol == Speech::CodexJson {
+        if self.scenario.protocol == ScenarioProtocol::CodexJson {
             return Ok(None);
         }
         while let Some(message) = self.input.next_message()? {
@@ -265,7 +274,7 @@ impl<'a> ScenarioPlayer<'a> {
     /// Stays in the turn until it is interrupted, where the protocol has a message for that, or
     /// ended.
     fn hold_turn(&mut self) -> io::Result<StepOutcome> {
-        if self.scenario.protocol != Speech::ClaudeStreamJson {
+        if self.scenario.protocol != ScenarioProtocol::ClaudeStreamJson {
             loop {
                 std::thread::park();
             }

@@ -1,7 +1,7 @@
 //! Processes of a scripted agent that misbehaves. It stands for a third-party program, and is
 //! supervised like one.
 
-use bowline_engine::formats::scenario::{Closed, Ignored};
+use bowline_engine::formats::scenario::{ClosedStream, IgnoredSignal};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ const IGNORING_VARIABLE: &str = "BOWLINE_SCRIPTED_IGNORES";
 
 /// Ignores signals from here on. A shell sets them to ignored and executes this program again,
 /// which inherits that.
-pub(super) fn ignore_signals(signals: &[Ignored]) -> io::Result<()> {
+pub(super) fn ignore_signals(signals: &[IgnoredSignal]) -> io::Result<()> {
     if signals.is_empty() || std::env::var_os(IGNORING_VARIABLE).is_some() {
         return Ok(());
     }
@@ -50,11 +50,11 @@ pub(super) fn start_sleepers(count: u32, seconds: u64, daemon: bool) -> io::Resu
 
 /// Closes a stream: its reader finds the end. Later writes go nowhere, as in a program that does
 /// not check them.
-pub(super) fn close_stream(stream: Closed) -> io::Result<()> {
+pub(super) fn close_stream(stream: ClosedStream) -> io::Result<()> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     match stream {
-        Closed::Stdout => dup2_stdout(nowhere)?,
-        Closed::Stderr => dup2_stderr(nowhere)?,
+        ClosedStream::Stdout => dup2_stdout(nowhere)?,
+        ClosedStream::Stderr => dup2_stderr(nowhere)?,
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Output of a scripted agent in each protocol.
 
-use bowline_engine::formats::scenario::{Speech, Step};
+use bowline_engine::formats::scenario::{ScenarioProtocol, ScenarioStep};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ const FLOOD_PIECE_BYTES: u64 = 65_536;
 
 /// Writes the output of one agent in its protocol.
 pub(super) struct ProtocolWriter {
-    speech: Speech,
+    speech: ScenarioProtocol,
     session: String,
     nonce: Option<String>,
     /// Something was printed since the last turn ended.
@@ -26,7 +26,7 @@ pub(super) struct ProtocolWriter {
 }
 
 impl ProtocolWriter {
-    pub(super) fn new(speech: Speech, session: String, nonce: Option<String>) -> Self {
+    pub(super) fn new(speech: ScenarioProtocol, session: String, nonce: Option<String>) -> Self {
         Self {
             speech,
             session,
@@ -49,11 +49,11 @@ impl ProtocolWriter {
         };
         self.begin_turn()?;
         match self.speech {
-            Speech::Markers => print_text(&text),
-            Speech::ClaudeStreamJson => {
+            ScenarioProtocol::Markers => print_text(&text),
+            ScenarioProtocol::ClaudeStreamJson => {
                 self.print_assistant_message(&json!({"type": "text", "text": text}))
             }
-            Speech::CodexJson => {
+            ScenarioProtocol::CodexJson => {
                 let item =
                     json!({"id": self.next_item_id(), "type": "agent_message", "text": text});
                 print_line(&json!({"type": "item.completed", "item": item}))
@@ -66,14 +66,14 @@ impl ProtocolWriter {
         self.begin_turn()?;
         match self.speech {
             // Plain text cannot mark tool output; a fence is what agents put around it.
-            Speech::Markers => {
+            ScenarioProtocol::Markers => {
                 let fence = fence_for(output);
                 print_text(&format!(
                     "{name}:\n{fence}\n{}\n{fence}\n",
                     output.trim_end()
                 ))
             }
-            Speech::ClaudeStreamJson => {
+            ScenarioProtocol::ClaudeStreamJson => {
                 let id = self.next_item_id();
                 let call = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
                 self.print_assistant_message(&call)?;
@@ -81,7 +81,7 @@ impl ProtocolWriter {
                 let message = json!({"role": "user", "content": [result]});
                 print_line(&json!({"type": "user", "message": message, "session_id": self.session}))
             }
-            Speech::CodexJson => {
+            ScenarioProtocol::CodexJson => {
                 let id = self.next_item_id();
                 let item = |output: &str, status: &str| json!({"id": id, "type": "command_execution", "command": name, "aggregated_output": output, "status": status});
                 print_line(&json!({"type": "item.started", "item": item("", "in_progress")}))?;
@@ -91,14 +91,14 @@ impl ProtocolWriter {
     }
 
     /// Prints a question; `true` if the client itself waits for the answer.
-    pub(super) fn print_question(&mut self, step: &Step) -> io::Result<bool> {
-        let Step::Ask {
+    pub(super) fn print_question(&mut self, step: &ScenarioStep) -> io::Result<bool> {
+        let ScenarioStep::Ask {
             question, options, ..
         } = step
         else {
             return Ok(false);
         };
-        if self.speech != Speech::ClaudeStreamJson {
+        if self.speech != ScenarioProtocol::ClaudeStreamJson {
             self.print_marker(step)?;
             return Ok(false);
         }
@@ -119,7 +119,7 @@ impl ProtocolWriter {
         tool: &str,
         input: &Map<String, Value>,
     ) -> io::Result<bool> {
-        if self.speech != Speech::ClaudeStreamJson {
+        if self.speech != ScenarioProtocol::ClaudeStreamJson {
             return Ok(false);
         }
         self.begin_turn()?;
@@ -134,7 +134,7 @@ impl ProtocolWriter {
     }
 
     /// Prints a marker, which is part of the agent's words in every protocol.
-    pub(super) fn print_marker(&mut self, step: &Step) -> io::Result<()> {
+    pub(super) fn print_marker(&mut self, step: &ScenarioStep) -> io::Result<()> {
         match render_marker(step, self.nonce.as_deref()) {
             Some(text) => self.print_words(&text),
             None => Ok(()),
@@ -149,7 +149,7 @@ impl ProtocolWriter {
     ) -> io::Result<()> {
         self.begin_turn()?;
         match self.speech {
-            Speech::Markers => {
+            ScenarioProtocol::Markers => {
                 let mut text = format!(
                     "{} type: recoverable, message: usage limit reached, recovery: pause_and_retry",
                     self.marker_tag("ERROR")
@@ -161,7 +161,7 @@ impl ProtocolWriter {
                 }
                 print_text(&format!("{text}\n"))
             }
-            Speech::ClaudeStreamJson => {
+            ScenarioProtocol::ClaudeStreamJson => {
                 if let Some(at) = resets_at {
                     let info =
                         json!({"status": "rejected", "resetsAt": at, "rateLimitType": "five_hour"});
@@ -172,7 +172,7 @@ impl ProtocolWriter {
                     "result": "usage limit reached", "terminal_reason": "api_error",
                 }))
             }
-            Speech::CodexJson => {
+            ScenarioProtocol::CodexJson => {
                 let message = "You have hit your usage limit.";
                 print_line(&json!({"type": "error", "message": message}))?;
                 print_line(&json!({"type": "turn.failed", "error": {"message": message}}))
@@ -197,11 +197,11 @@ impl ProtocolWriter {
             return Ok(());
         }
         match self.speech {
-            Speech::Markers => Ok(()),
-            Speech::ClaudeStreamJson => self.print_result(&json!({
+            ScenarioProtocol::Markers => Ok(()),
+            ScenarioProtocol::ClaudeStreamJson => self.print_result(&json!({
                 "subtype": "success", "is_error": false, "terminal_reason": "completed",
             })),
-            Speech::CodexJson => {
+            ScenarioProtocol::CodexJson => {
                 self.in_turn = false;
                 self.before = add_tokens(self.before, std::mem::take(&mut self.turn));
                 let (input, output) = self.before;
@@ -230,11 +230,11 @@ impl ProtocolWriter {
         }
         let introduced = std::mem::replace(&mut self.introduced, true);
         match self.speech {
-            Speech::Markers => Ok(()),
-            Speech::ClaudeStreamJson => print_line(&json!({
+            ScenarioProtocol::Markers => Ok(()),
+            ScenarioProtocol::ClaudeStreamJson => print_line(&json!({
                 "type": "system", "subtype": "init", "session_id": self.session, "model": "scripted",
             })),
-            Speech::CodexJson => {
+            ScenarioProtocol::CodexJson => {
                 if !introduced {
                     print_line(&json!({"type": "thread.started", "thread_id": self.session}))?;
                 }
@@ -289,7 +289,7 @@ fn render_tag(name: &str, nonce: Option<&str>) -> String {
 }
 
 /// Returns the text of a marker; `None` for steps that have none.
-fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
+fn render_marker(step: &ScenarioStep, nonce: Option<&str>) -> Option<String> {
     let banner = |words: &str| match nonce {
         None => format!("=== {words} ==="),
         Some(nonce) => format!("=== {words} nonce={nonce} ==="),
@@ -306,8 +306,8 @@ fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
     };
     let truth = |value: &bool| if *value { "true" } else { "false" };
     Some(match step {
-        Step::Progress { step, of, name } => format!("Step {step}/{of}: {name}"),
-        Step::Ask {
+        ScenarioStep::Progress { step, of, name } => format!("Step {step}/{of}: {name}"),
+        ScenarioStep::Ask {
             question,
             category,
             options,
@@ -323,7 +323,7 @@ fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             fields.push(("required", truth(required)));
             block("USER_QUESTION", &fields)
         }
-        Step::Need {
+        ScenarioStep::Need {
             kind,
             name,
             description,
@@ -339,7 +339,7 @@ fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             fields.extend(default.iter().map(|default| ("default", default.as_str())));
             block("DEPENDENCY_REQUEST", &fields)
         }
-        Step::Phase {
+        ScenarioStep::Phase {
             number,
             name,
             files,
@@ -354,7 +354,7 @@ fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             // Ends the list, which the next words would continue otherwise.
             text + "\n\nReady for review."
         }
-        Step::Done { summary } => {
+        ScenarioStep::Done { summary } => {
             let summary = summary.iter().map(|summary| {
                 let summary = summary.replace('\n', "\n  ");
                 format!("\nSummary: {summary}")
@@ -362,7 +362,7 @@ fn render_marker(step: &Step, nonce: Option<&str>) -> Option<String> {
             let summary: String = summary.collect();
             format!("{}{summary}\n", banner("CUSTOM TASK COMPLETE"))
         }
-        Step::Fail { message, fatal } => {
+        ScenarioStep::Fail { message, fatal } => {
             let (kind, recovery) = if *fatal {
                 ("fatal", "checkpoint_and_fail")
             } else {

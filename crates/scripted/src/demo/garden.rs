@@ -1,6 +1,6 @@
 //! The demo's orchestration: a small plan in a repository of its own, run by scripts.
 
-use bowline_engine::formats::client_hooks::quoted;
+use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::{Context, process};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub(super) fn write_plan(place: &Path) -> std::io::Result<PathBuf> {
 /// Runs the plan, or resumes it; the error says what went wrong.
 pub(super) fn run_plan(context: &Context, folder: &Path, place: &Path) -> Result<(), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
-    let me = quoted(&me.to_string_lossy());
+    let me = quote_word(&me.to_string_lossy());
     let script = format!(
         "set -e\n\
          if [ ! -d .git ]; then\n\

@@ -10,7 +10,7 @@ use bowline_engine::formats::rest::routes::{
 use bowline_engine::formats::rest::{
     AnswerRequest, Approval, ChangeRequest, InboxKind, NewTask, ProvideRequest, sent_name,
 };
-use bowline_engine::formats::settings::{Agent, Settings};
+use bowline_engine::formats::settings::{AgentSettings, BowlineSettings};
 use bowline_engine::machines::job::{Command, Priority, TaskStatus};
 use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::{Client, RequestError};
@@ -308,15 +308,15 @@ fn prepare_demo(demo: &DemoOptions) -> Result<(Options, Setup), ServeTrouble> {
             text: error.to_string(),
         },
     })?;
-    let agent = |file: PathBuf| Agent {
+    let agent = |file: PathBuf| AgentSettings {
         command: vec![
             me.display().to_string(),
             "scripted".into(),
             file.display().to_string(),
         ],
-        ..Agent::default()
+        ..AgentSettings::default()
     };
-    let mut more = Settings::default();
+    let mut more = BowlineSettings::default();
     more.agent.insert(
         "shopkeeper".into(),
         agent(write("shop.toml", &shop_scenario())?),

@@ -5,7 +5,7 @@
 //! `.gitattributes` or `.git/info` has an effect. Names come from `--raw -z`; of the patch only
 //! hunks are read.
 
-use bowline_engine::formats::client_hooks::quoted;
+use bowline_engine::formats::client_hooks::quote_word;
 use bowline_engine::process;
 use bowline_engine::words::display_path;
 use bowline_formats::rest::{FileChange, FileDiff};
@@ -105,13 +105,13 @@ impl SavedStates<'_> {
 
     fn script(&self, folder: &Path) -> String {
         let at = match &self.repository {
-            Some(path) => format!("--git-dir={}", quoted(&display_path(path))),
+            Some(path) => format!("--git-dir={}", quote_word(&display_path(path))),
             None => String::new(),
         };
         const GONE: &str = "{ echo 'a saved state of this task is gone'; exit 1; }";
         let from = match self.from {
-            Some(name) => format!("$(tree {}) || {GONE}", quoted(name)),
-            None => format!("$(tree {}) || from=", quoted(self.first)),
+            Some(name) => format!("$(tree {}) || {GONE}", quote_word(name)),
+            None => format!("$(tree {}) || from=", quote_word(self.first)),
         };
         format!(
             "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_NAMESPACE GIT_CONFIG_COUNT \
@@ -132,8 +132,8 @@ impl SavedStates<'_> {
              compare() {{ git -c core.attributesFile=/dev/null -c core.bigFileThreshold=32m diff-tree -r \"$@\" {OPTIONS} \"$from\" \"$to\" --; }}\n\
              compare --raw -z >> list\n\
              compare --patch > patch\n",
-            to = quoted(self.to),
-            folder = quoted(&display_path(folder)),
+            to = quote_word(self.to),
+            folder = quote_word(&display_path(folder)),
         )
     }
 }

@@ -2,7 +2,7 @@
 //! agents would.
 
 use bowline_engine::actor::ProcessAncestry;
-use bowline_engine::formats::time::utc;
+use bowline_engine::formats::time::format_utc;
 use bowline_engine::machines::job::{
     Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, MessageStatus, PermissionStatus,
     QuestionStatus, Refusal, TaskStatus,
@@ -192,7 +192,7 @@ fn event(id: &str, moved: &JobTransition) -> NewEvent {
     NewEvent {
         kind: EventKind::Transition,
         body: json!({
-            "timestamp": utc(NOW), "taskId": id, "type": "state_transition", "entity": moved.entity.name(),
+            "timestamp": format_utc(NOW), "taskId": id, "type": "state_transition", "entity": moved.entity.name(),
             "from": moved.from, "to": moved.to, "trigger": moved.trigger.name(), "metadata": metadata,
         }),
     }
@@ -481,7 +481,7 @@ impl Work for Desk {
             index,
             role: "assistant".into(),
             content: format!("word {index}"),
-            timestamp: Some(utc(NOW)),
+            timestamp: Some(format_utc(NOW)),
             phase: Some(1),
             about: None,
             tool: None,

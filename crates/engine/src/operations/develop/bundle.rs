@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::process::run_git;
 use crate::words::{cannot_be_read, display_path};
 use crate::{tree, workspace};
-use bowline_formats::develop::bundle::{Bundle, FORMAT, VERSION};
-use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_formats::develop::bundle::{EvidenceBundle, FORMAT, VERSION};
+use bowline_formats::develop::evidence::{EvidenceRecord as Record, EvidenceSource};
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_gate::locate;
@@ -50,7 +50,7 @@ impl DevelopRun {
         context: &Context,
         key: Option<&Path>,
         target: &Path,
-    ) -> Result<Bundle, Error> {
+    ) -> Result<EvidenceBundle, Error> {
         let key_file = key.or(context.evidence_key.as_deref());
         let (view, known) = self.read_with_records(context)?;
         let run = view.develop_run().ok_or_else(|| self.file.no_file())?;
@@ -59,14 +59,14 @@ impl DevelopRun {
         self.check_outside_tree(target)?;
         let top = workspace::git_top(self.root());
         let root = top.and_then(|top| self.root().strip_prefix(top).ok().map(Path::to_owned));
-        let mut bundle = Bundle {
+        let mut bundle = EvidenceBundle {
             format: FORMAT.into(),
             version: VERSION,
             run: known.folder.id.clone(),
             feature: run.feature.clone(),
             phase: run.phase.name().into(),
             root: root.unwrap_or_default().to_string_lossy().into_owned(),
-            exported_at: time::utc(context.now()),
+            exported_at: time::format_utc(context.now()),
             seal: seal.seal().cloned(),
             gates: verified.into_iter().map(|one| one.evidence).collect(),
             signature: None,
@@ -137,7 +137,7 @@ pub fn verify_file(
     })
 }
 
-fn read_bundle(path: &Path) -> Result<Bundle, Error> {
+fn read_bundle(path: &Path) -> Result<EvidenceBundle, Error> {
     let damaged = |said: String| EvidenceTrouble::Damaged {
         path: display_path(path),
         said,
@@ -150,7 +150,7 @@ fn read_bundle(path: &Path) -> Result<Bundle, Error> {
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| damaged("is not text".into()))?;
-    let bundle = Bundle::read(&text).map_err(|error| damaged(error.to_string()))?;
+    let bundle = EvidenceBundle::parse(&text).map_err(|error| damaged(error.to_string()))?;
     let inside = Path::new(&bundle.root)
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -161,7 +161,7 @@ fn read_bundle(path: &Path) -> Result<Bundle, Error> {
 }
 
 /// Verifies the signatures of the file and of each piece.
-fn verify_signatures(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
+fn verify_signatures(key: &[u8; 32], bundle: &EvidenceBundle, path: &Path) -> Result<(), Error> {
     let what = || Signed::File {
         path: display_path(path),
     };
@@ -185,7 +185,7 @@ fn verify_signatures(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(),
 }
 
 /// Returns every gate with its green evidence of this run.
-fn verify_gates(bundle: &Bundle) -> Result<Vec<VerifiedGate>, Error> {
+fn verify_gates(bundle: &EvidenceBundle) -> Result<Vec<VerifiedGate>, Error> {
     let mut reasons = Vec::new();
     let mut verified = Vec::new();
     for gate in Gate::ALL {
@@ -207,7 +207,9 @@ fn verify_gates(bundle: &Bundle) -> Result<Vec<VerifiedGate>, Error> {
             .into());
         }
         let reason = record.reason.as_deref().unwrap_or_default();
-        if record.exit_code != 0 || record.source == Source::ByHand && reason.trim().is_empty() {
+        if record.exit_code != 0
+            || record.source == EvidenceSource::ByHand && reason.trim().is_empty()
+        {
             reasons.push(Doubt::NotGreen { gate: name.into() });
         }
         verified.push(VerifiedGate {
@@ -235,7 +237,7 @@ fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[VerifiedGate]) -> Re
     if ContentHash::of(text.as_bytes()).to_string() != sealed.policy {
         return other(vec![Change::SealHash]);
     }
-    let changes = sealed.changes(&seal::sealed_files(root, &sealed.rules)?);
+    let changes = sealed.changed_files(&seal::sealed_files(root, &sealed.rules)?);
     if !changes.is_empty() {
         return other(changes);
     }
@@ -246,8 +248,8 @@ fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[VerifiedGate]) -> Re
         let record = &one.evidence;
         let name = one.gate.name();
         let last = Some(one) == gates.last();
-        if record.source == Source::Sealed
-            && (record.command.as_deref() != sealed.rules.command(one.gate)
+        if record.source == EvidenceSource::Sealed
+            && (record.command.as_deref() != sealed.rules.gate_command(one.gate)
                 || last && record.policy.as_deref() != Some(sealed.policy.as_str()))
         {
             return other(vec![Change::OtherSeal { gate: name.into() }]);

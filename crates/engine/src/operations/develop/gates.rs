@@ -9,7 +9,7 @@ use crate::develop::seal::SealState;
 use crate::develop::{JournalFacts, RunRecords, contract_of};
 use crate::error::Error;
 use crate::files::{ChangeOutcome, ChangeRecord};
-use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_formats::develop::evidence::{EvidenceRecord as Record, EvidenceSource};
 use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
 use bowline_words::message::{Advice, Change, Wrong};
@@ -51,7 +51,7 @@ impl DevelopRun {
         let seal = known.seal_state(context)?;
         let by = context.actor();
         let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
-        let sealed = seal.seal().and_then(|seal| seal.rules.command(gate));
+        let sealed = seal.seal().and_then(|seal| seal.rules.gate_command(gate));
         let good = match (proof.by_hand, sealed, proof.run) {
             (Some(reason), ..) => Evidence::ByHand {
                 reason: reason.to_owned(),
@@ -83,9 +83,11 @@ impl DevelopRun {
         if !context.dry_run {
             let decisive = match (proof.by_hand, sealed, proof.run) {
                 (Some(reason), ..) => scene.record_statement(what, reason)?,
-                (None, Some(command), _) => scene.gather_evidence(what, Source::Sealed, command)?,
+                (None, Some(command), _) => {
+                    scene.gather_evidence(what, EvidenceSource::Sealed, command)?
+                }
                 (None, None, Some(command)) => {
-                    scene.gather_evidence(what, Source::Given, command)?
+                    scene.gather_evidence(what, EvidenceSource::Given, command)?
                 }
                 (None, None, None) => {
                     return Err(refusal_error(Refusal::EvidenceRequired { gate }));
@@ -100,7 +102,7 @@ impl DevelopRun {
             gathered.push(decisive);
             // With a sealed command, another one decides nothing, but its result is recorded.
             if let (false, Some(_), Some(command)) = (by_hand, sealed, proof.run) {
-                gathered.push(scene.gather_evidence(what, Source::Given, command)?);
+                gathered.push(scene.gather_evidence(what, EvidenceSource::Given, command)?);
             }
         }
         let mut facts = json!({ "gate": gate.name() });
@@ -246,7 +248,11 @@ impl DevelopRun {
             let scene =
                 EvidenceCollector::new(context, &known.folder, &self.file.path, seal, watch);
             let record = scene
-                .gather_evidence(EvidenceSubject::Checkpoint(id), Source::Given, command)?
+                .gather_evidence(
+                    EvidenceSubject::Checkpoint(id),
+                    EvidenceSource::Given,
+                    command,
+                )?
                 .evidence;
             evidence = Evidence::Given {
                 exit_code: record.exit_code,
@@ -257,7 +263,7 @@ impl DevelopRun {
             if let Some(command) = added {
                 let added = scene.gather_evidence(
                     EvidenceSubject::Checkpoint(id),
-                    Source::Given,
+                    EvidenceSource::Given,
                     command,
                 )?;
                 gathered.push(added.evidence);

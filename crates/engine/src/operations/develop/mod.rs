@@ -4,7 +4,7 @@ mod bundle;
 mod gates;
 mod verify;
 
-pub use bowline_formats::develop::contract::Planned;
+pub use bowline_formats::develop::contract::PlannedCheckpoint;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
@@ -27,7 +27,7 @@ use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract;
 use bowline_formats::develop::seal::Seal;
-use bowline_formats::develop::settings::{self, Settings};
+use bowline_formats::develop::settings::{self, DevelopSettings};
 use bowline_formats::develop::{DevelopFile, new_document};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
@@ -104,7 +104,7 @@ impl DevelopRun {
     }
 
     /// Returns the contract that was submitted with the design; empty if there is none.
-    pub fn run_contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
+    pub fn run_contract(&self, context: &Context) -> Result<Vec<PlannedCheckpoint>, Error> {
         contract_of(context, &self.read_records(context)?.folder)
     }
 
@@ -401,12 +401,16 @@ impl DevelopRun {
         Ok(self.read_settings()?.max_retries.unwrap_or(ATTEMPTS_MAX))
     }
 
-    fn read_settings(&self) -> Result<Settings, Error> {
+    fn read_settings(&self) -> Result<DevelopSettings, Error> {
         let path = self.root().join(settings::FILE_NAME);
         let bad = |why: Why| Error::bad_file(&path, why, Advice::MendSettings);
         match std::fs::read_to_string(&path) {
-            Ok(text) => settings::read(&text).map_err(|text| bad(Why::Unreadable { text })),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
+            Ok(text) => {
+                settings::parse_settings(&text).map_err(|text| bad(Why::Unreadable { text }))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(DevelopSettings::default())
+            }
             Err(error) => Err(bad(cannot_be_read(&error))),
         }
     }
@@ -421,7 +425,7 @@ fn strategy_facts(
     // A contract of an earlier review may have other checkpoints.
     planned.retain(|one| run.is_some_and(|run| run.checkpoint(&one.id).is_some()));
     Ok(StrategyFacts {
-        independent: contract::independent(&planned),
+        independent: contract::are_independent(&planned),
         shared_file: contract::share_a_file(&planned),
         communication: false,
         agent_teams_available: context
@@ -431,15 +435,17 @@ fn strategy_facts(
     })
 }
 
-fn read_contract(path: &Path) -> Result<Vec<Planned>, Error> {
+fn read_contract(path: &Path) -> Result<Vec<PlannedCheckpoint>, Error> {
     let bad = |why: Why| Error::bad_file(path, why, Advice::ContractShape);
     let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
-    contract::read(&text).map_err(|error| bad(contract_fault(error)))
+    contract::parse_contract(&text).map_err(|error| bad(contract_fault(error)))
 }
 
 /// Returns the run in a readable document.
 pub(crate) fn run_in(document: &JsonDocument) -> Option<Run> {
-    DevelopFile::read(document).ok().and_then(|read| read.state)
+    DevelopFile::read_state(document)
+        .ok()
+        .and_then(|read| read.state)
 }
 
 fn refusal_error(refusal: bowline_machines::develop::Refusal) -> Error {

@@ -9,9 +9,9 @@ use crate::files::{ChangeOutcome, ChangeRecord};
 use crate::history::require_person;
 use crate::tree::HashedTree;
 use crate::{tree, workspace};
-use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_formats::develop::evidence::{EvidenceRecord as Record, EvidenceSource};
 use bowline_formats::develop::seal::Seal;
-use bowline_formats::develop::tested;
+use bowline_formats::develop::tree_listing;
 use bowline_gate::hook::GitRepository;
 use bowline_gate::locate;
 use bowline_gate::tested_tree::TestedTree;
@@ -40,7 +40,7 @@ impl DevelopRun {
             let known = RunRecords::from_journal(context, &self.file, snapshot.history.as_ref())?;
             let before = known.read_seal(context)?;
             let (seal, hash) = seal::write_seal(context, &known.folder, self.root())?;
-            let changed = before.map(|before| before.changes(&seal.files));
+            let changed = before.map(|before| before.changed_files(&seal.files));
             let changed: Vec<String> = changed.iter().flatten().map(ToString::to_string).collect();
             let facts = json!({
                 "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
@@ -124,7 +124,9 @@ impl DevelopRun {
         if let Some(last) = verified.last() {
             // Earlier gates were passed on earlier trees, and a person who seals again has reviewed
             // the changes.
-            if last.evidence.source == Source::Sealed && last.evidence.policy.as_deref() != policy {
+            if last.evidence.source == EvidenceSource::Sealed
+                && last.evidence.policy.as_deref() != policy
+            {
                 let gate = last.gate.name().into();
                 reasons.push(Doubt::Is {
                     change: Change::OtherSeal { gate },
@@ -183,9 +185,9 @@ impl DevelopRun {
 
     /// Lists the differences between the last commit and a tested tree.
     fn not_committed(&self, tree: HashedTree) -> Vec<Change> {
-        let file = tested::write(&tree.id, &tree.listing);
+        let file = tree_listing::render_listing(&tree.id, &tree.listing);
         let tested = TestedTree {
-            entries: tested::read(&file, &tree.id),
+            entries: tree_listing::parse_listing(&file, &tree.id),
             id: tree.id.trim_start_matches("git:").to_owned(),
         };
         let folder = self.root().to_owned();

@@ -214,7 +214,7 @@ impl MemoryFolder {
     /// Begins another session and returns its id. Shared values stay until they are set.
     pub fn session_new(&self, context: &Context) -> Result<ChangeOutcome<String>, Error> {
         self.make_missing(context)?;
-        let today = time::utc(context.now());
+        let today = time::format_utc(context.now());
         let day = today.split('T').next().unwrap_or_default();
         let moved = ChangeRecord {
             important: true,
@@ -306,7 +306,7 @@ impl MemoryFolder {
                 std::fs::read(&copy).map_err(|error| bad(crate::words::cannot_be_read(&error)))?;
             let earlier = JsonDocument::parse(&bytes).map_err(|error| {
                 bad(words::Why::Damaged {
-                    found: Box::new(error.found()),
+                    found: Box::new(error.to_message()),
                 })
             })?;
             let to = crate::kinds::examine_document(file.kind, &earlier)
@@ -405,7 +405,7 @@ impl MemoryFolder {
             };
             let mut cut = None;
             file.edit_state::<AgentMemoryFile>(context, &moved, |memory| {
-                let pruned = agent_memory::pruned(memory, context.now());
+                let pruned = agent_memory::prune_cache(memory, context.now());
                 cut = pruned.as_ref().map(|_| memory.agent.clone());
                 Ok(pruned.map(|pruned| *memory = pruned).is_some())
             })?;

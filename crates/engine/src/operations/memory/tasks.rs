@@ -55,7 +55,7 @@ impl MemoryFolder {
             check_size(what, text)?;
         }
         self.make_missing(context)?;
-        let today = time::utc(context.now());
+        let today = time::format_utc(context.now());
         let day = today.split('T').next().unwrap_or_default().to_owned();
         let given = RefCell::new(String::new());
         let mut changed = self.on_task(

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::{ChangeOutcome, ChangeRecord, FileView, KnownFile};
 use bowline_formats::json::JsonDocument;
-use bowline_formats::memory::path::{self, Skeleton};
+use bowline_formats::memory::path::{self, FixedMembers};
 use bowline_formats::memory::{agent_memory, shared_context};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl MemoryFolder {
 
 fn read_value(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
     let view: FileView = file.view_or_empty(context)?;
-    path::get(view.document.value(), path)
+    path::get_value(view.document.value(), path)
         .cloned()
         .map_err(Error::Path)
 }
@@ -109,15 +109,15 @@ enum ValueWrite {
 impl ValueWrite {
     fn apply_to(
         self,
-        skeleton: &Skeleton,
+        skeleton: &FixedMembers,
         document: &mut Value,
         path: &str,
         value: &Value,
         context: &Context,
     ) -> Result<(), Error> {
         let write = match self {
-            ValueWrite::Set => path::set,
-            ValueWrite::Append => path::append,
+            ValueWrite::Set => path::set_value,
+            ValueWrite::Append => path::append_value,
         };
         write(skeleton, document, path, value.clone(), context.now()).map_err(Error::Path)
     }
@@ -127,7 +127,7 @@ impl ValueWrite {
         self,
         file: &KnownFile,
         context: &Context,
-        skeleton: &Skeleton,
+        skeleton: &FixedMembers,
         path: &str,
         value: &Value,
     ) -> Result<(), Error> {
@@ -146,7 +146,7 @@ impl ValueWrite {
         self,
         file: &KnownFile,
         context: &Context,
-        skeleton: &Skeleton,
+        skeleton: &FixedMembers,
         path: &str,
         value: &Value,
     ) -> Result<ChangeOutcome, Error> {

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::rebuild::TASKS_FILES;
 use crate::words::{cannot_be_read, display_path};
 use crate::workspace;
-use bowline_formats::import::{self, Imported, Page, Refused, Source};
-use bowline_formats::tasks_md::{self, Progress, TaskId, TasksFile, TickError, set_ticks};
+use bowline_formats::import::{self, BacklogFile, ImportError, ImportSource, PlanImport};
+use bowline_formats::tasks_md::{self, TaskId, TaskProgress, TasksFile, TickError, set_ticks};
 use bowline_machines::orchestrate::Run;
 use bowline_statefiles::write_whole;
 use bowline_words::message::{Advice, Unplaced, Why, Wrong};
@@ -25,23 +25,23 @@ const FOLDERS_DEEP_MAX: usize = 4;
 /// Most files of one backlog that are read.
 const PAGES_MAX: usize = 20_000;
 /// Task files of each program, below the root of a project.
-const PLACES: [(&str, Source); 9] = [
-    (".taskmaster/tasks/tasks.json", Source::TaskMaster),
-    ("tasks/tasks.json", Source::TaskMaster),
-    ("tasks.json", Source::TaskMaster),
-    (".beads/issues.jsonl", Source::Beads),
-    (".beads/beads.jsonl", Source::Beads),
-    ("issues.jsonl", Source::Beads),
-    ("tasks.md", Source::SpecKit),
-    ("backlog/tasks", Source::Backlog),
-    ("tasks", Source::Backlog),
+const PLACES: [(&str, ImportSource); 9] = [
+    (".taskmaster/tasks/tasks.json", ImportSource::TaskMaster),
+    ("tasks/tasks.json", ImportSource::TaskMaster),
+    ("tasks.json", ImportSource::TaskMaster),
+    (".beads/issues.jsonl", ImportSource::Beads),
+    (".beads/beads.jsonl", ImportSource::Beads),
+    ("issues.jsonl", ImportSource::Beads),
+    ("tasks.md", ImportSource::SpecKit),
+    ("backlog/tasks", ImportSource::Backlog),
+    ("tasks", ImportSource::Backlog),
 ];
 
 /// Imported tasks, not written yet.
 #[derive(Debug)]
 pub struct ImportedPlan {
     /// Program they were imported from.
-    pub source: Source,
+    pub source: ImportSource,
     /// File or folder of that program.
     pub path: PathBuf,
     /// Plan of these tasks.
@@ -74,32 +74,36 @@ pub struct ExportedRun {
 }
 
 /// Reads tasks of another program, at a path or found in the folder at the path. Writes nothing.
-pub fn take_over(folder: &Path, from: Option<Source>, path: &Path) -> Result<ImportedPlan, Error> {
+pub fn take_over(
+    folder: &Path,
+    from: Option<ImportSource>,
+    path: &Path,
+) -> Result<ImportedPlan, Error> {
     let named = folder.join(path);
     let (source, place) = find_source(&named, from)?;
     let imported = match source {
-        Source::TaskMaster => {
+        ImportSource::TaskMaster => {
             let text = read_source(&place)?;
             import::task_master(&text, current_tag(&place).as_deref())
         }
-        Source::Beads => import::beads(&read_source(&place)?),
-        Source::SpecKit => import::spec_kit(&read_source(&place)?),
-        Source::Backlog => read_backlog(&place)?,
+        ImportSource::Beads => import::import_beads(&read_source(&place)?),
+        ImportSource::SpecKit => import::spec_kit(&read_source(&place)?),
+        ImportSource::Backlog => read_backlog(&place)?,
     };
     let mut imported = imported.map_err(|refused| import_error(refused, source, &place))?;
     if imported.project.as_deref().is_none_or(str::is_empty) {
         imported.project = workspace::folder_name(&workspace::absolute_path(folder));
     }
     let (text, more) =
-        import::written(&imported).map_err(|refused| import_error(refused, source, &place))?;
+        import::write_plan(&imported).map_err(|refused| import_error(refused, source, &place))?;
     let mut unplaced = imported.unplaced;
     unplaced.extend(more);
     Ok(ImportedPlan {
         source,
         path: place,
-        file: tasks_md::parse(&text),
+        file: tasks_md::parse_plan(&text),
         text,
-        unplaced: import::grouped(unplaced),
+        unplaced: import::group_notes(unplaced),
     })
 }
 
@@ -131,25 +135,25 @@ pub fn save_file(context: &Context, path: &Path, text: &str, force: bool) -> Res
     }
 }
 
-fn import_error(refused: Refused, source: Source, path: &Path) -> Error {
+fn import_error(refused: ImportError, source: ImportSource, path: &Path) -> Error {
     let path = display_path(path);
     let program = source.name();
     let (message, hint) = match refused {
-        Refused::NotIts(text) if text.is_empty() => {
+        ImportError::NotIts(text) if text.is_empty() => {
             (Wrong::NotOfProgram { path, program }, Advice::NameImport)
         }
-        Refused::NotIts(text) => {
+        ImportError::NotIts(text) => {
             let why = Why::NotJson { text };
             (Wrong::OfFile { path, why }, Advice::NameImport)
         }
-        Refused::Empty => (Wrong::NothingToImport { path }, Advice::NameImport),
-        Refused::TooLarge => (Wrong::ImportTooLarge { path }, Advice::SplitImport),
+        ImportError::Empty => (Wrong::NothingToImport { path }, Advice::NameImport),
+        ImportError::TooLarge => (Wrong::ImportTooLarge { path }, Advice::SplitImport),
     };
     Error::BadInput { message, hint }
 }
 
 /// Finds the program and the file or folder that a path means.
-fn find_source(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> {
+fn find_source(path: &Path, from: Option<ImportSource>) -> Result<(ImportSource, PathBuf), Error> {
     let nothing = || Error::BadInput {
         message: Wrong::NothingToImport {
             path: display_path(path),
@@ -168,13 +172,15 @@ fn find_source(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), E
         Some(".taskmaster" | ".beads" | "backlog") => path.parent(),
         _ => None,
     };
-    let mut all: Vec<(Source, PathBuf)> = Vec::new();
+    let mut all: Vec<(ImportSource, PathBuf)> = Vec::new();
     for root in [Some(path), inside].into_iter().flatten() {
         for (place, source) in PLACES {
             let place = root.join(place);
             let fits = match source {
-                Source::Backlog => has_pages(&place),
-                Source::TaskMaster | Source::Beads | Source::SpecKit => place.is_file(),
+                ImportSource::Backlog => has_pages(&place),
+                ImportSource::TaskMaster | ImportSource::Beads | ImportSource::SpecKit => {
+                    place.is_file()
+                }
             };
             let wanted = from.is_none_or(|from| from == source);
             if fits && wanted && !all.iter().any(|(known, _)| *known == source) {
@@ -183,11 +189,11 @@ fn find_source(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), E
         }
     }
     // A folder that holds the files themselves.
-    if all.is_empty() && from.is_none_or(|from| from == Source::Backlog) && has_pages(path) {
-        all.push((Source::Backlog, path.to_owned()));
+    if all.is_empty() && from.is_none_or(|from| from == ImportSource::Backlog) && has_pages(path) {
+        all.push((ImportSource::Backlog, path.to_owned()));
     }
     // spec-kit has a folder for every feature.
-    if all.is_empty() && from.is_none_or(|from| from == Source::SpecKit) {
+    if all.is_empty() && from.is_none_or(|from| from == ImportSource::SpecKit) {
         let features = feature_files(path);
         if features.len() > 1 {
             let names = features.iter().map(|it| display_path(it));
@@ -199,7 +205,7 @@ fn find_source(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), E
                 hint: Advice::NameImport,
             });
         }
-        all.extend(features.into_iter().map(|it| (Source::SpecKit, it)));
+        all.extend(features.into_iter().map(|it| (ImportSource::SpecKit, it)));
     }
     match all.len() {
         0 => Err(nothing()),
@@ -232,13 +238,13 @@ fn feature_files(path: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn by_name(path: &Path) -> Option<Source> {
+fn by_name(path: &Path) -> Option<ImportSource> {
     match path.extension()?.to_str()? {
-        "json" => Some(Source::TaskMaster),
-        "jsonl" => Some(Source::Beads),
+        "json" => Some(ImportSource::TaskMaster),
+        "jsonl" => Some(ImportSource::Beads),
         "md" => Some(match is_backlog_page(path) {
-            true => Source::Backlog,
-            false => Source::SpecKit,
+            true => ImportSource::Backlog,
+            false => ImportSource::SpecKit,
         }),
         _ => None,
     }
@@ -295,13 +301,13 @@ fn has_pages(folder: &Path) -> bool {
         .any(|path| is_backlog_page(path))
 }
 
-fn read_backlog(place: &Path) -> Result<Result<Imported, Refused>, Error> {
+fn read_backlog(place: &Path) -> Result<Result<PlanImport, ImportError>, Error> {
     let folder = if place.is_dir() { place } else { Path::new("") };
     let beside = folder.parent().filter(|_| folder.ends_with("tasks"));
     let mut all = Vec::new();
     let mut add = |path: &Path, completed| -> Result<(), Error> {
         let name = path.file_name().unwrap_or_default();
-        all.push(Page {
+        all.push(BacklogFile {
             name: name.to_string_lossy().into_owned(),
             text: read_source(path)?,
             completed,
@@ -331,7 +337,7 @@ fn read_backlog(place: &Path) -> Result<Result<Imported, Refused>, Error> {
         }
     }
     let config = beside.and_then(|beside| read_source(&beside.join("config.yml")).ok());
-    let imported = import::backlog(&all, config.as_deref());
+    let imported = import::import_backlog(&all, config.as_deref());
     Ok(imported.map(|mut imported| {
         imported.unplaced.extend(away);
         imported
@@ -428,10 +434,10 @@ fn ticked_text(plan: &PlanFile, run: &Run) -> (String, Vec<String>) {
 /// Writes a plan from the state file alone.
 fn drawn_up(run: &Run, project: String) -> String {
     let graph = run.graph();
-    let phases: Vec<import::Phase> = graph
+    let phases: Vec<import::ImportedPhase> = graph
         .phases()
         .iter()
-        .map(|&number| import::Phase {
+        .map(|&number| import::ImportedPhase {
             number,
             section: 0,
             title: String::new(),
@@ -443,14 +449,14 @@ fn drawn_up(run: &Run, project: String) -> String {
         tasks.filter_map(move |name| {
             let needs = graph.dependencies_of(&name);
             let status = run.node(&name).map(|node| node.status);
-            Some(import::Item {
+            Some(import::ImportedTask {
                 id: id(&name)?,
                 phase: at,
                 title: String::new(),
                 progress: match status {
-                    Some(Status::Completed) => Progress::Done,
-                    Some(Status::InProgress) => Progress::InProgress,
-                    _ => Progress::Open,
+                    Some(Status::Completed) => TaskProgress::Done,
+                    Some(Status::InProgress) => TaskProgress::InProgress,
+                    _ => TaskProgress::Open,
                 },
                 assignee: None,
                 needs: needs.iter().filter_map(|it| id(it)).collect(),
@@ -458,19 +464,20 @@ fn drawn_up(run: &Run, project: String) -> String {
             })
         })
     });
-    let plan = Imported {
+    let plan = PlanImport {
         project: Some(project),
         preface: String::new(),
         phases,
         tasks: tasks.collect(),
         unplaced: Vec::new(),
     };
-    import::written(&plan).map_or_else(|_| String::new(), |(text, _)| text)
+    import::write_plan(&plan).map_or_else(|_| String::new(), |(text, _)| text)
 }
 
 fn run_json(run: &Run, plan: Option<&PlanFile>, project: &str) -> Value {
     let graph = run.graph();
-    let at = |time: Option<bowline_machines::Timestamp>| time.map(bowline_formats::time::utc);
+    let at =
+        |time: Option<bowline_machines::Timestamp>| time.map(bowline_formats::time::format_utc);
     let tasks = graph.ids().iter().map(|id| {
         let node = run.node(id);
         let task = plan.and_then(|plan| plan.file.task(id));

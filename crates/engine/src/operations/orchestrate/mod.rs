@@ -38,7 +38,7 @@ use crate::rebuild::TASKS_FILES;
 use crate::words::{cannot_be_read, display_path};
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{self, Summary};
+use bowline_formats::orchestrate::{self, OrchestrationSummary};
 use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::OrchestrateMachine;
@@ -60,7 +60,7 @@ pub struct PlanFile {
 #[derive(Debug, Clone)]
 pub struct RunOverview {
     pub view: FileView,
-    pub summary: Summary,
+    pub summary: OrchestrationSummary,
     pub plan: Option<PlanFile>,
 }
 
@@ -72,7 +72,7 @@ impl RunOverview {
             return self.summary.done;
         };
         // A file that names no completed task stores only phases.
-        let listed = !self.summary.ids(Status::Completed).is_empty();
+        let listed = !self.summary.ids_with_status(Status::Completed).is_empty();
         let phases = &self.summary.phases_done;
         let passed = plan
             .file
@@ -207,7 +207,7 @@ fn read_plan(path: &Path) -> Result<PlanFile, Error> {
     };
     Ok(PlanFile {
         path: path.to_owned(),
-        file: tasks_md::parse(&text),
+        file: tasks_md::parse_plan(&text),
         text,
     })
 }
@@ -221,10 +221,11 @@ pub fn read_overview(context: &Context, folder: &Path) -> Result<RunOverview, Er
 
 /// Completes a view of a state file with its summary and its plan.
 pub fn overview_from_view(view: FileView) -> Result<RunOverview, Error> {
-    let summary = orchestrate::summary(&view.document).map_err(|findings| Error::Damaged {
-        path: view.path.clone(),
-        findings,
-    })?;
+    let summary =
+        orchestrate::summarise_document(&view.document).map_err(|findings| Error::Damaged {
+            path: view.path.clone(),
+            findings,
+        })?;
     let root = view
         .path
         .parent()

@@ -5,7 +5,7 @@ use super::{PlanFile, find_plan};
 use crate::files::FileNotice;
 use crate::words::display_path;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Known, known, plan_file};
+use bowline_formats::orchestrate::{OrchestrationFacts, plan_file, read_facts};
 use bowline_words::message as words;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -44,10 +44,10 @@ pub(crate) fn plan_notices(root: &Path, document: &JsonDocument) -> Vec<FileNoti
 
 /// Returns the ids of the tasks that a state file names.
 fn named_tasks(document: &JsonDocument) -> BTreeSet<String> {
-    let Ok(read) = known(document) else {
+    let Ok(read) = read_facts(document) else {
         return BTreeSet::new();
     };
-    let Known { nodes, facts } = read.state;
+    let OrchestrationFacts { nodes, facts } = read.state;
     let claimed = facts.claims.iter().map(|(id, _)| id.to_string());
     let all = nodes.iter().map(|node| node.id.to_string());
     all.chain(claimed).collect()

@@ -11,7 +11,9 @@ use crate::files::ChangeRecord;
 use crate::kinds::FileKind;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{self, Meta, OrchestrateFile, RecordedStep, SlackWishes};
+use bowline_formats::orchestrate::{
+    self, OrchestrateFile, OrchestrationMeta, RecordedStep, SlackEvents,
+};
 use bowline_formats::tasks_md::set_ticks;
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
@@ -67,7 +69,7 @@ impl Orchestration {
         let document = JsonDocument::parse(text.as_bytes()).map_err(|_| self.unreadable_error())?;
         let seen = self.plan_stamps(&document);
         let plan = self.plan_beside(&document);
-        let read = OrchestrateFile::read(&document);
+        let read = OrchestrateFile::read_state(&document);
         let read = read.map_err(|findings| self.file().damaged_error(findings))?;
         let run = plan
             .as_ref()
@@ -112,8 +114,8 @@ impl OwnedOrchestration {
     }
 
     /// Returns the project name and the settings for notifications.
-    pub fn read_meta(&self) -> Meta {
-        Meta::read(self.document.value())
+    pub fn read_meta(&self) -> OrchestrationMeta {
+        OrchestrationMeta::from_document(self.document.value())
     }
 
     /// Returns the number of the last journal line, which grows whenever another process takes the
@@ -239,8 +241,8 @@ impl OwnedOrchestration {
     }
 
     /// Returns the notifications wanted for Slack.
-    pub fn slack_events(&self) -> SlackWishes {
-        SlackWishes::read(self.document.value())
+    pub fn slack_events(&self) -> SlackEvents {
+        SlackEvents::from_document(self.document.value())
     }
 
     /// Writes the file if it lacks changes.
@@ -330,11 +332,11 @@ impl OwnedOrchestration {
     }
 
     fn next_document(&self, context: &Context) -> JsonDocument {
-        let mut value = match OrchestrateFile::read(&self.document) {
+        let mut value = match OrchestrateFile::read_state(&self.document) {
             Ok(read) => read.fixed,
             Err(_) => self.document.value().clone(),
         };
-        OrchestrateFile::write(
+        OrchestrateFile::write_state(
             &self.run,
             &mut value,
             context.now_for(FileKind::Orchestrate),
@@ -372,8 +374,8 @@ impl OwnedOrchestration {
     /// rest, the committed changes do.
     fn adopt_edit(&mut self, context: &Context) -> Result<(), Error> {
         self.read_theirs()?;
-        let theirs =
-            OrchestrateFile::read(&self.document).map(|read| read.state.ids(Status::Completed));
+        let theirs = OrchestrateFile::read_state(&self.document)
+            .map(|read| read.state.ids(Status::Completed));
         let done: Vec<Id> = theirs
             .unwrap_or_default()
             .into_iter()
@@ -403,7 +405,7 @@ impl OwnedOrchestration {
         };
         // An unreadable edit is kept beside the file; the run continues from the previous document.
         if let Ok(document) = JsonDocument::parse(text.as_bytes())
-            && OrchestrateFile::read(&document).is_ok()
+            && OrchestrateFile::read_state(&document).is_ok()
         {
             self.document = document;
         }

@@ -2,7 +2,7 @@
 
 use crate::rebuild::node_specs;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Known, known};
+use bowline_formats::orchestrate::{OrchestrationFacts, read_facts};
 use bowline_formats::tasks_md::TasksFile;
 use bowline_machines::orchestrate::{Facts, Graph, Id, Landing, Run, Status};
 use std::collections::HashSet;
@@ -27,13 +27,13 @@ pub(super) fn merge_plan(
     plan: &TasksFile,
     ticks: CountedTicks,
 ) -> Option<Run> {
-    if plan.blocking().is_some() {
+    if plan.blocking_finding().is_some() {
         return None;
     }
-    let Known {
+    let OrchestrationFacts {
         nodes: told,
         mut facts,
-    } = known(document).ok()?.state;
+    } = read_facts(document).ok()?.state;
     let known: HashSet<&str> = told.iter().map(|node| &*node.id).collect();
     let counts = |id: &str| match ticks {
         CountedTicks::None => false,

@@ -8,7 +8,7 @@ use crate::error::Error;
 use bowline_formats::StateFormat as _;
 use bowline_formats::orchestrate::OrchestrateFile;
 use bowline_formats::tasks_md::TaskId;
-use bowline_formats::tasks_md::wire::{ErrorCode, Ready, ResolveReply};
+use bowline_formats::tasks_md::wire::{ErrorCode, ReadyGroups, ResolveReply};
 use bowline_machines::orchestrate::{Id, Next, Run, next};
 
 /// Returns the reply in the one-line protocol; a failure comes with the error behind it.
@@ -28,7 +28,10 @@ pub fn resolve_reply(
                 }
                 _ => ErrorCode::STATE_CORRUPT,
             };
-            (ResolveReply::error(code, &error.to_string()), Some(error))
+            (
+                ResolveReply::error_line(code, &error.to_string()),
+                Some(error),
+            )
         }
     }
 }
@@ -62,7 +65,7 @@ fn try_resolve(
         Some(run) => run,
         None => {
             let read =
-                OrchestrateFile::read(&view.document).map_err(|findings| Error::Damaged {
+                OrchestrateFile::read_state(&view.document).map_err(|findings| Error::Damaged {
                     path: view.path.clone(),
                     findings,
                 })?;
@@ -79,10 +82,10 @@ fn try_resolve(
     let current = run.current_phase();
     Ok(match phase {
         Some(phase) if !run.graph().phases().contains(&phase) => {
-            ResolveReply::error(ErrorCode::NO_PHASE, &format!("there is no phase {phase}"))
+            ResolveReply::error_line(ErrorCode::NO_PHASE, &format!("there is no phase {phase}"))
         }
         Some(phase) if phase < current || run.all_done() => ResolveReply::PhaseDone(phase),
-        Some(phase) if phase > current => ResolveReply::error(
+        Some(phase) if phase > current => ResolveReply::error_line(
             ErrorCode::PHASE_NOT_CURRENT,
             &format!("phase {current} comes first"),
         ),
@@ -94,7 +97,7 @@ fn reply_for_run(run: &Run) -> ResolveReply {
     match next(run) {
         Next::Ready(ids) => {
             let ids = ids.iter().filter_map(|id| TaskId::new(id).ok());
-            Ready::now(ids).map_or(ResolveReply::Wait, ResolveReply::Ready)
+            ReadyGroups::now(ids).map_or(ResolveReply::Wait, ResolveReply::Ready)
         }
         Next::Wait => ResolveReply::Wait,
         Next::PhaseDone(phase) => ResolveReply::PhaseDone(phase),

@@ -195,7 +195,7 @@ fn tries_of(lines: &[Transition], now: Timestamp) -> HashMap<String, Vec<Timelin
     let begin = lines.iter().rposition(|line| line.trigger == "INIT");
     let mut tries: HashMap<String, Vec<TimelineTry>> = HashMap::new();
     for line in &lines[begin.unwrap_or(0)..] {
-        let Some(at) = time::parse(&line.timestamp).filter(|_| line.entity == "task") else {
+        let Some(at) = time::parse_time(&line.timestamp).filter(|_| line.entity == "task") else {
             continue;
         };
         let several = line.metadata["tasks"].as_array();

@@ -131,8 +131,8 @@ impl Timeline {
         if let Some((from, to)) = self.span() {
             let told = format!(
                 "{} → {} · {}",
-                time::utc(from),
-                time::utc(to),
+                time::format_utc(from),
+                time::format_utc(to),
                 render_duration(lang, self.busy_seconds)
             );
             let _ = writeln!(
@@ -189,7 +189,7 @@ fn draw_grid(text: &mut String, axis: &TimeAxis, bottom: f64, lang: Lang) {
         let mut last = f64::MIN;
         while at <= piece.to {
             let x = axis.x_at(Timestamp(at));
-            let clock = time::utc(Timestamp(at));
+            let clock = time::format_utc(Timestamp(at));
             let clock = clock
                 .get(11..if step < 60 { 19 } else { 16 })
                 .unwrap_or_default();
@@ -295,7 +295,7 @@ fn try_tooltip(bar: &TaskBar, at: usize, one: &TimelineTry, lang: Lang) -> Strin
         bar.id,
         Label::Try.say(lang),
         at + 1,
-        time::utc(one.from),
+        time::format_utc(one.from),
         render_duration(lang, one.to.0 - one.from.0)
     )
 }

@@ -11,9 +11,9 @@ use crate::rebuild::{TASKS_FILES, run_of};
 use crate::words::display_path;
 use crate::workspace::{self, git_top};
 use bowline_formats::StateFormat as _;
-use bowline_formats::finding::Read;
+use bowline_formats::finding::ReadResult;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{self, Meta, Mode, OrchestrateFile};
+use bowline_formats::orchestrate::{self, OrchestrateFile, OrchestrationMeta, RunMode};
 use bowline_formats::tasks_md::set_tick;
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
 use bowline_machines::orchestrate::{
@@ -37,7 +37,7 @@ pub struct OrchestrationOptions {
     /// Path of the plan; `None` uses the usual one.
     pub plan: Option<PathBuf>,
     /// Mode in which work is handed out.
-    pub mode: Mode,
+    pub mode: RunMode,
     /// Most tasks in progress at once; 0 sets no limit.
     pub parallel: u32,
     /// Name of the project; `None` uses the heading of the plan.
@@ -48,7 +48,7 @@ impl Default for OrchestrationOptions {
     fn default() -> Self {
         OrchestrationOptions {
             plan: None,
-            mode: Mode::Normal,
+            mode: RunMode::Normal,
             parallel: Config::default().max_parallel,
             project: None,
         }
@@ -167,8 +167,8 @@ impl Orchestration {
         Ok(self.parse_document(&view.document)?.state)
     }
 
-    fn parse_document(&self, document: &JsonDocument) -> Result<Read<Run>, Error> {
-        OrchestrateFile::read(document).map_err(|findings| self.file.damaged_error(findings))
+    fn parse_document(&self, document: &JsonDocument) -> Result<ReadResult<Run>, Error> {
+        OrchestrateFile::read_state(document).map_err(|findings| self.file.damaged_error(findings))
     }
 
     /// Returns the view of the file and the run merged with its plan, on which every verb is based.
@@ -250,7 +250,7 @@ impl Orchestration {
             hint: Advice::SeePlan,
         })?;
         let named = begin.project.clone().or_else(|| plan.file.project.clone());
-        let meta = Meta {
+        let meta = OrchestrationMeta {
             project: named
                 .or_else(|| workspace::folder_name(&self.root))
                 .unwrap_or_default(),
@@ -420,7 +420,7 @@ impl Orchestration {
                 hint: Advice::SeeVerify,
             })?;
             let mut value = self.parse_document(document)?.fixed;
-            OrchestrateFile::write(&run, &mut value, context.now_for(FileKind::Orchestrate));
+            OrchestrateFile::write_state(&run, &mut value, context.now_for(FileKind::Orchestrate));
             let next = document.reconcile(&value);
             let from = word(document).map(str::to_owned);
             let moved = ChangeRecord::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
@@ -572,7 +572,7 @@ impl Orchestration {
 impl PlanFile {
     /// Fails if the plan cannot be executed.
     pub(crate) fn check_usable(&self) -> Result<(), Error> {
-        match self.file.blocking() {
+        match self.file.blocking_finding() {
             None => Ok(()),
             Some(finding) => Err(Error::BadPlan {
                 path: self.path.clone(),

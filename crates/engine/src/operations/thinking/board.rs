@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::files::{FileView, KnownFile};
 use crate::kinds::FileKind;
 use crate::workspace;
-use bowline_formats::thinking::Sheet;
+use bowline_formats::thinking::ThinkingSheet;
 use bowline_machines::thinking::Status;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub struct BoardRow {
 pub struct RunProgress {
     /// View it was read from.
     pub view: FileView,
-    pub sheet: Sheet,
+    pub sheet: ThinkingSheet,
     /// Failed tries of all stages.
     pub retries: u32,
     /// Seconds since its last change; `None` if the file does not say.

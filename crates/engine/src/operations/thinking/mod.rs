@@ -4,7 +4,7 @@ mod board;
 mod stage_worker;
 
 pub use board::{BoardRow, RunProgress, ThinkingBoard, read_board};
-pub use bowline_formats::thinking::Sheet;
+pub use bowline_formats::thinking::ThinkingSheet;
 pub use bowline_machines::thinking::{
     Execution, Metric, RETRIES_MAX, Refusal, Run, Stage, StageState, Status,
 };
@@ -14,10 +14,10 @@ use crate::error::Error;
 use crate::files::{ChangeOutcome, ChangeRecord, KnownFile};
 use crate::kinds::{FileKind, ThinkingKind};
 use crate::words::{cannot_be_read, engagement_fault, settings_fault};
-use bowline_formats::engagement::{self, Engagement};
+use bowline_formats::engagement::{self, MeasuredEngagement};
 use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
-    self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
+    self, CORE_VALUES, QUALITY_STANDARDS, QualityStandards, ThinkingSettingsError,
 };
 use bowline_machines::thinking::{AppliedLesson, Check, Command, Criterion, Seen, Weights};
 use bowline_words::message::{Advice, Why, Wrong};
@@ -215,10 +215,13 @@ impl ThinkingRun {
     }
 
     /// Reads a file of measured values; `wanted` names the value that is meant.
-    pub fn read_measurements(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
+    pub fn read_measurements(
+        path: &Path,
+        wanted: Option<&str>,
+    ) -> Result<MeasuredEngagement, Error> {
         let bad = |why: Why| Error::bad_file(path, why, Advice::EngagementShape);
         let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
-        engagement::read(&text, wanted).map_err(|error| bad(engagement_fault(error)))
+        engagement::read_engagement(&text, wanted).map_err(|error| bad(engagement_fault(error)))
     }
 
     /// Applies the lessons of another task.
@@ -282,7 +285,7 @@ impl ThinkingRun {
     fn read_settings<T>(
         &self,
         name: &str,
-        read: impl Fn(&str) -> Result<T, SettingsError>,
+        read: impl Fn(&str) -> Result<T, ThinkingSettingsError>,
     ) -> Result<Option<T>, Error> {
         let folder = crate::workspace::absolute_path(&self.folder);
         let Some(path) = folder
@@ -300,7 +303,7 @@ impl ThinkingRun {
     }
 
     /// Returns the measured values for the standards of a stage.
-    fn standard_checks(&self, run: &Run, stage: Stage, standards: &Standards) -> Vec<Check> {
+    fn standard_checks(&self, run: &Run, stage: Stage, standards: &QualityStandards) -> Vec<Check> {
         let judged = self.read_json("thinking/reflection/quality_check.json");
         let scores = judged
             .as_ref()

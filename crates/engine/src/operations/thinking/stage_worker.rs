@@ -1,6 +1,6 @@
 //! Information for the worker of a stage, and the files it left on the disk.
 
-use super::{Sheet, Stage, ThinkingRun};
+use super::{Stage, ThinkingRun, ThinkingSheet};
 use crate::context::Context;
 use crate::error::Error;
 use bowline_formats::thinking_settings::{self, CORE_VALUES, QUALITY_STANDARDS};
@@ -16,7 +16,7 @@ impl ThinkingRun {
     }
 
     /// Returns the run and its task.
-    pub fn read_sheet(&self, context: &Context) -> Result<Sheet, Error> {
+    pub fn read_sheet(&self, context: &Context) -> Result<ThinkingSheet, Error> {
         let view = self.file().read_view(context)?;
         view.sheet().cloned().ok_or_else(|| Error::UnknownKind {
             path: view.path.clone(),

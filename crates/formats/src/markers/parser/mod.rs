@@ -4,10 +4,10 @@
 mod lines;
 
 use super::LINE_BYTES_MAX;
-use super::completion::{Completion, names_file};
-use super::event::{Event, Fence, Marker, Resume};
-use super::syntax::{Block, Head, closes, opening};
-use super::verification::Braces;
+use super::completion::{CompletionKind, names_file};
+use super::event::{CodeFence, MarkerEvent, MarkerName, ParserResumePoint};
+use super::syntax::{BracketMessage, MessageHead, closes_message, parse_opening};
+use super::verification::BraceCounter;
 use lines::not_closed;
 
 /// Length at which an unfinished line is known to be too long, even if its last byte is a carriage
@@ -20,7 +20,7 @@ const BUFFER_KEPT_BYTES: usize = 4_096;
 
 /// Options of a parser.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct MarkerParserOptions {
     /// The nonce given to the agent. Once the agent has used it, markers without it no longer
     /// count.
     pub nonce: Option<String>,
@@ -31,7 +31,7 @@ pub struct Options {
 /// The events depend on the bytes alone, not on how they are split into pushes. Only
 /// [`flush_pending`](Self::flush_pending) depends on time, and the caller decides when to call it.
 #[derive(Debug)]
-pub struct Parser {
+pub struct MarkerParser {
     nonce: Option<String>,
     nonce_used: bool,
     /// Absolute offset of the next byte to push.
@@ -42,47 +42,47 @@ pub struct Parser {
     line: Vec<u8>,
     /// True while the rest of this line is ignored.
     skip: bool,
-    fence: Option<Fence>,
-    open: Option<Open>,
+    fence: Option<CodeFence>,
+    open: Option<OpenMessage>,
     /// The lines of the open message, each ended by LF.
     body: Vec<u8>,
 }
 
 /// A message that has begun. It never begins inside a fence.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    what: What,
+struct OpenMessage {
+    what: OpenMessageKind,
     start: u64,
     /// Bytes of the message so far, line ends included.
     size: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum OpenMessageKind {
     Block {
-        block: Block,
+        block: BracketMessage,
         json: bool,
     },
-    Completion(Completion),
+    Completion(CompletionKind),
     /// `None` until the object begins.
-    Verification(Option<Braces>),
+    Verification(Option<BraceCounter>),
 }
 
 /// The end of an event. `mid_line` is set if it is inside a line.
 #[derive(Debug, Clone, Copy)]
-struct End {
+struct EventEnd {
     offset: u64,
     mid_line: bool,
 }
 
-impl Parser {
+impl MarkerParser {
     /// Creates a parser for the beginning of an agent's output.
-    pub fn new(options: Options) -> Self {
-        Self::resume_at(options, Resume::default())
+    pub fn new(options: MarkerParserOptions) -> Self {
+        Self::resume_at(options, ParserResumePoint::default())
     }
 
     /// Creates a parser that continues at `resume`.
-    pub fn resume_at(options: Options, resume: Resume) -> Self {
+    pub fn resume_at(options: MarkerParserOptions, resume: ParserResumePoint) -> Self {
         Self {
             nonce: options.nonce,
             nonce_used: resume.nonce_used,
@@ -100,13 +100,13 @@ impl Parser {
     /// yet.
     ///
     /// It lags behind the pushed bytes by at most one message and one line.
-    pub fn resume(&self) -> Resume {
+    pub fn resume_point(&self) -> ParserResumePoint {
         let (offset, fence) = match self.open {
             Some(open) => (open.start, None),
             None if self.skip => (self.offset, self.fence),
             None => (self.line_start, self.fence),
         };
-        Resume {
+        ParserResumePoint {
             offset,
             mid_line: self.open.is_none() && self.skip,
             fence,
@@ -120,7 +120,7 @@ impl Parser {
     }
 
     /// Returns the message that has begun and is not complete, with the offset at which it begins.
-    pub fn pending(&self) -> Option<(Marker, u64)> {
+    pub fn pending_marker(&self) -> Option<(MarkerName, u64)> {
         self.open.map(|open| (open.marker(), open.start))
     }
 
@@ -130,7 +130,7 @@ impl Parser {
     }
 
     /// Parses the next bytes of the output.
-    pub fn push(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Event)) {
+    pub fn push(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(MarkerEvent)) {
         while let Some(first) = bytes.first() {
             if self.line.is_empty() && self.open.is_none() && !self.may_matter(*first) {
                 self.skip = true;
@@ -149,7 +149,7 @@ impl Parser {
             let window = &bytes[..bytes.len().min(room)];
             if let Some(at) = memchr::memchr(b'\n', window) {
                 self.advance(&mut bytes, at + 1);
-                let end = End {
+                let end = EventEnd {
                     offset: self.offset,
                     mid_line: false,
                 };
@@ -159,14 +159,14 @@ impl Parser {
                     let mut line = std::mem::take(&mut self.line);
                     line.extend_from_slice(&window[..at]);
                     self.line_ended(&line, end, sink);
-                    self.line = emptied(line);
+                    self.line = emptied_buffer(line);
                 }
                 self.line_start = self.offset;
             } else if window.len() == room {
                 self.advance(&mut bytes, room);
                 self.line = Vec::new();
                 self.skip = true;
-                let end = End {
+                let end = EventEnd {
                     offset: self.offset,
                     mid_line: true,
                 };
@@ -200,10 +200,10 @@ impl Parser {
     /// ended if it is a whole `=== … ===` line, a closing tag, a one-line message with its closing
     /// tag, or a listed file. Text that later follows on that line, and further lines of the list,
     /// are ordinary output. A block that is still open stays open.
-    pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event)) {
+    pub fn flush_pending(&mut self, sink: &mut impl FnMut(MarkerEvent)) {
         if !self.skip && !self.line.is_empty() && self.line_ends_itself() {
             let line = std::mem::take(&mut self.line);
-            let end = End {
+            let end = EventEnd {
                 offset: self.offset,
                 mid_line: true,
             };
@@ -211,17 +211,17 @@ impl Parser {
             self.skip = true;
         }
         if let Some(open) = self.open
-            && let What::Completion(completion) = open.what
+            && let OpenMessageKind::Completion(completion) = open.what
         {
             let end = if self.skip {
-                End {
+                EventEnd {
                     offset: self.offset,
                     mid_line: true,
                 }
             } else {
                 self.before_line()
             };
-            self.complete(open, completion, end, sink);
+            self.complete_message(open, completion, end, sink);
         }
     }
 
@@ -231,25 +231,27 @@ impl Parser {
             return false;
         }
         let whole_opening = || {
-            opening(line).is_some_and(|opening| match opening.head {
-                Head::Phase(_) | Head::Custom | Head::Verification => true,
-                Head::OneLine { closed, .. } => closed,
-                Head::Block { .. } => false,
+            parse_opening(line).is_some_and(|opening| match opening.head {
+                MessageHead::Phase(_) | MessageHead::Custom | MessageHead::Verification => true,
+                MessageHead::OneLine { closed, .. } => closed,
+                MessageHead::Block { .. } => false,
             })
         };
         match self.open.map(|open| open.what) {
             None => self.fence.is_none() && whole_opening(),
-            Some(What::Block { block, .. }) => closes(line, block),
-            Some(What::Completion(Completion::Phase(_))) => whole_opening() || names_file(line),
-            Some(What::Completion(Completion::Custom)) => whole_opening(),
-            Some(What::Verification(_)) => false,
+            Some(OpenMessageKind::Block { block, .. }) => closes_message(line, block),
+            Some(OpenMessageKind::Completion(CompletionKind::Phase(_))) => {
+                whole_opening() || names_file(line)
+            }
+            Some(OpenMessageKind::Completion(CompletionKind::Custom)) => whole_opening(),
+            Some(OpenMessageKind::Verification(_)) => false,
         }
     }
 
     /// Reports what is pending at the end of the output. The last line counts as ended, an open
     /// completion as complete, any other open message as malformed. An open fence ends here too.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Event)) {
-        let end = End {
+    pub fn finish(&mut self, sink: &mut impl FnMut(MarkerEvent)) {
+        let end = EventEnd {
             offset: self.offset,
             mid_line: false,
         };
@@ -264,21 +266,23 @@ impl Parser {
             return;
         };
         match open.what {
-            What::Completion(completion) => self.complete(open, completion, end, sink),
-            What::Block { .. } | What::Verification(_) => {
-                self.refuse(open, not_closed(open, "the end of the output"), end, sink);
+            OpenMessageKind::Completion(completion) => {
+                self.complete_message(open, completion, end, sink)
+            }
+            OpenMessageKind::Block { .. } | OpenMessageKind::Verification(_) => {
+                self.refuse_message(open, not_closed(open, "the end of the output"), end, sink);
             }
         }
     }
 }
 
-impl Open {
-    fn marker(&self) -> Marker {
+impl OpenMessage {
+    fn marker(&self) -> MarkerName {
         match self.what {
-            What::Block { block, .. } => block.marker(),
-            What::Completion(Completion::Phase(_)) => Marker::PhaseComplete,
-            What::Completion(Completion::Custom) => Marker::CustomComplete,
-            What::Verification(_) => Marker::VerificationResult,
+            OpenMessageKind::Block { block, .. } => block.marker(),
+            OpenMessageKind::Completion(CompletionKind::Phase(_)) => MarkerName::PhaseComplete,
+            OpenMessageKind::Completion(CompletionKind::Custom) => MarkerName::CustomComplete,
+            OpenMessageKind::Verification(_) => MarkerName::VerificationResult,
         }
     }
 }
@@ -288,7 +292,7 @@ fn without_cr(line: &[u8]) -> &[u8] {
 }
 
 /// Returns `buffer` emptied for reuse, or a new one if it has grown large.
-fn emptied(mut buffer: Vec<u8>) -> Vec<u8> {
+fn emptied_buffer(mut buffer: Vec<u8>) -> Vec<u8> {
     if buffer.capacity() > BUFFER_KEPT_BYTES {
         return Vec::new();
     }

@@ -7,8 +7,8 @@
 mod reply;
 mod task;
 
-pub use reply::{ErrorCode, Ready, ReadyTask, ResolveReply};
-pub use task::{REASON_CHARS_MAX, Stat, TaskReply, TaskRequest};
+pub use reply::{ErrorCode, ReadyGroups, ReadyTask, ResolveReply};
+pub use task::{REASON_CHARS_MAX, TaskReply, TaskRequest, TaskStat};
 
 use std::fmt;
 
@@ -62,17 +62,17 @@ impl WireError {
 
     fn not_this(text: &str, expected: &'static str) -> Self {
         Self::NotThis {
-            text: quote(text),
+            text: quote_text(text),
             expected,
         }
     }
 }
 
-fn quote(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     OneLine::new(text, QUOTE_CHARS_MAX).0
 }
 
-fn id(text: &str) -> Result<TaskId, WireError> {
+fn parse_id(text: &str) -> Result<TaskId, WireError> {
     TaskId::new(text.trim()).map_err(WireError::BadId)
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DETAIL_CHARS_MAX, OneLine, WireError, id, write_list};
+use super::{DETAIL_CHARS_MAX, OneLine, WireError, parse_id, write_list};
 use crate::tasks_md::finding::{PlanFinding, PlanFindingCode};
 use crate::tasks_md::id::TaskId;
 
@@ -15,7 +15,7 @@ const EXPECTED: &str =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveReply {
     /// These tasks may start.
-    Ready(Ready),
+    Ready(ReadyGroups),
     /// Tasks are running, and none can start before one of them ends.
     Wait,
     /// All tasks of the phase are done; it can be merged.
@@ -36,7 +36,7 @@ pub enum ResolveReply {
 impl ResolveReply {
     /// Creates an `ERROR:` line.
     #[must_use]
-    pub fn error(code: ErrorCode, detail: &str) -> Self {
+    pub fn error_line(code: ErrorCode, detail: &str) -> Self {
         Self::Error {
             code,
             detail: OneLine::new(detail, DETAIL_CHARS_MAX),
@@ -46,7 +46,7 @@ impl ResolveReply {
 
 impl From<&PlanFinding> for ResolveReply {
     fn from(finding: &PlanFinding) -> Self {
-        Self::error(finding.code.into(), &finding.detail())
+        Self::error_line(finding.code.into(), &finding.detail())
     }
 }
 
@@ -78,11 +78,11 @@ impl fmt::Display for ReadyTask {
 
 /// Groups of tasks, at least one and none empty; only the first may start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadyGroups {
     groups: Vec<Vec<ReadyTask>>,
 }
 
-impl Ready {
+impl ReadyGroups {
     /// Keeps the groups that hold a task; `None` if there are none.
     #[must_use]
     pub fn new(mut groups: Vec<Vec<ReadyTask>>) -> Option<Self> {
@@ -170,19 +170,21 @@ impl FromStr for ResolveReply {
             ("ALL_DONE", None) => Ok(Self::AllDone),
             ("STALLED", None | Some("")) => Ok(Self::Stalled(Vec::new())),
             ("STALLED", Some(ids)) => Ok(Self::Stalled(
-                ids.split(',').map(id).collect::<Result<_, _>>()?,
+                ids.split(',').map(parse_id).collect::<Result<_, _>>()?,
             )),
-            ("PHASE_DONE", Some(digits)) => {
-                Ok(Self::PhaseDone(number(digits).ok_or_else(refused)?))
-            }
+            ("PHASE_DONE", Some(digits)) => Ok(Self::PhaseDone(
+                parse_phase_number(digits).ok_or_else(refused)?,
+            )),
             ("READY", Some(groups)) => {
                 let groups = groups
                     .split('|')
                     .map(|group| group.split(',').map(ready_task).collect());
                 let groups = groups.collect::<Result<_, _>>()?;
-                Ready::new(groups).map(Self::Ready).ok_or_else(refused)
+                ReadyGroups::new(groups)
+                    .map(Self::Ready)
+                    .ok_or_else(refused)
             }
-            ("ERROR", Some(rest)) => error(rest).ok_or_else(refused),
+            ("ERROR", Some(rest)) => parse_error(rest).ok_or_else(refused),
             _ => Err(refused()),
         }
     }
@@ -218,7 +220,7 @@ impl fmt::Display for ResolveReply {
 }
 
 /// Parses the number of a phase, digits only.
-fn number(text: &str) -> Option<u32> {
+fn parse_phase_number(text: &str) -> Option<u32> {
     let text = text.trim();
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
@@ -227,24 +229,24 @@ fn number(text: &str) -> Option<u32> {
 fn ready_task(text: &str) -> Result<ReadyTask, WireError> {
     match text.split_once(':') {
         Some((task, specialist)) => Ok(ReadyTask {
-            id: id(task)?,
-            specialist: Some(id(specialist)?),
+            id: parse_id(task)?,
+            specialist: Some(parse_id(specialist)?),
         }),
-        None => Ok(ReadyTask::from(id(text)?)),
+        None => Ok(ReadyTask::from(parse_id(text)?)),
     }
 }
 
 /// Parses the text behind `ERROR:`: a code and its detail, or one of the sentences that some
 /// resolvers print instead.
-fn error(rest: &str) -> Option<ResolveReply> {
+fn parse_error(rest: &str) -> Option<ResolveReply> {
     let (word, detail) = rest.split_once(':').unwrap_or((rest, ""));
     if let Some(code) = ErrorCode::new(word.trim()) {
-        return Some(ResolveReply::error(code, detail));
+        return Some(ResolveReply::error_line(code, detail));
     }
     let rest = rest.trim();
     if let Some(path) = rest.strip_prefix("Circular dependency detected:") {
         let path: Vec<&str> = path.split("->").map(str::trim).collect();
-        return Some(ResolveReply::error(
+        return Some(ResolveReply::error_line(
             ErrorCode::CIRCULAR_DEP,
             &path.join("->"),
         ));
@@ -254,9 +256,9 @@ fn error(rest: &str) -> Option<ResolveReply> {
         .and_then(|pair| pair.split_once(" for "))
     {
         let detail = format!("{}->{}", task.trim(), missing.trim());
-        return Some(ResolveReply::error(ErrorCode::MISSING_DEP, &detail));
+        return Some(ResolveReply::error_line(ErrorCode::MISSING_DEP, &detail));
     }
     let place = rest.strip_prefix("TASKS.md not found")?;
     let place = place.trim_start().trim_start_matches("at ");
-    Some(ResolveReply::error(ErrorCode::TASKS_NOT_FOUND, place))
+    Some(ResolveReply::error_line(ErrorCode::TASKS_NOT_FOUND, place))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{OneLine, WireError, id, is_break, quote};
+use super::{OneLine, WireError, is_break, parse_id, quote_text};
 use crate::tasks_md::id::TaskId;
 
 /// Maximum length of the reason of a failure.
@@ -37,7 +37,9 @@ impl TaskRequest {
     /// Fails with [`WireError::BadWorktree`] if the path does not fit on one line unchanged.
     pub fn with_worktree(mut self, path: &str) -> Result<Self, WireError> {
         if path.is_empty() || path.trim() != path || path.contains(is_break) {
-            return Err(WireError::BadWorktree { text: quote(path) });
+            return Err(WireError::BadWorktree {
+                text: quote_text(path),
+            });
         }
         self.worktree = Some(path.to_owned());
         Ok(self)
@@ -52,7 +54,9 @@ impl TaskRequest {
         let object: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_str(json);
         if object.is_err() || json.contains(is_break) {
-            return Err(WireError::BadMeta { text: quote(json) });
+            return Err(WireError::BadMeta {
+                text: quote_text(json),
+            });
         }
         self.meta = Some(json.to_owned());
         Ok(self)
@@ -69,7 +73,7 @@ impl FromStr for TaskRequest {
             .next()
             .and_then(|line| line.strip_prefix("TASK_ID:"))
             .ok_or_else(refused)?;
-        let mut request = Self::new(id(first)?);
+        let mut request = Self::new(parse_id(first)?);
         for line in lines {
             if let Some(path) = line
                 .strip_prefix("WORKTREE:")
@@ -104,12 +108,12 @@ impl fmt::Display for TaskRequest {
 
 /// A key and value such as `elapsed=120s` in a verbose reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stat {
+pub struct TaskStat {
     key: String,
     value: String,
 }
 
-impl Stat {
+impl TaskStat {
     /// Creates a stat. The key is in `[a-z0-9_]` and starts with a letter; the value is one line
     /// without `:`, trimmed.
     #[must_use]
@@ -139,13 +143,13 @@ pub enum TaskReply {
     Done {
         id: TaskId,
         /// Empty unless the reply is verbose.
-        stats: Vec<Stat>,
+        stats: Vec<TaskStat>,
     },
     /// `FAIL:T1.3:reason`, or verbose `FAIL:T1.3:elapsed=300s:retries=10:reason`.
     Fail {
         id: TaskId,
         /// Empty unless the reply is verbose.
-        stats: Vec<Stat>,
+        stats: Vec<TaskStat>,
         /// At most [`REASON_CHARS_MAX`] characters if created by [`TaskReply::fail`].
         reason: OneLine,
     },
@@ -176,9 +180,9 @@ impl FromStr for TaskReply {
         }
         if let Some(rest) = line.strip_prefix("DONE:") {
             let (task, rest) = rest.split_once(':').unwrap_or((rest, ""));
-            let stats = rest.split(':').filter_map(Stat::read).collect();
+            let stats = rest.split(':').filter_map(TaskStat::read).collect();
             return Ok(Self::Done {
-                id: id(task)?,
+                id: parse_id(task)?,
                 stats,
             });
         }
@@ -190,7 +194,7 @@ impl FromStr for TaskReply {
             rest = after;
         }
         Ok(Self::Fail {
-            id: id(task)?,
+            id: parse_id(task)?,
             stats,
             reason: OneLine::new(rest, REASON_CHARS_MAX),
         })
@@ -198,9 +202,9 @@ impl FromStr for TaskReply {
 }
 
 /// Parses the stat at the start of `text`. It ends with a colon, so the reason itself is never one.
-fn leading_stat(text: &str) -> Option<(Stat, &str)> {
+fn leading_stat(text: &str) -> Option<(TaskStat, &str)> {
     let (part, after) = text.split_once(':')?;
-    Some((Stat::read(part)?, after))
+    Some((TaskStat::read(part)?, after))
 }
 
 impl fmt::Display for TaskReply {
@@ -210,7 +214,7 @@ impl fmt::Display for TaskReply {
             Self::Fail { id, stats, .. } => ("FAIL", id, stats),
         };
         write!(f, "{word}:{id}")?;
-        for Stat { key, value } in stats {
+        for TaskStat { key, value } in stats {
             write!(f, ":{key}={value}")?;
         }
         if let Self::Fail { reason, .. } = self {

@@ -87,7 +87,7 @@ fn only_the_first_group_may_start() {
     };
     let first: Vec<&str> = ready.first().iter().map(|task| task.id.as_str()).collect();
     assert_eq!((first, ready.groups().len()), (vec!["T1.3", "T1.4"], 2));
-    assert_eq!(Ready::new(vec![Vec::new()]), None);
+    assert_eq!(ReadyGroups::new(vec![Vec::new()]), None);
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn ids() -> impl Strategy<Value = TaskId> {
     .prop_map(|text| TaskId::new(&text).unwrap())
 }
 
-fn stats() -> impl Strategy<Value = Vec<Stat>> {
+fn stats() -> impl Strategy<Value = Vec<TaskStat>> {
     prop::collection::vec(("[a-z][a-z0-9_]{0,5}", "[^:]{0,6}"), 0..3).prop_map(|pairs| {
         pairs
             .iter()
-            .filter_map(|(key, value)| Stat::new(key, value))
+            .filter_map(|(key, value)| TaskStat::new(key, value))
             .collect()
     })
 }
@@ -175,7 +175,8 @@ fn ready() -> impl Strategy<Value = ResolveReply> {
     let task =
         (ids(), prop::option::of(ids())).prop_map(|(id, specialist)| ReadyTask { id, specialist });
     let groups = prop::collection::vec(prop::collection::vec(task, 0..4), 0..4);
-    groups.prop_map(|groups| Ready::new(groups).map_or(ResolveReply::Wait, ResolveReply::Ready))
+    groups
+        .prop_map(|groups| ReadyGroups::new(groups).map_or(ResolveReply::Wait, ResolveReply::Ready))
 }
 
 fn resolve_reply() -> impl Strategy<Value = ResolveReply> {
@@ -184,10 +185,9 @@ fn resolve_reply() -> impl Strategy<Value = ResolveReply> {
         Just(ResolveReply::AllDone),
         any::<u32>().prop_map(ResolveReply::PhaseDone),
         prop::collection::vec(ids(), 0..4).prop_map(ResolveReply::Stalled),
-        ("[A-Z][A-Z0-9_]{0,9}", any::<String>()).prop_map(|(code, detail)| ResolveReply::error(
-            ErrorCode::new(&code).unwrap(),
-            &detail
-        )),
+        ("[A-Z][A-Z0-9_]{0,9}", any::<String>()).prop_map(|(code, detail)| {
+            ResolveReply::error_line(ErrorCode::new(&code).unwrap(), &detail)
+        }),
     ]
 }
 

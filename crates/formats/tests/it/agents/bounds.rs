@@ -1,12 +1,12 @@
 //! Memory and time stay bounded whatever a client prints.
 
 use super::{events, texts};
-use bowline_formats::agents::{Adapter, LINE_BYTES_MAX, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentProtocol, LINE_BYTES_MAX, ResumePoint};
 
-const STRUCTURED: [Protocol; 3] = [
-    Protocol::ClaudeStreamJson,
-    Protocol::CodexJson,
-    Protocol::Acp,
+const STRUCTURED: [AgentProtocol; 3] = [
+    AgentProtocol::ClaudeStreamJson,
+    AgentProtocol::CodexJson,
+    AgentProtocol::Acp,
 ];
 const ERROR: &str = "ProtocolError(LineTooLong)";
 
@@ -22,10 +22,15 @@ fn a_line_too_long_is_told_once_and_passed_over() {
     for protocol in STRUCTURED {
         let mut output = long_line("{\"a\":\"", LINE_BYTES_MAX + 1);
         output.extend_from_slice(b"xxx\"}\n{\"type\":\"turn.completed\"}\n");
-        let whole = events(protocol, None, Resume::default(), [output.as_slice()]);
+        let whole = events(protocol, None, ResumePoint::default(), [output.as_slice()]);
         let errors = texts(&whole).into_iter().filter(|it| it.contains(ERROR));
         assert_eq!(errors.count(), 1);
-        let cut = events(protocol, None, Resume::default(), output.chunks(1 << 16));
+        let cut = events(
+            protocol,
+            None,
+            ResumePoint::default(),
+            output.chunks(1 << 16),
+        );
         assert_eq!(whole, cut);
     }
 }
@@ -35,9 +40,9 @@ fn a_line_of_the_greatest_length_is_read() {
     let mut output = long_line("{\"type\":\"turn.completed\",\"a\":\"", LINE_BYTES_MAX - 2);
     output.extend_from_slice(b"\"}\n");
     let seen = events(
-        Protocol::CodexJson,
+        AgentProtocol::CodexJson,
         None,
-        Resume::default(),
+        ResumePoint::default(),
         output.chunks(1 << 16),
     );
     assert_eq!(texts(&seen), ["0 TurnEnded(Completed)"]);
@@ -45,7 +50,7 @@ fn a_line_of_the_greatest_length_is_read() {
 
 #[test]
 fn tool_output_is_not_held_however_long() {
-    let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
+    let mut adapter = AgentAdapter::new(AgentProtocol::ClaudeStreamJson, None);
     let mut seen = 0;
     let beginning = b"{\"type\":\"user\",\"message\":\"";
     adapter.push(beginning, &mut |_| seen += 1);
@@ -64,7 +69,7 @@ fn tool_output_is_not_held_however_long() {
 #[test]
 fn a_line_without_an_end_is_held_up_to_the_bound() {
     for protocol in STRUCTURED {
-        let mut adapter = Adapter::new(protocol, None);
+        let mut adapter = AgentAdapter::new(protocol, None);
         let mut errors = 0;
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..32 {
@@ -87,7 +92,12 @@ fn dull_lines_are_dull_at_any_length_and_cut() {
         let pieces = output[..5]
             .chunks(5)
             .chain(output[5..].chunks(size.max(1 << 16)));
-        let seen = events(Protocol::ClaudeStreamJson, None, Resume::default(), pieces);
+        let seen = events(
+            AgentProtocol::ClaudeStreamJson,
+            None,
+            ResumePoint::default(),
+            pieces,
+        );
         assert_eq!(texts(&seen), Vec::<&str>::new());
     }
 }

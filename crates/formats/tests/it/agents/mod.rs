@@ -5,20 +5,20 @@ mod properties;
 mod recorded;
 mod writing;
 
-use bowline_formats::agents::{Adapter, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentProtocol, ResumePoint};
 
 /// Every recorded or made-up output, with its protocol.
-const OUTPUTS: [(&str, Protocol); 10] = [
-    ("claude-recorded", Protocol::ClaudeStreamJson),
-    ("claude-odd", Protocol::ClaudeStreamJson),
-    ("codex-recorded-first", Protocol::CodexJson),
-    ("codex-recorded-second", Protocol::CodexJson),
-    ("codex-recorded-limit", Protocol::CodexJson),
-    ("codex-odd", Protocol::CodexJson),
-    ("acp-recorded", Protocol::Acp),
-    ("acp-recorded-load", Protocol::Acp),
-    ("acp-recorded-codex", Protocol::Acp),
-    ("acp", Protocol::Acp),
+const OUTPUTS: [(&str, AgentProtocol); 10] = [
+    ("claude-recorded", AgentProtocol::ClaudeStreamJson),
+    ("claude-odd", AgentProtocol::ClaudeStreamJson),
+    ("codex-recorded-first", AgentProtocol::CodexJson),
+    ("codex-recorded-second", AgentProtocol::CodexJson),
+    ("codex-recorded-limit", AgentProtocol::CodexJson),
+    ("codex-odd", AgentProtocol::CodexJson),
+    ("acp-recorded", AgentProtocol::Acp),
+    ("acp-recorded-load", AgentProtocol::Acp),
+    ("acp-recorded-codex", AgentProtocol::Acp),
+    ("acp", AgentProtocol::Acp),
 ];
 
 fn load(name: &str) -> Vec<u8> {
@@ -27,17 +27,17 @@ fn load(name: &str) -> Vec<u8> {
 }
 
 /// An event as one line of text, and where to go on behind it.
-type Seen = (String, Resume);
+type Seen = (String, ResumePoint);
 
 /// The events of an output that comes in these pieces.
 fn events<'a>(
-    protocol: Protocol,
+    protocol: AgentProtocol,
     nonce: Option<&str>,
-    resume: Resume,
+    resume: ResumePoint,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<Seen> {
     let mut seen = Vec::new();
-    let mut adapter = Adapter::resume_at(protocol, nonce.map(str::to_owned), resume);
+    let mut adapter = AgentAdapter::resume_at(protocol, nonce.map(str::to_owned), resume);
     for piece in pieces {
         adapter.push(piece, &mut |event| {
             seen.push((format!("{} {:?}", event.start, event.what), event.resume));

@@ -1,7 +1,7 @@
 //! However the output is cut and wherever reading begins again: the same events, and never a panic.
 
 use super::{OUTPUTS, events, load, texts};
-use bowline_formats::agents::{Adapter, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentProtocol, ResumePoint};
 use proptest::prelude::*;
 
 /// Lines and pieces of lines that mean something to some client.
@@ -37,8 +37,8 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|pieces| pieces.concat())
 }
 
-fn protocol() -> impl Strategy<Value = Protocol> {
-    prop::sample::select(&Protocol::ALL[..])
+fn protocol() -> impl Strategy<Value = AgentProtocol> {
+    prop::sample::select(&AgentProtocol::ALL[..])
 }
 
 proptest! {
@@ -47,15 +47,15 @@ proptest! {
         output in output(), protocol in protocol(), size in 1..64_usize, nonce: bool,
     ) {
         let nonce = nonce.then_some("Xk29");
-        let whole = events(protocol, nonce, Resume::default(), [output.as_slice()]);
-        let cut = events(protocol, nonce, Resume::default(), output.chunks(size));
+        let whole = events(protocol, nonce, ResumePoint::default(), [output.as_slice()]);
+        let cut = events(protocol, nonce, ResumePoint::default(), output.chunks(size));
         prop_assert_eq!(whole, cut);
     }
 
     #[test]
     fn reading_goes_on_behind_every_event(output in output(), protocol in protocol(), nonce: bool) {
         let nonce = nonce.then_some("Xk29");
-        let whole = events(protocol, nonce, Resume::default(), [output.as_slice()]);
+        let whole = events(protocol, nonce, ResumePoint::default(), [output.as_slice()]);
         for (place, (_, resume)) in whole.iter().enumerate() {
             let from = usize::try_from(resume.at.offset).unwrap();
             let rest = events(protocol, nonce, *resume, [&output[from..]]);
@@ -68,12 +68,12 @@ proptest! {
         output in output(), protocol in protocol(), size in 1..64_usize, nonce: bool,
     ) {
         let nonce = nonce.then_some("Xk29");
-        let whole = events(protocol, nonce, Resume::default(), [output.as_slice()]);
-        let mut adapter = Adapter::new(protocol, nonce.map(str::to_owned));
+        let whole = events(protocol, nonce, ResumePoint::default(), [output.as_slice()]);
+        let mut adapter = AgentAdapter::new(protocol, nonce.map(str::to_owned));
         let mut reported = 0;
         for piece in output.chunks(size) {
             adapter.push(piece, &mut |_| reported += 1);
-            let resume = adapter.resume();
+            let resume = adapter.resume_point();
             let from = usize::try_from(resume.at.offset).unwrap();
             let rest = events(protocol, nonce, resume, [&output[from..]]);
             prop_assert_eq!(texts(&whole[reported..]), texts(&rest));
@@ -85,10 +85,10 @@ proptest! {
 fn recorded_outputs_resume_behind_every_event() {
     for (name, protocol) in OUTPUTS {
         let output = load(name);
-        let whole = events(protocol, None, Resume::default(), [output.as_slice()]);
+        let whole = events(protocol, None, ResumePoint::default(), [output.as_slice()]);
         assert_eq!(
             whole,
-            events(protocol, None, Resume::default(), output.chunks(7)),
+            events(protocol, None, ResumePoint::default(), output.chunks(7)),
             "{name}"
         );
         for (place, (text, resume)) in whole.iter().enumerate() {

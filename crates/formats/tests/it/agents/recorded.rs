@@ -2,7 +2,7 @@
 //! hold what a test cannot make them print. Those of `acp` are shortened to what matters.
 
 use super::{OUTPUTS, events, load, texts};
-use bowline_formats::agents::Resume;
+use bowline_formats::agents::ResumePoint;
 
 /// Compares with `NAME.events`. To write the files anew, run with `BOWLINE_WRITE_EVENTS=1` and read the diff.
 #[test]
@@ -10,7 +10,7 @@ fn every_output_gives_its_events() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents");
     for (name, protocol) in OUTPUTS {
         let output = load(name);
-        let seen = events(protocol, None, Resume::default(), [output.as_slice()]);
+        let seen = events(protocol, None, ResumePoint::default(), [output.as_slice()]);
         let told = texts(&seen).join("\n") + "\n";
         let path = format!("{folder}/{name}.events");
         if std::env::var_os("BOWLINE_WRITE_EVENTS").is_some() {
@@ -28,7 +28,7 @@ fn no_recorded_line_is_unreadable() {
             continue;
         }
         let output = load(name);
-        let seen = events(protocol, None, Resume::default(), [output.as_slice()]);
+        let seen = events(protocol, None, ResumePoint::default(), [output.as_slice()]);
         let bad = texts(&seen)
             .into_iter()
             .find(|text| text.contains("ProtocolError"));

@@ -1,7 +1,8 @@
 //! Limits: of a field, a message, a line, and of the memory held whatever the agent prints.
 
 use bowline_formats::markers::{
-    Event, FIELD_CHARS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, Options, Parser,
+    FIELD_CHARS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, MarkerEvent, MarkerParser,
+    MarkerParserOptions,
 };
 
 use super::{parse, parse_chunks, render_all};
@@ -112,13 +113,13 @@ fn a_list_too_long_keeps_the_completion() {
     let text = format!("=== PHASE 1 COMPLETE ===\n{}", item.repeat(10_000));
     let events = parse(text.as_bytes(), None);
     assert_eq!(events.len(), 1);
-    assert!(events[0].end() <= MESSAGE_BYTES_MAX as u64);
-    assert!(events[0].end() > (MESSAGE_BYTES_MAX - item.len()) as u64 - 1);
+    assert!(events[0].end_offset() <= MESSAGE_BYTES_MAX as u64);
+    assert!(events[0].end_offset() > (MESSAGE_BYTES_MAX - item.len()) as u64 - 1);
 }
 
 /// Pushes `head`, then `filler` until `total` bytes, watching what is held and how far a resume would go back.
-fn flood(head: &[u8], filler: &[u8], total: usize) -> Vec<Event> {
-    let mut parser = Parser::new(Options::default());
+fn flood(head: &[u8], filler: &[u8], total: usize) -> Vec<MarkerEvent> {
+    let mut parser = MarkerParser::new(MarkerParserOptions::default());
     let mut events = Vec::new();
     let mut most = 0;
     let chunk = filler.repeat(CHUNK_BYTES / filler.len());
@@ -126,7 +127,7 @@ fn flood(head: &[u8], filler: &[u8], total: usize) -> Vec<Event> {
     for _ in 0..total / chunk.len() {
         parser.push(&chunk, &mut |event| events.push(event));
         most = most.max(parser.buffered_bytes());
-        let lag = parser.offset() - parser.resume().offset;
+        let lag = parser.offset() - parser.resume_point().offset;
         assert!(
             lag <= (LINE_BYTES_MAX + 2 + MESSAGE_BYTES_MAX) as u64,
             "{lag}"
@@ -179,7 +180,7 @@ fn memory_is_bounded_whatever_is_printed() {
 
 #[test]
 fn a_large_message_leaves_no_large_buffer() {
-    let mut parser = Parser::new(Options::default());
+    let mut parser = MarkerParser::new(MarkerParserOptions::default());
     let text = error_with(&"x".repeat(FIELD_CHARS_MAX));
     for piece in text.as_bytes().chunks(1_000) {
         parser.push(piece, &mut |_| {});

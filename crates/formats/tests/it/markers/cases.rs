@@ -535,7 +535,7 @@ fn only_the_whole_closing_tag_closes() {
 
 #[test]
 fn the_end_of_the_output_ends_a_fence() {
-    let mut parser = bowline_formats::markers::Parser::new(super::options(None));
+    let mut parser = bowline_formats::markers::MarkerParser::new(super::options(None));
     let mut events = Vec::new();
     parser.push(b"```\nStep 1/2: quoted\n", &mut |event| events.push(event));
     parser.finish(&mut |event| events.push(event));

@@ -1,18 +1,18 @@
 //! An agent that says something and then waits without a line end.
 
-use bowline_formats::markers::{Event, Options, Parser};
+use bowline_formats::markers::{MarkerEvent, MarkerParser, MarkerParserOptions};
 
 use super::{parse, render, render_all};
 
 /// Pushes each piece, flushing after it, and shows what came out of each push and each flush.
 fn steps(pieces: &[&str]) -> Vec<Vec<String>> {
-    let mut parser = Parser::new(Options::default());
+    let mut parser = MarkerParser::new(MarkerParserOptions::default());
     let mut seen: Vec<Vec<String>> = Vec::new();
     for piece in pieces {
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<MarkerEvent> = Vec::new();
         parser.push(piece.as_bytes(), &mut |event| events.push(event));
         seen.push(render_all(&events));
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<MarkerEvent> = Vec::new();
         parser.flush_pending(&mut |event| events.push(event));
         seen.push(render_all(&events));
     }
@@ -119,16 +119,16 @@ fn nothing_is_flushed_inside_a_fence() {
 #[test]
 fn after_a_flush_one_can_resume() {
     let text = "=== PHASE 1 COMPLETE ===";
-    let mut parser = Parser::new(Options::default());
+    let mut parser = MarkerParser::new(MarkerParserOptions::default());
     let mut events = Vec::new();
     parser.push(text.as_bytes(), &mut |event| events.push(event));
     parser.flush_pending(&mut |event| events.push(event));
     let [event] = events.as_slice() else {
         panic!("{events:?}");
     };
-    assert_eq!((event.end(), event.resume.mid_line), (24, true));
+    assert_eq!((event.end_offset(), event.resume.mid_line), (24, true));
     let mut later = Vec::new();
-    let mut parser = Parser::resume_at(Options::default(), event.resume);
+    let mut parser = MarkerParser::resume_at(MarkerParserOptions::default(), event.resume);
     parser.push(b"=== PHASE 2 COMPLETE ===\nStep 1/2: x\n", &mut |event| {
         later.push(event)
     });
@@ -139,9 +139,9 @@ fn after_a_flush_one_can_resume() {
 
 #[test]
 fn what_is_pending_can_be_asked() {
-    let mut parser = Parser::new(Options::default());
+    let mut parser = MarkerParser::new(MarkerParserOptions::default());
     parser.push(b"so\n[USER_QUESTION]\ncategory: business\n", &mut |_| {});
-    let (marker, start) = parser.pending().unwrap();
+    let (marker, start) = parser.pending_marker().unwrap();
     assert_eq!((marker.name(), start), ("USER_QUESTION", 3));
-    assert_eq!(parser.resume().offset, 3);
+    assert_eq!(parser.resume_point().offset, 3);
 }

@@ -9,16 +9,19 @@ mod reference;
 mod resuming;
 mod writing;
 
-use bowline_formats::markers::{Event, Kind, Options, Parser};
+use bowline_formats::markers::{MarkerContent, MarkerEvent, MarkerParser, MarkerParserOptions};
 
 /// All events of `input`, pushed in one piece.
-fn parse(input: &[u8], nonce: Option<&str>) -> Vec<Event> {
+fn parse(input: &[u8], nonce: Option<&str>) -> Vec<MarkerEvent> {
     parse_chunks([input], nonce)
 }
 
 /// All events of the pieces, pushed one by one.
-fn parse_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, nonce: Option<&str>) -> Vec<Event> {
-    let mut parser = Parser::new(options(nonce));
+fn parse_chunks<'a>(
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    nonce: Option<&str>,
+) -> Vec<MarkerEvent> {
+    let mut parser = MarkerParser::new(options(nonce));
     let mut events = Vec::new();
     for chunk in chunks {
         parser.push(chunk, &mut |event| events.push(event));
@@ -27,22 +30,22 @@ fn parse_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, nonce: Option<&s
     events
 }
 
-fn options(nonce: Option<&str>) -> Options {
-    Options {
+fn options(nonce: Option<&str>) -> MarkerParserOptions {
+    MarkerParserOptions {
         nonce: nonce.map(str::to_owned),
     }
 }
 
 /// One line that says everything about an event but where it is.
-fn render(kind: &Kind) -> String {
+fn render(kind: &MarkerContent) -> String {
     match kind {
-        Kind::PhaseComplete {
+        MarkerContent::PhaseComplete {
             phase,
             name,
             deliverables,
         } => format!("phase {phase} {name:?} {deliverables:?}"),
-        Kind::CustomComplete { task, summary } => format!("custom {task:?} {summary:?}"),
-        Kind::DependencyRequest(request) => format!(
+        MarkerContent::CustomComplete { task, summary } => format!("custom {task:?} {summary:?}"),
+        MarkerContent::DependencyRequest(request) => format!(
             "need {} {:?} {:?} required={} default={:?}",
             request.kind.name(),
             request.name,
@@ -50,7 +53,7 @@ fn render(kind: &Kind) -> String {
             request.required,
             request.default
         ),
-        Kind::UserQuestion(question) => format!(
+        MarkerContent::UserQuestion(question) => format!(
             "ask {} {:?} {:?} required={} default={:?}",
             question.category.name(),
             question.question,
@@ -58,7 +61,7 @@ fn render(kind: &Kind) -> String {
             question.required,
             question.default
         ),
-        Kind::Error(error) => {
+        MarkerContent::Error(error) => {
             let mut text = format!(
                 "error {} {:?} {:?} {}",
                 error.severity.name(),
@@ -74,9 +77,9 @@ fn render(kind: &Kind) -> String {
             }
             text
         }
-        Kind::Step { step, of, name } => format!("step {step}/{of} {name:?}"),
-        Kind::PhaseStarting { phase, name } => format!("starting {phase} {name:?}"),
-        Kind::VerificationResult { criteria } => {
+        MarkerContent::Step { step, of, name } => format!("step {step}/{of} {name:?}"),
+        MarkerContent::PhaseStarting { phase, name } => format!("starting {phase} {name:?}"),
+        MarkerContent::VerificationResult { criteria } => {
             let criteria: Vec<_> = criteria
                 .iter()
                 .map(|c| {
@@ -92,11 +95,11 @@ fn render(kind: &Kind) -> String {
                 .collect();
             format!("verified {criteria:?}")
         }
-        Kind::Malformed(defect) => format!("malformed {defect}"),
-        Kind::Ignored { marker, reason } => format!("ignored {marker} {reason:?}"),
+        MarkerContent::Malformed(defect) => format!("malformed {defect}"),
+        MarkerContent::Ignored { marker, reason } => format!("ignored {marker} {reason:?}"),
     }
 }
 
-fn render_all(events: &[Event]) -> Vec<String> {
+fn render_all(events: &[MarkerEvent]) -> Vec<String> {
     events.iter().map(|event| render(&event.kind)).collect()
 }

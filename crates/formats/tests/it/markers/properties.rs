@@ -110,7 +110,7 @@ proptest! {
         let text = lines.join("\n") + end;
         let events: Vec<_> = parse(text.as_bytes(), nonce)
             .iter()
-            .map(|event| shortened((event.start, event.end(), render(&event.kind))))
+            .map(|event| shortened((event.start, event.end_offset(), render(&event.kind))))
             .collect();
         let expected: Vec<_> = reference(&text, nonce).into_iter().map(shortened).collect();
         prop_assert_eq!(events, expected, "{}", text);
@@ -147,9 +147,9 @@ proptest! {
         let events = parse(&bytes, None);
         let mut last = 0;
         for event in &events {
-            prop_assert!(last <= event.start && event.start < event.end());
-            prop_assert!(event.end() <= bytes.len() as u64);
-            last = event.end();
+            prop_assert!(last <= event.start && event.start < event.end_offset());
+            prop_assert!(event.end_offset() <= bytes.len() as u64);
+            last = event.end_offset();
         }
         prop_assert_eq!(parse_chunks(cut(&bytes, &sizes), None), events);
     }

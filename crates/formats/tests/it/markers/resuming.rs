@@ -1,6 +1,6 @@
 //! A reader that stops anywhere and goes on from a resume point misses nothing and sees nothing twice.
 
-use bowline_formats::markers::{Event, Parser, Resume};
+use bowline_formats::markers::{MarkerEvent, MarkerParser, ParserResumePoint};
 
 use super::{options, parse};
 
@@ -9,8 +9,8 @@ const TEXT: &str = "so\n```sh\n=== PHASE 9 COMPLETE ===\n```\n[ERROR]\ntype: fat
     [USER_QUESTION nonce=k7]\nquestion: never closed\n=== PHASE 7 COMPLETE ===\n=== PHASE 1 COMPLETE nonce=k7 ===\n- a.md\n\
     Step 2/2: y\n=== PHASE 2 COMPLETE ===\nsome more === PHASE 6 COMPLETE ===\n[ERROR nonce=k7] type: fatal\n=== CUSTOM TASK COMPLETE nonce=k7 ===\nTask: t";
 
-fn rest(resume: Resume) -> Vec<Event> {
-    let mut parser = Parser::resume_at(options(Some("k7")), resume);
+fn rest(resume: ParserResumePoint) -> Vec<MarkerEvent> {
+    let mut parser = MarkerParser::resume_at(options(Some("k7")), resume);
     let mut events = Vec::new();
     let from = usize::try_from(resume.offset).unwrap();
     parser.push(&TEXT.as_bytes()[from..], &mut |event| events.push(event));
@@ -31,10 +31,10 @@ fn after_every_event() {
 fn after_any_byte() {
     let whole = parse(TEXT.as_bytes(), Some("k7"));
     for at in 0..=TEXT.len() {
-        let mut parser = Parser::new(options(Some("k7")));
+        let mut parser = MarkerParser::new(options(Some("k7")));
         let mut events = Vec::new();
         parser.push(&TEXT.as_bytes()[..at], &mut |event| events.push(event));
-        let stored = serde_json::to_string(&parser.resume()).unwrap();
+        let stored = serde_json::to_string(&parser.resume_point()).unwrap();
         events.extend(rest(serde_json::from_str(&stored).unwrap()));
         assert_eq!(events, whole, "after byte {at}");
     }

@@ -1,6 +1,6 @@
 //! Mermaid diagrams and the edges read from them.
 
-use bowline_formats::tasks_md::{EDGES_MAX, PlanFindingCode, parse};
+use bowline_formats::tasks_md::{EDGES_MAX, PlanFindingCode, parse_plan};
 
 use super::check;
 
@@ -62,7 +62,7 @@ fn diagrams() {
             "T1.1>T1.2",
         ),
     ] {
-        let file = parse(&format!("{tasks}\n```mermaid\n{chart}\n```\n"));
+        let file = parse_plan(&format!("{tasks}\n```mermaid\n{chart}\n```\n"));
         let edges: Vec<String> = file
             .edges
             .iter()
@@ -121,7 +121,7 @@ fn edges_are_read_up_to_a_limit() {
         )
     };
 
-    let full = parse(&chart(1000));
+    let full = parse_plan(&chart(1000));
     assert_eq!(full.edges.len(), EDGES_MAX);
     assert!(
         full.findings
@@ -129,10 +129,10 @@ fn edges_are_read_up_to_a_limit() {
             .all(|finding| finding.code == PlanFindingCode::CircularDep)
     );
 
-    let over = parse(&chart(1001));
+    let over = parse_plan(&chart(1001));
     assert_eq!(over.edges, []);
     assert_eq!(
-        over.blocking().map(|finding| finding.code),
+        over.blocking_finding().map(|finding| finding.code),
         Some(PlanFindingCode::TooManyEdges)
     );
 }

@@ -1,7 +1,9 @@
 //! Files and what is read from them.
 
 use bowline_formats::tasks_md::wire::ResolveReply;
-use bowline_formats::tasks_md::{CYCLES_REPORTED_MAX, PlanFindingCode, TaskId, parse, slug};
+use bowline_formats::tasks_md::{
+    CYCLES_REPORTED_MAX, PlanFindingCode, TaskId, parse_plan, title_slug,
+};
 
 use super::{check, join};
 
@@ -122,7 +124,7 @@ fn every_header_form() {
         ("### T1.1 — dash", "[ ] 1/T1.1 dash"),
         ("  - [ ] T1.1.2: nested", "[ ] 1/T1.1.2 nested"),
     ] {
-        let file = parse(header);
+        let file = parse_plan(header);
         let found: Vec<String> = file
             .tasks
             .iter()
@@ -160,7 +162,7 @@ fn what_is_not_a_task() {
         "### [ ] a..b: dots",
         "",
     ] {
-        let file = parse(line);
+        let file = parse_plan(line);
         assert_eq!(file.tasks, [], "of {line:?}");
         assert!(
             file.findings
@@ -227,7 +229,7 @@ fn findings() {
         ("### T1.1: a\n```\n### T1.2: b", "2 Warning UNCLOSED_BLOCK"),
         ("### T1.1: a\n<!--\n### T1.2: b", "2 Warning UNCLOSED_BLOCK"),
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         let found: Vec<String> = file
             .findings
             .iter()
@@ -261,7 +263,7 @@ fn fields_that_say_nothing_are_no_findings() {
         "",
         "미정",
     ] {
-        let file = parse(&format!(
+        let file = parse_plan(&format!(
             "### T1.1: a\n**의존성**: {value}\n**담당**: {value}\n"
         ));
         assert_eq!(file.findings, [], "of {value:?}");
@@ -288,7 +290,7 @@ fn ids_in_values() {
         ("\n- T1.1\ntext\n- T1.2", "T1.1,T1.2"),
         ("\n- T1.1\n- [ ] done", "T1.1"),
     ] {
-        let file = parse(&format!("{head}**Dependencies**: {value}\n"));
+        let file = parse_plan(&format!("{head}**Dependencies**: {value}\n"));
         assert_eq!(
             join(&file.task("T1.9").unwrap().dependencies),
             expected,
@@ -300,10 +302,10 @@ fn ids_in_values() {
 
 #[test]
 fn a_circle_has_its_path_and_lines_and_a_wire_form() {
-    let file = parse(
+    let file = parse_plan(
         "### T1.1: a\n### T1.3: b\n의존성: T1.5\n### T1.4: c\n의존성: T1.3, T1.1\n### T1.5: d\n의존성: T1.4\n",
     );
-    let finding = file.blocking().unwrap();
+    let finding = file.blocking_finding().unwrap();
     assert_eq!(finding.lines, [2, 6, 4]);
     assert_eq!(
         ResolveReply::from(finding).to_string(),
@@ -320,13 +322,13 @@ fn circles_are_reported_up_to_a_limit() {
     let text: String = (0..100)
         .map(|n| format!("- [ ] T1.{n}: a\n  - depends: T1.{n}\n"))
         .collect();
-    assert_eq!(parse(&text).findings.len(), CYCLES_REPORTED_MAX);
+    assert_eq!(parse_plan(&text).findings.len(), CYCLES_REPORTED_MAX);
 }
 
 #[test]
 fn bodies_end_where_the_next_thing_starts() {
     let text = "## Phase 1: x\n### T1.1: a\nfirst\n#### detail\nsecond\n### Notes\nthird\n### T1.2: b\nlast";
-    let file = parse(text);
+    let file = parse_plan(text);
     assert_eq!(
         &text[file.tasks[0].body.clone()],
         "first\n#### detail\nsecond\n"
@@ -336,7 +338,7 @@ fn bodies_end_where_the_next_thing_starts() {
 
 #[test]
 fn dependencies_are_explicit_ordered_and_unique() {
-    let file = parse(
+    let file = parse_plan(
         "## Phase 1: x\n### T1.1: a\n### T1.2: b\n### T1.3: c\n- 의존: T1.2, T1.1, T7.7\n### T2.1: d\n\
          ```mermaid\ngraph TD\nT1.1 --> T1.3\nT1.1 --> T1.2\n```\n",
     );
@@ -359,8 +361,8 @@ fn dependencies_are_explicit_ordered_and_unique() {
 #[test]
 fn what_done_tasks_need_holds_nothing_where_it_could_not_be_met() {
     let open = |text: &str| -> String {
-        let file = parse(&format!("## Phase 0: x\n{text}"));
-        assert_eq!(file.blocking(), None, "{text}");
+        let file = parse_plan(&format!("## Phase 0: x\n{text}"));
+        assert_eq!(file.blocking_finding(), None, "{text}");
         let needs = file.open_dependencies().map(|(id, needs)| {
             let needs: Vec<&str> = needs.iter().map(|id| id.as_str()).collect();
             format!("{id}:{}", needs.join(","))
@@ -407,7 +409,7 @@ fn projects_and_slugs() {
         ("# One\n# Two", Some("One")),
     ] {
         assert_eq!(
-            parse(heading).project.as_deref(),
+            parse_plan(heading).project.as_deref(),
             expected,
             "of {heading:?}"
         );
@@ -420,11 +422,11 @@ fn projects_and_slugs() {
         ("", ""),
         ("../../etc", "etc"),
     ] {
-        assert_eq!(slug(title), expected, "of {title:?}");
+        assert_eq!(title_slug(title), expected, "of {title:?}");
     }
-    assert_eq!(slug(&"ab ".repeat(50)).len(), 47);
+    assert_eq!(title_slug(&"ab ".repeat(50)).len(), 47);
 
-    let file = parse(
+    let file = parse_plan(
         "## 🚀 Phase 1: Sea\n### T1.1: a\n## Phase 1.5: Land\n## 페이즈 2： Air\n### T2.1: b\n",
     );
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::join;
 use super::rows::{ids, needs, says};
-use bowline_formats::tasks_md::{PlanFindingCode, parse, set_tick};
+use bowline_formats::tasks_md::{PlanFindingCode, parse_plan, set_tick};
 
 #[test]
 fn tags_and_phases_before_an_id_are_passed_over() {
@@ -27,7 +27,7 @@ fn tags_and_phases_before_an_id_are_passed_over() {
         says(&format!("{header}\n"), &["[x] 1/T1.1 a"]);
     }
     // A phase stays one: what stands behind it is its title.
-    let file = parse(
+    let file = parse_plan(
         "## [ ] Phase 4: T3 servers\n### [ ] T4.1: a\n## Phase 5: T5.1 ~ T5.2\n### [ ] T5.1: b\n",
     );
     assert_eq!(ids(&file), "T4.1 T5.1");
@@ -51,7 +51,7 @@ fn headings_about_tasks_are_told_from_work() {
         "요약 기능",
     ] {
         let text = format!("## Phase 1 — {heading}\n### {heading}\n- P1-T1: a\n");
-        let file = parse(&text);
+        let file = parse_plan(&text);
         assert_eq!(ids(&file), "P1-T1", "{heading}");
         assert_eq!(file.phases[0].title, heading);
     }
@@ -63,26 +63,26 @@ fn headings_about_tasks_are_told_from_work() {
         "Summary (all)",
     ] {
         let text = format!("## Phase 1: x\n- P1-T1: a\n### {heading}\n- P1-T2: b\n");
-        assert_eq!(ids(&parse(&text)), "P1-T1", "{heading}");
+        assert_eq!(ids(&parse_plan(&text)), "P1-T1", "{heading}");
     }
     // What is only about a phase is its title until there is a better one.
-    let file = parse("### Phase 1: 의존성 그래프\n## Phase 1: 결제\n### [ ] T1.1: a\n");
+    let file = parse_plan("### Phase 1: 의존성 그래프\n## Phase 1: 결제\n### [ ] T1.1: a\n");
     assert_eq!(file.phases[0].title, "결제");
-    let file = parse("# M1: 기반\n## Phase 1: 인증\n### [ ] P1-T1: a\n");
+    let file = parse_plan("# M1: 기반\n## Phase 1: 인증\n### [ ] P1-T1: a\n");
     assert_eq!(file.phases[0].title, "인증");
-    assert_eq!(parse("# Phase 1: x\n### [ ] T1.1: a\n").project, None);
+    assert_eq!(parse_plan("# Phase 1: x\n### [ ] T1.1: a\n").project, None);
 }
 
 #[test]
 fn a_phase_inside_another_does_not_take_its_tasks() {
-    let file = parse(
+    let file = parse_plan(
         "## Phase 1: a\n### Phase 2 연계 사항\nx\n### [ ] P1-T1: b\n#### Phase 3 미리보기\n#### [ ] P1-T2: c\n## Phase 2: d\n### [ ] P2-T1: e\n## Phase 3: f\n### [ ] P3-T1: g\n",
     );
     let phases: Vec<u32> = file.tasks.iter().map(|task| task.phase).collect();
     assert_eq!(phases, [1, 1, 2, 3]);
     assert_eq!(file.findings, []);
     let file =
-        parse("**Phase 1: a**\n- [x] T001: b\n- [ ] T002: c\n\n**Phase 2**\n- [ ] T003: d\n");
+        parse_plan("**Phase 1: a**\n- [x] T001: b\n- [ ] T002: c\n\n**Phase 2**\n- [ ] T003: d\n");
     let phases: Vec<u32> = file.tasks.iter().map(|task| task.phase).collect();
     assert_eq!(phases, [1, 1, 2]);
 }
@@ -97,9 +97,9 @@ fn what_a_list_only_mentions_is_no_task() {
         "## P1: x\n### [ ] P1-R1-T1: a\n- [ ] AC1-1: d\n- [ ] TC1-1: e\n### [ ] P1-S1-T1: c\n",
         "## P1: x\n- [ ] P1-R1-T1: a\n- [ ] P1-S1-T1: c\n## All of it\n- [x] P1-R1-T1: done long ago\n",
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), "P1-R1-T1 P1-S1-T1", "of:\n{text}");
-        assert_eq!(file.blocking(), None, "of:\n{text}");
+        assert_eq!(file.blocking_finding(), None, "of:\n{text}");
     }
 }
 
@@ -123,7 +123,7 @@ fn numbers_are_ids_where_a_plan_has_nothing_else() {
             "M1.1 M1.2",
         ),
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), expected, "of:\n{text}");
         assert_eq!(
             join(&file.tasks[1].dependencies).len(),
@@ -132,8 +132,11 @@ fn numbers_are_ids_where_a_plan_has_nothing_else() {
         );
     }
     // Sections of a text without phases, and half phases beside tasks, are none.
-    assert_eq!(parse("# PRD\n## 1. a\n### 1.1 b\n### 1.2 c\n").tasks, []);
-    let file = parse("## M0: a\n### [ ] T0.1: b\n## M0.5: c\n### [ ] T0.5.1: d\n");
+    assert_eq!(
+        parse_plan("# PRD\n## 1. a\n### 1.1 b\n### 1.2 c\n").tasks,
+        []
+    );
+    let file = parse_plan("## M0: a\n### [ ] T0.1: b\n## M0.5: c\n### [ ] T0.5.1: d\n");
     assert_eq!(ids(&file), "T0.1 T0.5.1");
 }
 
@@ -157,10 +160,10 @@ fn needs_in_odd_forms() {
     ] {
         let text = format!("{plan}{line}\n");
         needs(&text, "T1.1");
-        assert!(!parse(&text).tasks[2].done, "of:\n{text}");
+        assert!(!parse_plan(&text).tasks[2].done, "of:\n{text}");
     }
     let text = format!("{plan}```mermaid\ngraph LR\nA[모델<br/>T1.1] --> B[\"API (T1.3)\"]\n```\n");
-    assert_eq!(parse(&text).edges.len(), 1);
+    assert_eq!(parse_plan(&text).edges.len(), 1);
 }
 
 #[test]
@@ -187,24 +190,26 @@ fn what_plain_lists_and_titles_say() {
     );
     // A step of a task is one, whatever stands behind its id.
     assert_eq!(
-        ids(&parse("### [ ] T1.1: a\n- [ ] **T1.1.1** b\n- [ ] T3 c\n")),
+        ids(&parse_plan(
+            "### [ ] T1.1: a\n- [ ] **T1.1.1** b\n- [ ] T3 c\n"
+        )),
         "T1.1 T1.1.1"
     );
     needs(
         "## P1: x\n### [ ] T1.1: a\n### [ ] T1.2: b\n- 의존: T1.1 → T1.2 (순차)\n",
         "T1.1",
     );
-    let alone = parse("### [ ] T1.1: a\n- 의존: T1.1\n");
+    let alone = parse_plan("### [ ] T1.1: a\n- 의존: T1.1\n");
     assert_eq!(
-        alone.blocking().map(|it| it.code),
+        alone.blocking_finding().map(|it| it.code),
         Some(PlanFindingCode::CircularDep)
     );
 }
 
 #[test]
 fn a_plan_of_boxes_without_ids_says_which() {
-    let file = parse("# x\n- a\n- [ ] 우유 사기\n- [ ] sell the boat\n");
-    let finding = file.blocking().unwrap();
+    let file = parse_plan("# x\n- a\n- [ ] 우유 사기\n- [ ] sell the boat\n");
+    let finding = file.blocking_finding().unwrap();
     assert_eq!(
         (finding.code, finding.line),
         (PlanFindingCode::ParseFail, 3)

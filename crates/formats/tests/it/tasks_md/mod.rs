@@ -11,7 +11,7 @@ mod ticks;
 
 use std::fmt::Write as _;
 
-use bowline_formats::tasks_md::{Progress, TaskId, TasksFile, parse};
+use bowline_formats::tasks_md::{TaskId, TaskProgress, TasksFile, parse_plan};
 
 fn join(ids: &[TaskId]) -> String {
     ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(",")
@@ -33,9 +33,9 @@ fn describe(file: &TasksFile) -> String {
     }
     for task in &file.tasks {
         let mark = match task.progress {
-            Progress::Open => ' ',
-            Progress::InProgress => '/',
-            Progress::Done => 'x',
+            TaskProgress::Open => ' ',
+            TaskProgress::InProgress => '/',
+            TaskProgress::Done => 'x',
         };
         let section = match task.section {
             0 => String::new(),
@@ -98,5 +98,5 @@ fn check(text: &str, expected: &str) {
         .lines()
         .map(|line| format!("{}\n", line.trim()))
         .collect();
-    assert_eq!(describe(&parse(text)), expected, "of:\n{text}");
+    assert_eq!(describe(&parse_plan(text)), expected, "of:\n{text}");
 }

@@ -4,7 +4,7 @@
 //! read every line of the difference.
 
 use super::describe;
-use bowline_formats::tasks_md::parse;
+use bowline_formats::tasks_md::parse_plan;
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -23,7 +23,7 @@ fn every_plan_is_read_as_it_was_meant() {
             continue;
         }
         count += 1;
-        let found = describe(&parse(&std::fs::read_to_string(&path).unwrap()));
+        let found = describe(&parse_plan(&std::fs::read_to_string(&path).unwrap()));
         let expected = path.with_extension("read");
         if std::env::var_os("BOWLINE_BLESS").is_some() {
             std::fs::write(&expected, &found).unwrap();
@@ -37,7 +37,7 @@ fn every_plan_is_read_as_it_was_meant() {
 
 #[test]
 fn what_a_task_says_that_it_changes_is_read_and_stays_inside() {
-    let file = bowline_formats::tasks_md::parse(
+    let file = bowline_formats::tasks_md::parse_plan(
         "## Phase 1: A\n### [ ] T1.1: One\n- touches: src/a.rs, ./docs/, ../x, /etc\n\
          ### [ ] T1.2: Two\n- **수정 파일**: `src/b c.rs`, `web/**`\n### [ ] T1.3: Three\n- touches: none\n",
     );

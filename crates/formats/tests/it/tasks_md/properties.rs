@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use bowline_formats::tasks_md::{TasksFile, parse, set_tick};
+use bowline_formats::tasks_md::{TasksFile, parse_plan, set_tick};
 use proptest::prelude::*;
 
 /// Pieces that meet the parser's special cases far more often than random characters do.
@@ -188,17 +188,17 @@ fn without_offsets(mut file: TasksFile) -> TasksFile {
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in any::<String>()) {
-        check_sound(&text, &parse(&text));
+        check_sound(&text, &parse_plan(&text));
     }
 
     #[test]
     fn any_soup_of_fragments_is_read_soundly(text in soup()) {
-        check_sound(&text, &parse(&text));
+        check_sound(&text, &parse_plan(&text));
     }
 
     #[test]
     fn a_tick_changes_one_byte_and_one_task(text in soup(), done in any::<bool>()) {
-        let file = parse(&text);
+        let file = parse_plan(&text);
         for task in file.tasks.iter().filter(|task| !task.marks.is_empty()) {
             let changed = set_tick(&text, task.id.as_str(), done).unwrap();
             let same = text.bytes().zip(changed.bytes()).take_while(|(old, new)| old == new).count();
@@ -209,7 +209,7 @@ proptest! {
                 prop_assert!(same >= mark.start);
                 prop_assert!(changed.ends_with(&text[mark.end..]));
             }
-            let again = parse(&changed);
+            let again = parse_plan(&changed);
             prop_assert_eq!(again.task(task.id.as_str()).unwrap().done, done);
             prop_assert_eq!(again.tasks.len(), file.tasks.len());
         }
@@ -219,13 +219,13 @@ proptest! {
     fn line_ends_do_not_matter(text in soup()) {
         let unix = text.replace('\r', "");
         let dos = unix.replace('\n', "\r\n");
-        prop_assert_eq!(without_offsets(parse(&dos)), without_offsets(parse(&unix)));
+        prop_assert_eq!(without_offsets(parse_plan(&dos)), without_offsets(parse_plan(&unix)));
     }
 
     #[test]
     fn a_generated_file_is_read_as_it_was_meant(models in model()) {
         let (text, needs) = print(&models);
-        let file = parse(&text);
+        let file = parse_plan(&text);
         prop_assert_eq!(file.tasks.len(), models.len());
         for ((task, model), needs) in file.tasks.iter().zip(&models).zip(&needs) {
             prop_assert_eq!(&task.title, &model.title);
@@ -249,7 +249,7 @@ fn a_hundred_thousand_tasks_in_one_chain() {
         )
         .unwrap();
     }
-    let file = parse(&text);
+    let file = parse_plan(&text);
     assert_eq!((file.tasks.len(), file.findings.len()), (TASKS, 0));
 
     // Closed to one circle it is found without recursion, and its printed path is short.
@@ -258,7 +258,7 @@ fn a_hundred_thousand_tasks_in_one_chain() {
         &format!("T1.0: first\n의존성: T1.{}\n", TASKS - 1),
         1,
     );
-    let finding = parse(&closed).blocking().cloned().unwrap();
+    let finding = parse_plan(&closed).blocking_finding().cloned().unwrap();
     assert_eq!(
         (finding.path.len(), finding.lines.len()),
         (TASKS + 1, TASKS)
@@ -302,9 +302,9 @@ fn hostile_shapes_stay_linear() {
             format!("{long}\n### T1.1: a"),
             format!("- [ ] T1.1: a\n```mermaid\ngraph TD\n{long}T1.1 --> {long}T1.1\n```"),
         ] {
-            assert!(parse(&text).tasks.len() <= 1);
+            assert!(parse_plan(&text).tasks.len() <= 1);
         }
     }
     let headings: String = (0..REPEATS).map(|n| format!("## Phase {n}: x\n")).collect();
-    assert_eq!(parse(&headings).phases.len(), REPEATS);
+    assert_eq!(parse_plan(&headings).phases.len(), REPEATS);
 }

@@ -1,12 +1,12 @@
 //! One test for each shape of plan that is about, named after it.
 
 use super::{describe, join};
-use bowline_formats::tasks_md::{PlanFinding, PlanFindingCode, TasksFile, parse, set_tick};
+use bowline_formats::tasks_md::{PlanFinding, PlanFindingCode, TasksFile, parse_plan, set_tick};
 
 /// What a plan says, without the project and the lines.
 #[track_caller]
 pub(super) fn says(text: &str, expected: &[&str]) {
-    let found = describe(&parse(text));
+    let found = describe(&parse_plan(text));
     let found: Vec<&str> = found
         .lines()
         .map(|line| match line.split_once(' ') {
@@ -28,7 +28,7 @@ pub(super) fn ids(file: &TasksFile) -> String {
 /// The needs of the last task.
 #[track_caller]
 pub(super) fn needs(text: &str, expected: &str) {
-    let file = parse(text);
+    let file = parse_plan(text);
     assert_eq!(
         join(&file.tasks.last().unwrap().dependencies),
         expected,
@@ -58,7 +58,7 @@ fn tasks_with_a_box() {
         ("* [ ] [T4.1] a", "[ ] 4/T4.1 a"),
         ("### [ ] a (T4.2)", "[ ] 4/T4.2 a"),
     ] {
-        let text = describe(&parse(header));
+        let text = describe(&parse_plan(header));
         assert!(
             text.lines().any(|line| line == format!("1 {expected}")),
             "{header}: {text}"
@@ -96,7 +96,11 @@ fn an_id_heading_without_a_box_is_a_group() {
 fn a_heading_right_above_the_same_with_a_box_is_one_task() {
     let text = "## P0-T0.1: Repository\nwords\n### [x] P0-T0.1: Repository\n- assignee: mia\n";
     says(text, &["[x] 0/P0-T0.1 Repository @mia"]);
-    assert_eq!(parse(text).tasks[0].line, 3, "the line with the box is it");
+    assert_eq!(
+        parse_plan(text).tasks[0].line,
+        3,
+        "the line with the box is it"
+    );
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn a_need_of_a_group_is_one_of_all_its_tasks() {
         &format!("{plan}- 의존: P1-R*, **P1-R1-T1**\n"),
         "P1-R1-T1,P1-R1-T2",
     );
-    let file = parse(&format!(
+    let file = parse_plan(&format!(
         "{plan}```mermaid\ngraph TD\nP1-R1 --> P1-S1\n```\n"
     ));
     assert_eq!(file.edges.len(), 2);
@@ -129,8 +133,8 @@ fn short_ids_mean_the_task_that_ends_in_them() {
     let plan = "## P1: x\n### [ ] P1-T1.1: a\n### [ ] P1-T1.2: b\n## P2: y\n### [ ] P2-T1.1: c\n### [ ] P2-T1.3: d\n";
     needs(&format!("{plan}의존: T1.1\n"), "P2-T1.1");
     needs(&format!("{plan}의존: T1.2\n"), "P1-T1.2");
-    let file = parse(&format!("{plan}## P3: z\n### [ ] P3-T9: e\n의존: T1.1\n"));
-    let finding = file.blocking().unwrap();
+    let file = parse_plan(&format!("{plan}## P3: z\n### [ ] P3-T9: e\n의존: T1.1\n"));
+    let finding = file.blocking_finding().unwrap();
     assert_eq!(finding.code, PlanFindingCode::AmbiguousDep);
     assert!(
         ["P2-T1.1", "P1-T1.1"]
@@ -157,7 +161,7 @@ fn phase_headings() {
         ("## Phase 5 · 결제", "phase 5 \"결제\""),
         ("## Phase 6, 배송", "phase 6 \"배송\""),
     ] {
-        let text = describe(&parse(&format!("{heading}\n### [ ] T9.1: a\n")));
+        let text = describe(&parse_plan(&format!("{heading}\n### [ ] T9.1: a\n")));
         assert!(text.contains(expected), "{heading}: {text}");
     }
     for heading in [
@@ -169,18 +173,19 @@ fn phase_headings() {
         "## P0-P3",
     ] {
         assert_eq!(
-            parse(&format!("{heading}\n### [ ] T9.1: a\n")).phases,
+            parse_plan(&format!("{heading}\n### [ ] T9.1: a\n")).phases,
             [],
             "{heading}"
         );
     }
     // What a phase needs is not what it is called.
-    let file = parse(
+    let file = parse_plan(
         "## Phase 1 완료 조건\n## Phase 1 dependency graph\n## Phase 1: 결제\n### [ ] T1.1: a\n",
     );
     assert_eq!(file.phases[0].title, "결제");
     assert_eq!(file.phase_slug(1), "phase-1");
-    let file = parse("## Phase 1: 결제\n**Worktree**: `worktree/phase-1-pay`\n### [ ] T1.1: a\n");
+    let file =
+        parse_plan("## Phase 1: 결제\n**Worktree**: `worktree/phase-1-pay`\n### [ ] T1.1: a\n");
     assert_eq!(
         file.tasks[0].worktree.as_deref(),
         Some("worktree/phase-1-pay")
@@ -193,7 +198,7 @@ fn phase_headings() {
 
 #[test]
 fn half_phases_are_ordered_sections() {
-    let file = parse(
+    let file = parse_plan(
         "## M1: a\n### [ ] T1.1: a\n## M1.5: b\n### [ ] T1.5.1: b\n## M2: c\n### [ ] T2.1: c\n",
     );
     let found: Vec<(u32, u32)> = file
@@ -222,7 +227,7 @@ fn ranges_are_expanded() {
     for range in ["P12-T1~T3", "P12-T1 ~ P12-T3", "P12-T1~P12-T3", "T1~T3"] {
         needs(&format!("{plan}- 의존: {range}\n"), "P12-T1,P12-T2,P12-T3");
     }
-    let file = parse("## P2: x\n### [ ] P2-S1-T1 ~ P2-S1-T3: 화면\n- 담당: mia\n");
+    let file = parse_plan("## P2: x\n### [ ] P2-S1-T1 ~ P2-S1-T3: 화면\n- 담당: mia\n");
     assert_eq!(ids(&file), "P2-S1-T1 P2-S1-T2 P2-S1-T3");
     assert!(
         file.tasks
@@ -250,9 +255,9 @@ fn a_check_list_at_the_end_repeats_and_adds_nothing() {
         set_tick(text, "P1-T2", true).unwrap(),
         text.replacen("[ ] P1-T2: 일정", "[x] P1-T2: 일정", 1)
     );
-    let clash = parse("### [ ] T1.1: Login\n### [ ] T1.1: Logout\n");
+    let clash = parse_plan("### [ ] T1.1: Login\n### [ ] T1.1: Logout\n");
     assert_eq!(
-        clash.blocking().map(|it| (it.code, it.line)),
+        clash.blocking_finding().map(|it| (it.code, it.line)),
         Some((PlanFindingCode::DuplicateId, 2))
     );
 }
@@ -260,7 +265,7 @@ fn a_check_list_at_the_end_repeats_and_adds_nothing() {
 #[test]
 fn a_fence_inside_a_list_item_ends_where_the_item_does() {
     let text = "## P1: x\n### [ ] T1.1: a\n- run:\n  ```bash\n  make\n### [ ] T1.2: b\n- c:\n\n      ```\n### [ ] T1.3: c\n";
-    assert_eq!(ids(&parse(text)), "T1.1 T1.2 T1.3");
+    assert_eq!(ids(&parse_plan(text)), "T1.1 T1.2 T1.3");
 }
 
 #[test]
@@ -274,7 +279,7 @@ fn tables() {
         ],
     );
     // Risks and requirements have ids, too.
-    let file = parse(
+    let file = parse_plan(
         "## P1: x\n### [ ] T1.1: a\n\n| ID | Risk |\n|--|--|\n| R1 | slow |\n| P1-R9 | wrong |\n",
     );
     assert_eq!(ids(&file), "T1.1");
@@ -293,10 +298,10 @@ fn tasks_without_a_box() {
         ),
         ("- A0-1. a\n- A0-2. b ← A0-1\n", "A0-1 A0-2"),
     ] {
-        assert_eq!(ids(&parse(text)), expected, "{text}");
+        assert_eq!(ids(&parse_plan(text)), expected, "{text}");
     }
     // A list inside a task, or about tasks, defines none.
-    let file = parse(
+    let file = parse_plan(
         "## P1: x\n### [ ] P1-T1: a\n- P1-T1.1: step\n- T7.7: note\n## 의존성\n- P1-T9: unknown\n",
     );
     assert_eq!(ids(&file), "P1-T1");
@@ -304,7 +309,7 @@ fn tasks_without_a_box() {
 
 #[test]
 fn ids_with_words() {
-    let file = parse(
+    let file = parse_plan(
         "## P5: x\n### [ ] P5-Integration-T1: a\n### [ ] P4-E2E: b\n### [ ] P5-QA: c\n- 의존: P5-Integration-T1, P4-E2E\n",
     );
     assert_eq!(ids(&file), "P5-Integration-T1 P4-E2E P5-QA");
@@ -370,13 +375,13 @@ fn signs_and_status_words_are_read_and_written_back_in_their_form() {
         ("- \\[ \\] T1.1: a\n", "T1.1", false, "- \\[x\\] T1.1: a\n"),
     ] {
         assert_eq!(
-            parse(text).task(id).map(|task| task.done),
+            parse_plan(text).task(id).map(|task| task.done),
             Some(done),
             "{text}"
         );
         assert_eq!(set_tick(text, id, !done).unwrap(), changed, "{text}");
         assert_eq!(
-            parse(changed).task(id).map(|task| task.done),
+            parse_plan(changed).task(id).map(|task| task.done),
             Some(!done),
             "{changed}"
         );
@@ -386,7 +391,7 @@ fn signs_and_status_words_are_read_and_written_back_in_their_form() {
 #[test]
 fn ordinary_check_lists_are_no_tasks() {
     let text = "## P1: x\n### [ ] T1.1: a\n- [ ] lodging: b\n- [ ] OAuth2: c\n- [ ] 10:30 d\n- [ ] UTF-8: e\n- [ ] 3.5 GB\n## y\n- [ ] lodging: f\n- [ ] S3: g\n- [ ] P0: h\n";
-    assert_eq!(ids(&parse(text)), "T1.1");
+    assert_eq!(ids(&parse_plan(text)), "T1.1");
 }
 
 #[test]
@@ -405,7 +410,7 @@ fn an_id_with_only_a_space_behind_it_looks_like_others_or_is_named() {
             "UI-1 UI-3",
         ),
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), expected, "of:\n{text}");
         let unread = |it: &&PlanFinding| it.code == PlanFindingCode::UnreadHeader;
         assert_eq!(file.findings.iter().find(unread), None, "of:\n{text}");
@@ -424,7 +429,7 @@ fn an_id_with_only_a_space_behind_it_looks_like_others_or_is_named() {
             4,
         ),
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), tasks, "of:\n{text}");
         let unread = |it: &&PlanFinding| it.code == PlanFindingCode::UnreadHeader;
         let named = file.findings.iter().find(unread).map(|it| it.line);
@@ -461,7 +466,7 @@ fn needs_in_every_form() {
     ] {
         let text = format!("{list}{item}\n");
         needs(&text, "T1.1,T1.2");
-        assert_eq!(parse(&text).tasks[2].title, "c", "{item}");
+        assert_eq!(parse_plan(&text).tasks[2].title, "c", "{item}");
     }
 }
 
@@ -486,12 +491,12 @@ fn who_in_every_form() {
             "backend-specialist + test-specialist",
         ),
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(file.tasks[0].assignee.as_deref(), Some(who), "{text}");
         assert_eq!(file.tasks[0].title, "a", "{text}");
     }
     for title in ["REST — `src/api.ts`", "make `npm test`", "로그인 - 세션"] {
-        let file = parse(&format!("- [ ] T1.1: {title}\n"));
+        let file = parse_plan(&format!("- [ ] T1.1: {title}\n"));
         assert_eq!(
             (
                 file.tasks[0].assignee.as_deref(),
@@ -504,7 +509,7 @@ fn who_in_every_form() {
 
 #[test]
 fn branches_and_shell_blocks_are_information() {
-    let file = parse(
+    let file = parse_plan(
         "## P1: x\n### [ ] T1.1: a\n**브랜치**: `phase-1-x`\n**Git Worktree 설정**:\n```bash\ngit worktree add ../x -b phase-1-x\n### [ ] T9.9: no\n```\n- **의존**: 없음\n",
     );
     assert_eq!(ids(&file), "T1.1");
@@ -517,7 +522,7 @@ fn branches_and_shell_blocks_are_information() {
 #[test]
 fn a_plan_that_is_too_large_says_where() {
     let text = "### [ ] T1.1: a\n".repeat(700_000);
-    let file = parse(&text);
+    let file = parse_plan(&text);
     assert_eq!(file.tasks, []);
     assert_eq!(
         file.findings
@@ -531,7 +536,7 @@ fn a_plan_that_is_too_large_says_where() {
 #[test]
 fn a_sign_before_the_name_of_the_project_is_no_part_of_it() {
     for heading in ["📋 TASKS: Ferry", "TASKS: Ferry", "Ferry"] {
-        let file = parse(&format!("# {heading}\n### [ ] T1.1: a\n"));
+        let file = parse_plan(&format!("# {heading}\n### [ ] T1.1: a\n"));
         assert_eq!(file.project.as_deref(), Some("Ferry"), "{heading}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::rows::{ids, needs, says};
 use bowline_formats::finding::Severity;
-use bowline_formats::tasks_md::{PlanFindingCode, TasksFile, parse, set_tick};
+use bowline_formats::tasks_md::{PlanFindingCode, TasksFile, parse_plan, set_tick};
 
 /// The ids of the tasks that are done.
 fn done(file: &TasksFile) -> String {
@@ -21,9 +21,9 @@ fn needed(file: &TasksFile, id: &str) -> String {
 /// Asserts ids, and that nothing forbids to run them.
 #[track_caller]
 fn tasks(text: &str, expected: &str) {
-    let file = parse(text);
+    let file = parse_plan(text);
     assert_eq!(ids(&file), expected, "of:\n{text}");
-    assert_eq!(file.blocking(), None, "of:\n{text}");
+    assert_eq!(file.blocking_finding(), None, "of:\n{text}");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_status_or_fields_of_its_own_make_a_longer_id_a_task() {
         "## Phase 1\n### TASK-1.6: Cart\n| Field | Value |\n|--|--|\n| Status | Done |\n### TASK-1.6.1: Badge\n| Field | Value |\n|--|--|\n| Status | Todo |\n",
     ] {
         tasks(text, "TASK-1.6 TASK-1.6.1");
-        assert_eq!(done(&parse(text)), "TASK-1.6", "of:\n{text}");
+        assert_eq!(done(&parse_plan(text)), "TASK-1.6", "of:\n{text}");
     }
     needs(
         "## P1: x\n### T1.6: a\n담당: mia\n### T1.6.1: b\n의존: T1.6\n",
@@ -97,12 +97,12 @@ fn a_heading_that_is_a_task_wins_over_a_list_that_mentions_it() {
         "## Phase 0\n#### T0.1: Schema ✅\n#### T0.2: Seed data\n## Next steps\n- [ ] T0.1 is merged\n",
         "## Phase 0\n### T0.1: Schema\n- **Status**: Done\n### T0.2: Seed data\n- **Status**: Todo\n## Next steps\n- [ ] **T0.1**: run the migration again\n",
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), "T0.1 T0.2", "of:\n{text}");
         assert_eq!(done(&file), "T0.1", "of:\n{text}");
         let titles: Vec<&str> = file.tasks.iter().map(|it| it.title.as_str()).collect();
         assert_eq!(titles, ["Schema", "Seed data"], "of:\n{text}");
-        assert_eq!(file.blocking(), None, "of:\n{text}");
+        assert_eq!(file.blocking_finding(), None, "of:\n{text}");
     }
     // Where only the list says how far it is, its boxes count, and are ticked.
     let text = "## P1: x\n### T1.1: Login\ntext\n### T1.2: Logout\ntext\n## 진행 체크리스트\n- [x] T1.1: Login\n- [ ] T1.2 Logout\n";
@@ -147,7 +147,7 @@ fn a_letter_in_brackets_is_a_tag_and_the_status_field_the_box() {
         "## Phase 1: x\n### [S] [BE] T1.1: a\n> 상태: [x] 완료\n### [P] [FE] T1.2: b\n> 상태: [ ] 대기\n",
     ] {
         tasks(text, "T1.1 T1.2");
-        assert_eq!(done(&parse(text)), "T1.1", "of:\n{text}");
+        assert_eq!(done(&parse_plan(text)), "T1.1", "of:\n{text}");
     }
 }
 
@@ -160,7 +160,7 @@ fn rows_with_ids_below_a_numbered_heading_are_the_tasks() {
         "## Phase 1: Base\n### [x] 1.1 Init\n\n| Task | Status |\n|--|--|\n| **1.1.1** Repository | Done |\n| 1.1.2 CI | Done |\n\n### [ ] 1.2 Auth\n\n| Task | Status |\n|--|--|\n| 1.2.1 Sign in | Todo |\n",
     ] {
         tasks(text, "1.1.1 1.1.2 1.2.1");
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(done(&file), "1.1.1 1.1.2", "of:\n{text}");
         assert!(
             file.tasks
@@ -193,10 +193,10 @@ fn a_bare_number_is_an_id_only_among_its_like() {
         "# x\n- [ ] 404 page\n- [x] 2026 UI CSS\n- [ ] 429 Too Many Requests\n",
         "# x\n## a\n- [ ] 404: page\n- [ ] buy milk\n",
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), "", "of:\n{text}");
         assert_eq!(
-            file.blocking().map(|it| it.code),
+            file.blocking_finding().map(|it| it.code),
             Some(PlanFindingCode::ParseFail)
         );
     }
@@ -294,8 +294,8 @@ fn an_error_about_a_task_that_is_done_is_a_warning() {
             PlanFindingCode::MissingDep,
         ),
     ] {
-        let file = parse(text);
-        assert_eq!(file.blocking(), None, "of:\n{text}");
+        let file = parse_plan(text);
+        assert_eq!(file.blocking_finding(), None, "of:\n{text}");
         let told = file.findings.iter().find(|it| it.code == code);
         assert_eq!(
             told.map(|it| it.severity),
@@ -308,7 +308,7 @@ fn an_error_about_a_task_that_is_done_is_a_warning() {
         "### [ ] T1.1: a\n의존: T1.2\n### [ ] T1.2: b\n의존: T1.1\n",
         "### [x] T1.1: Login\n### [ ] T1.1: Logout\n",
     ] {
-        assert!(parse(text).blocking().is_some(), "of:\n{text}");
+        assert!(parse_plan(text).blocking_finding().is_some(), "of:\n{text}");
     }
 }
 
@@ -325,7 +325,7 @@ fn prose_makes_no_errors() {
     ] {
         tasks(text, "T5 T6");
         assert!(
-            parse(text)
+            parse_plan(text)
                 .tasks
                 .iter()
                 .all(|it| it.dependencies.is_empty()),
@@ -353,7 +353,7 @@ fn prose_makes_no_errors() {
 #[test]
 fn a_worktree_in_every_task_of_a_phase_is_that_of_the_phase() {
     let text = "## Phase 1: 결제\n### [ ] T1.1: a\n- **Worktree**: `worktree/phase-1-pay`\n### [ ] T1.2: b\n- **Worktree**: `worktree/phase-1-pay`\n## Phase 2: y\n### [ ] T2.1: c\n- Worktree: worktree/one\n### [ ] T2.2: d\n- Worktree: worktree/two\n## Phase 3: z\n### [ ] T3.1: e\n- Worktree: worktree/phase-3\n### [ ] T3.2: f\n";
-    let file = parse(text);
+    let file = parse_plan(text);
     let trees: Vec<Option<&str>> = file
         .phases
         .iter()
@@ -382,7 +382,7 @@ fn the_name_of_a_project_is_its_title_without_the_word_for_a_plan() {
         ("Ferry Taskboard", Some("Ferry Taskboard")),
         ("Multitasks", Some("Multitasks")),
     ] {
-        let file = parse(&format!("# {heading}\n### [ ] T1.1: a\n"));
+        let file = parse_plan(&format!("# {heading}\n### [ ] T1.1: a\n"));
         assert_eq!(file.project.as_deref(), expected, "{heading}");
     }
 }
@@ -392,7 +392,7 @@ fn letters_ranges_stories_series_and_quotes() {
     // Where headings have letters in brackets, `X` is one of them.
     let text = "## P0 — x\n#### [X] OR-1: a\n- **Status:** [ ] TODO\n#### [B] OR-2: b\n- **Status:** [x] DONE\n- **Depends on:** OR-1\n";
     tasks(text, "OR-1 OR-2");
-    assert_eq!(done(&parse(text)), "OR-2");
+    assert_eq!(done(&parse_plan(text)), "OR-2");
     // A range of numbers, and a diagram whose labels only count.
     let text = "```mermaid\ngraph LR\nS1[1 Base] --> S2[2 Pay]\n```\n## Phase 1: x\n### 1.1 a\n\n| ID | Task | Depends on | Done |\n|--|--|--|--|\n| 1.1.1 | a | - | [x] |\n| 1.1.2 | b | - | [ ] |\n| 1.1.3 | c | - | [ ] |\n| 1.1.4 | d | 1.1.1 – 1.1.3 | [ ] |\n";
     needs(text, "1.1.1,1.1.2,1.1.3");
@@ -414,20 +414,20 @@ fn letters_ranges_stories_series_and_quotes() {
 
 #[test]
 fn items_and_deeper_headings_that_continue_a_heading_by_a_dot_are_tasks_and_it_is_their_group() {
-    let file = parse(
+    let file = parse_plan(
         "### T1: Input\n- T1.1: Reader\n- T1.2: Encoding ← T1.1\n### T2: Output\n- T2.1: Writer ← T1.*\n",
     );
     assert_eq!(ids(&file), "T1.1 T1.2 T2.1");
     assert_eq!(needed(&file, "T2.1"), "T1.1 T1.2");
-    assert_eq!(file.blocking(), None);
+    assert_eq!(file.blocking_finding(), None);
     for text in [
         "## A1: Input\n- A1.1. Reader\n- A1.2. Encoding ← A1.1\n",
         "## A1: Input\n### A1.1 Reader\n### A1.2 Encoding\n- depends on: A1.1\n",
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(ids(&file), "A1.1 A1.2", "of:\n{text}");
         assert_eq!(needed(&file, "A1.2"), "A1.1", "of:\n{text}");
-        assert_eq!(file.blocking(), None, "of:\n{text}");
+        assert_eq!(file.blocking_finding(), None, "of:\n{text}");
     }
     tasks("## A1: Input\n- A1.1. Reader\n", "A1.1");
     // A box or fields of its own make the heading a task, and they are its steps.
@@ -457,10 +457,10 @@ fn a_word_for_done_that_the_next_word_takes_back_is_open() {
         "not done",
     ] {
         let text = format!("### T1.1: a\n- **상태**: {said}\n");
-        assert_eq!(done(&parse(&text)), "", "of:\n{text}");
+        assert_eq!(done(&parse_plan(&text)), "", "of:\n{text}");
         if said.starts_with(['완', 'D']) {
             let ticked = set_tick(&text, "T1.1", true).unwrap();
-            assert_eq!(done(&parse(&ticked)), "T1.1", "of:\n{ticked}");
+            assert_eq!(done(&parse_plan(&ticked)), "T1.1", "of:\n{ticked}");
         }
     }
     for said in [
@@ -476,9 +476,12 @@ fn a_word_for_done_that_the_next_word_takes_back_is_open() {
         "✅ 완료 (1/10)",
     ] {
         let text = format!("### T1.1: a\n- **상태**: {said}\n");
-        assert_eq!(done(&parse(&text)), "T1.1", "of:\n{text}");
+        assert_eq!(done(&parse_plan(&text)), "T1.1", "of:\n{text}");
     }
-    assert_eq!(done(&parse("## Phase 1\n- T1.1: a - 완료 (3/5)\n")), "");
+    assert_eq!(
+        done(&parse_plan("## Phase 1\n- T1.1: a - 완료 (3/5)\n")),
+        ""
+    );
 }
 
 #[test]
@@ -489,30 +492,30 @@ fn needs_in_words_behind_a_title_are_read() {
         "## Phase 1\n1. **T1.1** a\n2. **T1.2** b — needs `T1.1`\n",
         "### [ ] T1.1: a\n### [ ] T1.2: b\n- needs T1.1\n",
     ] {
-        let file = parse(text);
+        let file = parse_plan(text);
         assert_eq!(needed(&file, "T1.2"), "T1.1", "of:\n{text}");
         assert_eq!(file.task("T1.2").unwrap().title, "b", "of:\n{text}");
     }
-    let file = parse("- [ ] T1.1: a\n- [ ] T1.2: b — needs nothing\n");
+    let file = parse_plan("- [ ] T1.1: a\n- [ ] T1.2: b — needs nothing\n");
     assert_eq!(needed(&file, "T1.2"), "");
     assert_eq!(file.task("T1.2").unwrap().title, "b — needs nothing");
 }
 
 #[test]
 fn struck_out_ids_are_passed_over_and_struck_out_tasks_are_told() {
-    let file = parse(
+    let file = parse_plan(
         "### [x] ~~T1.2~~ T1.3: Thumbs\n### [ ] ~~T1.4: Dropped~~\n- 의존: T1.3\n### [x] ~~T1.5: Over~~\n",
     );
     assert_eq!(ids(&file), "T1.3 T1.5");
     assert_eq!(done(&file), "T1.3 T1.5");
-    assert_eq!(file.blocking(), None);
+    assert_eq!(file.blocking_finding(), None);
     let told: Vec<_> = file.findings.iter().map(|it| (it.line, it.code)).collect();
     assert_eq!(told, [(2, PlanFindingCode::UnreadHeader)]);
 }
 
 #[test]
 fn a_bold_item_that_holds_items_is_a_phase_where_no_heading_is() {
-    let file = parse(
+    let file = parse_plan(
         "# x\n- **Phase 1: Radio**\n  - [ ] T1.1: a\n- **Phase 2: Power**\n  - [ ] T2.1: b\n",
     );
     let phases: Vec<_> = file
@@ -523,13 +526,13 @@ fn a_bold_item_that_holds_items_is_a_phase_where_no_heading_is() {
     assert_eq!(phases, [(1, "Radio"), (2, "Power")]);
     assert_eq!(ids(&file), "T1.1 T2.1");
     // A list of phases without their tasks is only an overview.
-    let file = parse("- **Phase 1: Radio**\n- **Phase 2: Power**\n\n- [ ] T1.1: a\n");
+    let file = parse_plan("- **Phase 1: Radio**\n- **Phase 2: Power**\n\n- [ ] T1.1: a\n");
     assert!(file.phases.is_empty());
 }
 
 #[test]
 fn titles_are_without_sizes_roles_and_marks_of_cells() {
-    let file = parse(
+    let file = parse_plan(
         "# TASKS: 참소리 (동네 소음 신고 앱)\n- [ ] T1.1 (M): a — backend\n- [ ] T1.2: b — DevOps + qa\n\
          - [ ] T1.3: Draw the line (qa)\n- [ ] T1.4 (later): c\n",
     );
@@ -548,9 +551,9 @@ fn titles_are_without_sizes_roles_and_marks_of_cells() {
             ("(later): c", None),
         ]
     );
-    let file = parse("| ID | 제목 | 의존 |\n|---|---|---|\n| T1.1 | a \\| b | - |\n");
+    let file = parse_plan("| ID | 제목 | 의존 |\n|---|---|---|\n| T1.1 | a \\| b | - |\n");
     assert_eq!(file.tasks[0].title, "a | b");
-    let named = |text: &str| parse(text).project;
+    let named = |text: &str| parse_plan(text).project;
     assert_eq!(named("# TASKS (Ferry)\n").as_deref(), Some("Ferry"));
     assert_eq!(
         named("# Ferry (v2) - TASKS\n").as_deref(),

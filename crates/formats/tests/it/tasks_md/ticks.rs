@@ -1,6 +1,6 @@
 //! Setting tick boxes.
 
-use bowline_formats::tasks_md::{TickError, parse, set_tick, set_ticks};
+use bowline_formats::tasks_md::{TickError, parse_plan, set_tick, set_ticks};
 
 const TEXT: &str = "\u{feff}## Phase 1: 항구\r\n- T1.3: 배\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n\r\n[\t] T1.4: 닻";
 
@@ -29,7 +29,11 @@ fn a_box_that_says_so_already_stays() {
 #[test]
 fn several_at_once() {
     let changed = set_ticks(TEXT, [("T1.4", true), ("T1.1", true), ("T1.2", false)]).unwrap();
-    let done: Vec<bool> = parse(&changed).tasks.iter().map(|task| task.done).collect();
+    let done: Vec<bool> = parse_plan(&changed)
+        .tasks
+        .iter()
+        .map(|task| task.done)
+        .collect();
     assert_eq!(done, [false, true, false, true]);
     // The last word on a task counts.
     assert_eq!(
@@ -67,7 +71,7 @@ fn pictures_go_with_their_word() {
     ] {
         let changed = set_tick(plan, id, done).unwrap();
         assert_eq!(changed, plan.replace(old, new), "{id}");
-        assert_eq!(parse(&changed).task(id).unwrap().done, done, "{id}");
+        assert_eq!(parse_plan(&changed).task(id).unwrap().done, done, "{id}");
     }
     let boxed = "### [x] T1.4: d — 완료 2026-01-04\n";
     assert_eq!(

@@ -19,7 +19,9 @@ mod shell;
 mod workers;
 
 use super::or_end_process;
-use bowline_formats::agents::{Delivery, Event, Protocol, Resume, Writer};
+use bowline_formats::agents::{
+    AgentEvent, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint,
+};
 use bowline_supervisor::{
     AttemptExit, AttemptSpec, ObservedState, ObservedStatus, OutputBlockReason, ShimProgram,
     SweepReport, WantedState,
@@ -38,12 +40,12 @@ pub const ERROR_TAIL_BYTES: usize = 4 << 10;
 
 /// A message to an agent, rendered when it is sent: some clients must open a session first, and
 /// then it is rendered again.
-pub type Message = Box<dyn FnMut(&mut Writer) -> Delivery + Send>;
+pub type Message = Box<dyn FnMut(&mut AgentInputWriter) -> InputDelivery + Send>;
 
 /// Protocol of an agent's output and input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voice {
-    pub protocol: Protocol,
+    pub protocol: AgentProtocol,
     /// Word that marks genuine markers, as the agent was given it.
     pub nonce: Option<String>,
 }
@@ -80,7 +82,7 @@ pub struct Known {
     /// Protocol of its output and input.
     pub voice: Voice,
     /// Point at which reading resumes.
-    pub resume: Resume,
+    pub resume: ResumePoint,
     /// Session of the client, if known.
     pub session: Option<String>,
 }
@@ -105,9 +107,9 @@ pub enum Happened {
         /// Raw bytes of the output.
         bytes: Vec<u8>,
         /// Events parsed from it.
-        events: Vec<Event<'static>>,
+        events: Vec<AgentEvent<'static>>,
         /// Resume point once all of this has been processed.
-        resume: Resume,
+        resume: ResumePoint,
     },
     /// The process state changed: paused, running, or being ended.
     Now(ObservedState),
@@ -126,7 +128,7 @@ pub enum Happened {
         message: String,
     },
     /// The client takes no such message while it runs.
-    Undelivered(Delivery),
+    Undelivered(InputDelivery),
     /// The agent has read every message up to this number. A shim that cannot tell counts those it
     /// wrote.
     InputRead {
@@ -163,7 +165,7 @@ enum Order {
     },
     Processed {
         upto: u64,
-        resume: Resume,
+        resume: ResumePoint,
     },
     /// A shim was started for an attempt, or could not be.
     Ready(Result<Box<bowline_supervisor::Attempt>, String>),
@@ -304,7 +306,7 @@ impl Attempts {
     }
 
     /// Confirms that output up to this offset was processed and that `resume` is stored.
-    pub fn processed(&self, id: &str, upto: u64, resume: Resume) {
+    pub fn processed(&self, id: &str, upto: u64, resume: ResumePoint) {
         self.order(id, Order::Processed { upto, resume });
     }
 
@@ -317,10 +319,10 @@ impl Attempts {
 
 /// Returns a message of plain bytes, for an agent without a protocol.
 pub fn raw(text: String) -> Message {
-    Box::new(move |_| Delivery::Input(text.clone()))
+    Box::new(move |_| InputDelivery::Input(text.clone()))
 }
 
 /// Returns a prompt, encoded as the client's protocol wants it.
 pub fn prompt(text: String) -> Message {
-    Box::new(move |writer| writer.write(bowline_formats::agents::ToAgent::Prompt(&text)))
+    Box::new(move |writer| writer.encode_message(bowline_formats::agents::ToAgent::Prompt(&text)))
 }

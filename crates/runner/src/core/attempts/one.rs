@@ -4,7 +4,9 @@ use super::reading::Reading;
 use super::workers::Work;
 use super::{Begin, ERROR_TAIL_BYTES, GREETINGS, Happened, Known, Message, Order};
 use crate::core::error_chain;
-use bowline_formats::agents::{Delivery, Protocol, Resume, Start, What, Writer};
+use bowline_formats::agents::{
+    AgentEventKind, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint, SessionToOpen,
+};
 use bowline_supervisor::{
     Attempt, AttemptCondition, AttemptExit, ObservedState, ObservedStatus, OutputBlockReason,
     OutputStream, ShimEvent, ShimRefusal, ShimSession, SupervisorError, WantedState,
@@ -80,7 +82,7 @@ pub(super) struct One {
     environment: Option<BTreeMap<String, String>>,
     starts: u32,
     reading: Reading,
-    writer: Writer,
+    writer: AgentInputWriter,
     sayings: VecDeque<Saying>,
     /// Sent again on every connection: it is unknown what an old one delivered.
     secrets: Vec<String>,
@@ -107,9 +109,12 @@ impl One {
             session,
             close_input,
         } = begin;
-        let mut one = One::new(spec.fence, Reading::at(voice.clone(), Resume::default()));
+        let mut one = One::new(
+            spec.fence,
+            Reading::at(voice.clone(), ResumePoint::default()),
+        );
         one.environment = Some(environment);
-        one.writer = Writer::new(voice.protocol);
+        one.writer = AgentInputWriter::new(voice.protocol);
         one.greet(&spec.folder, session);
         match first {
             Some(message) => one.hear(Order::Say {
@@ -133,15 +138,15 @@ impl One {
         let attempt = Attempt::open_existing(&known.folder)?;
         let known_offset = known.resume.at.offset;
         let mut one = One::new(known.fence, Reading::at(known.voice.clone(), known.resume));
-        one.writer = Writer::new(known.voice.protocol);
+        one.writer = AgentInputWriter::new(known.voice.protocol);
         // The process that started it may have died before it was greeted.
         one.greet(&attempt.spec().folder, known.session.clone());
         // The reply to the greeting is the first output of a client.
         if known_offset > 0 {
-            one.writer.initialized();
+            one.writer.set_initialized();
         }
         if let Some(session) = &known.session {
-            one.writer.session(session);
+            one.writer.set_session(session);
         }
         one.attempt = Some(attempt);
         Ok(one)
@@ -150,7 +155,7 @@ impl One {
     /// Queues the greeting of a client and the message that opens its session. They are its first
     /// two messages: sent again, they are delivered once.
     fn greet(&mut self, folder: &Path, session: Option<String>) {
-        let greeting = self.writer.greeting();
+        let greeting = self.writer.handshake_message();
         if greeting.is_empty() {
             return;
         }
@@ -163,10 +168,10 @@ impl One {
         self.hear(Order::Say {
             seq: Some(GREETINGS),
             last: false,
-            message: Box::new(move |writer: &mut Writer| {
-                writer.open(match &session {
-                    Some(session) => Start::Resume { cwd: &cwd, session },
-                    None => Start::New { cwd: &cwd },
+            message: Box::new(move |writer: &mut AgentInputWriter| {
+                writer.open_session(match &session {
+                    Some(session) => SessionToOpen::Resume { cwd: &cwd, session },
+                    None => SessionToOpen::New { cwd: &cwd },
                 })
             }),
         });
@@ -183,7 +188,7 @@ impl One {
             environment: None,
             starts: 1,
             reading,
-            writer: Writer::new(Protocol::Markers),
+            writer: AgentInputWriter::new(AgentProtocol::Markers),
             sayings: VecDeque::new(),
             secrets: Vec::new(),
             want: None,
@@ -397,10 +402,10 @@ impl One {
             tell(what);
         });
         if initialized {
-            self.writer.initialized();
+            self.writer.set_initialized();
         }
         if let Some(session) = session {
-            self.writer.session(&session);
+            self.writer.set_session(&session);
         }
         let drained = match read {
             Ok(drained) => drained,
@@ -650,7 +655,7 @@ fn say(
     link: &mut Link,
     status: &ObservedStatus,
     sayings: &mut VecDeque<Saying>,
-    writer: &mut Writer,
+    writer: &mut AgentInputWriter,
     tell: &mut dyn FnMut(Happened),
 ) {
     while let Some(saying) = sayings.front_mut() {
@@ -658,12 +663,13 @@ fn say(
             return;
         }
         let text = match (saying.message)(writer) {
-            Delivery::Input(text) => text,
+            InputDelivery::Input(text) => text,
             // Until the client has reported its session.
-            Delivery::Later => return,
+            InputDelivery::Later => return,
             // Its number is used up all the same: those behind it follow without a gap.
-            Delivery::Nothing if saying.seq.is_some() => String::new(),
-            other @ (Delivery::NextRun(_) | Delivery::EndRun | Delivery::Nothing) => {
+            InputDelivery::Nothing if saying.seq.is_some() => String::new(),
+            other
+            @ (InputDelivery::NextRun(_) | InputDelivery::EndRun | InputDelivery::Nothing) => {
                 tell(Happened::Undelivered(other));
                 sayings.pop_front();
                 continue;
@@ -691,7 +697,9 @@ fn is_initialized(what: &Happened) -> bool {
     let Happened::Output { events, .. } = what else {
         return false;
     };
-    events.iter().any(|event| event.what == What::Initialized)
+    events
+        .iter()
+        .any(|event| event.what == AgentEventKind::Initialized)
 }
 
 /// Returns the session that a piece of output reports; messages may wait for it.
@@ -700,7 +708,7 @@ fn session_in(what: &Happened) -> Option<String> {
         return None;
     };
     events.iter().rev().find_map(|event| match &event.what {
-        What::Session { id, .. } => Some(id.to_string()),
+        AgentEventKind::Session { id, .. } => Some(id.to_string()),
         _ => None,
     })
 }

@@ -1,7 +1,7 @@
 //! Reads the output of one attempt from its log, no faster than it is processed.
 
 use super::{Happened, Voice};
-use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentProtocol, ResumePoint};
 use bowline_formats::markers;
 use bowline_supervisor::{Attempt, OutputStream, SupervisorError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const UNTAKEN_BYTES_MAX: u64 = 1 << 20;
 /// Reader of one attempt's output.
 pub(super) struct Reading {
     voice: Voice,
-    adapter: Adapter,
+    adapter: AgentAdapter,
     /// Offset up to which the caller has processed the output.
     taken: u64,
     /// Offset from which on the caller needs the output again after a crash.
@@ -24,8 +24,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn at(voice: Voice, resume: Resume) -> Reading {
-        let adapter = Adapter::resume_at(voice.protocol, voice.nonce.clone(), resume);
+    pub(super) fn at(voice: Voice, resume: ResumePoint) -> Reading {
+        let adapter = AgentAdapter::resume_at(voice.protocol, voice.nonce.clone(), resume);
         Reading {
             taken: adapter.offset(),
             settled: resume.at.offset,
@@ -45,7 +45,7 @@ impl Reading {
         self.settled
     }
 
-    pub(super) fn processed(&mut self, upto: u64, resume: Resume) {
+    pub(super) fn processed(&mut self, upto: u64, resume: ResumePoint) {
         self.taken = self.taken.max(upto.min(self.adapter.offset()));
         self.settled = self.settled.max(resume.at.offset.min(self.taken));
     }
@@ -72,23 +72,25 @@ impl Reading {
             if offset > asked {
                 // Acknowledged output is gone. Parsing starts anew, possibly in the middle of a
                 // line.
-                let mut resume = Resume::default();
+                let mut resume = ResumePoint::default();
                 resume.at.offset = offset;
                 resume.at.mid_line = true;
                 *self = Reading::at(self.voice.clone(), resume);
             }
             let mut events = Vec::new();
-            let mut keep = |event: Event<'_>| events.push(event.into_owned());
+            let mut keep = |event: AgentEvent<'_>| events.push(event.into_owned());
             self.adapter.push(&bytes, &mut keep);
             self.flush_at = match self.voice.protocol {
-                Protocol::Markers => Some(now + Duration::from_millis(markers::IDLE_FLUSH_MS)),
-                Protocol::ClaudeStreamJson | Protocol::CodexJson | Protocol::Acp => None,
+                AgentProtocol::Markers => Some(now + Duration::from_millis(markers::IDLE_FLUSH_MS)),
+                AgentProtocol::ClaudeStreamJson | AgentProtocol::CodexJson | AgentProtocol::Acp => {
+                    None
+                }
             };
             tell(Happened::Output {
                 offset,
                 bytes,
                 events,
-                resume: self.adapter.resume(),
+                resume: self.adapter.resume_point(),
             });
         }
         Ok(false)
@@ -101,7 +103,7 @@ impl Reading {
         self.flush_at = None;
         let mut events = Vec::new();
         self.adapter
-            .flush_pending(&mut |event: Event<'_>| events.push(event.into_owned()));
+            .flush_pending(&mut |event: AgentEvent<'_>| events.push(event.into_owned()));
         self.tell_events(events, tell);
     }
 
@@ -109,17 +111,17 @@ impl Reading {
     pub(super) fn finish(&mut self, tell: &mut dyn FnMut(Happened)) {
         let mut events = Vec::new();
         self.adapter
-            .finish(&mut |event: Event<'_>| events.push(event.into_owned()));
+            .finish(&mut |event: AgentEvent<'_>| events.push(event.into_owned()));
         self.tell_events(events, tell);
     }
 
-    fn tell_events(&self, events: Vec<Event<'static>>, tell: &mut dyn FnMut(Happened)) {
+    fn tell_events(&self, events: Vec<AgentEvent<'static>>, tell: &mut dyn FnMut(Happened)) {
         if !events.is_empty() {
             tell(Happened::Output {
                 offset: self.adapter.offset(),
                 bytes: Vec::new(),
                 events,
-                resume: self.adapter.resume(),
+                resume: self.adapter.resume_point(),
             });
         }
     }

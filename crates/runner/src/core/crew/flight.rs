@@ -11,7 +11,7 @@ use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{AttemptSpec, WantedState};
-use bowline_formats::agents::{Protocol, Resume};
+use bowline_formats::agents::{AgentProtocol, ResumePoint};
 use bowline_words::message::Reason;
 use serde_json::Value;
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Flight {
         }
     }
 
-    fn new(unit: Unit, note: Note, protocol: Protocol, now: i64) -> Flight {
+    fn new(unit: Unit, note: Note, protocol: AgentProtocol, now: i64) -> Flight {
         Flight {
             unit,
             note,
@@ -76,7 +76,7 @@ impl Flight {
 
     /// Creates one without an agent, whose result is being checked.
     pub(super) fn checking(unit: Unit, note: Note, now: i64) -> Flight {
-        Flight::new(unit, note, Protocol::Markers, now)
+        Flight::new(unit, note, AgentProtocol::Markers, now)
     }
 
     /// True if an agent works on it.
@@ -185,7 +185,7 @@ impl<W: Work> Crew<'_, W> {
                 protocol: client.protocol,
                 nonce: None,
             },
-            resume: Resume::default(),
+            resume: ResumePoint::default(),
             session: note.session.clone(),
         };
         let brief = self.work.brief(&unit, &note)?;

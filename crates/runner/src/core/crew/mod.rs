@@ -27,7 +27,7 @@ use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::supervisor::WantedState;
 use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error, ExitClass};
-use bowline_formats::settings::Settings;
+use bowline_formats::settings::BowlineSettings;
 use bowline_words::message::Reason;
 use flight::Flight;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub struct Parts<'s> {
     pub identity: String,
     /// Name of the run for people, used in attempts.
     pub name: String,
-    pub settings: Settings,
+    pub settings: BowlineSettings,
     pub rules: Rules,
     /// Observer of what happens.
     pub screen: &'s mut dyn Screen,
@@ -145,7 +145,7 @@ struct Crew<'s, W: Work> {
     context: Context,
     place: AgentRunLock,
     name: String,
-    settings: Settings,
+    settings: BowlineSettings,
     rules: Rules,
     screen: &'s mut dyn Screen,
     work: W,

@@ -17,15 +17,15 @@ use crate::core::note::{Note, Reply};
 use crate::core::stopper::Stopper;
 use crate::core::why::Why;
 use bowline_engine::develop::evidence::CommandObserver;
-use bowline_engine::formats::develop::evidence::Evidence;
+use bowline_engine::formats::develop::evidence::EvidenceRecord;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
 use bowline_engine::machines::{Actor, Machine as _};
 use bowline_engine::operations::develop::{
     Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, GateProof, PassOutcome, Phase,
-    Planned, Run,
+    PlannedCheckpoint, Run,
 };
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
-use bowline_formats::settings::Settings;
+use bowline_formats::settings::BowlineSettings;
 use bowline_words::message::Reason;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,17 +90,17 @@ enum Task {
 /// Result of a gate's or checkpoint's command.
 pub(super) struct Found {
     result: Result<PassOutcome, Error>,
-    evidence: Option<Evidence>,
+    evidence: Option<EvidenceRecord>,
 }
 
 /// Keeps the last evidence: a refusal does not contain the command's output.
 #[derive(Default)]
-struct Keep(Mutex<Option<Evidence>>);
+struct Keep(Mutex<Option<EvidenceRecord>>);
 
 impl CommandObserver for Keep {
     fn on_started(&self, _: &str) {}
     fn on_tick(&self, _: &str, _: Duration) {}
-    fn on_ended(&self, evidence: &Evidence) {
+    fn on_ended(&self, evidence: &EvidenceRecord) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some(evidence.clone());
     }
@@ -122,7 +122,7 @@ struct Develop {
     context: Context,
     run: DevelopRun,
     options: Options,
-    settings: Settings,
+    settings: BowlineSettings,
     tries: BTreeMap<String, u32>,
     /// Units that only others can continue, with the error to report.
     given_up: BTreeMap<String, Option<Error>>,
@@ -192,7 +192,7 @@ impl Develop {
         Ok(with(CheckpointStatus::InProgress).or_else(|| with(CheckpointStatus::Pending)))
     }
 
-    fn planned(&self, id: &str) -> Result<Option<Planned>, Error> {
+    fn planned(&self, id: &str) -> Result<Option<PlannedCheckpoint>, Error> {
         let contract = self.run.run_contract(&self.context)?;
         Ok(contract.into_iter().find(|planned| planned.id == id))
     }
@@ -326,7 +326,7 @@ fn after_attempt(run: Option<&Run>, unit: &Unit, why: Why) -> After<Found> {
 }
 
 /// Returns the reason for a red command with its output, for the next attempt.
-fn told(evidence: Option<&Evidence>) -> Why {
+fn told(evidence: Option<&EvidenceRecord>) -> Why {
     let Some(evidence) = evidence else {
         return Reason::CommandRed.into();
     };

@@ -3,7 +3,7 @@
 use super::super::prompts::Prompt;
 use super::{DESIGN, Task};
 use crate::core::note::Note;
-use bowline_engine::operations::develop::{ATTEMPTS_MAX, Gate, Planned, Run};
+use bowline_engine::operations::develop::{ATTEMPTS_MAX, Gate, PlannedCheckpoint, Run};
 use std::path::Path;
 
 /// Characters of the feature.
@@ -21,7 +21,7 @@ pub(super) fn prompt(
     root: &Path,
     run: &Run,
     task: &Task,
-    contract: &[Planned],
+    contract: &[PlannedCheckpoint],
     note: &Note,
 ) -> String {
     let mut prompt = Prompt::default();
@@ -75,7 +75,7 @@ pub(super) fn prompt(
     prompt.ending(id, hands)
 }
 
-fn checkpoint(prompt: &mut Prompt, run: &Run, id: &str, contract: &[Planned]) {
+fn checkpoint(prompt: &mut Prompt, run: &Run, id: &str, contract: &[PlannedCheckpoint]) {
     let planned = contract.iter().find(|one| one.id == id);
     let what = planned.map_or("", |planned| planned.description.as_str());
     prompt.line(&format!("Do checkpoint {id} and no other: {what}"));

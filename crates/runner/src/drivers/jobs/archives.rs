@@ -20,19 +20,19 @@ pub(super) fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::i
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut zip = bowline_formats::zip::Zip::new();
+    let mut zip = bowline_formats::zip::ZipWriter::new();
     let mut out = std::fs::File::create(to)?;
     for name in files(workspace).0 {
         let content = std::fs::read(workspace.join(&name))?;
         if holds(&content, secrets) {
             continue;
         }
-        if let Some(head) = zip.entry(&name, &content) {
+        if let Some(head) = zip.add_entry(&name, &content) {
             out.write_all(&head)?;
             out.write_all(&content)?;
         }
     }
-    out.write_all(&zip.end())?;
+    out.write_all(&zip.central_directory())?;
     out.sync_all()
 }
 

@@ -9,8 +9,10 @@ use super::{AgentSpec, attempt_id, folders, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
 use crate::core::hearing::FirstMessage;
-use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
+use bowline_formats::agents::launch::{self, ClientSession};
+use bowline_formats::agents::{
+    AgentEventKind, AgentInputWriter, AgentProtocol, ResumePoint, ToAgent,
+};
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{Command, Effect, Life, Message, Process};
@@ -66,13 +68,13 @@ impl Desk {
         let present = row.about.place.attempt == attempt;
         let resume = match present {
             true => row.about.place.resume,
-            false => Resume::default(),
+            false => ResumePoint::default(),
         };
         if let Ok(token) = std::fs::read_to_string(self.config.token(&id)) {
             self.know(token, row, attempt);
         }
         let mut found = live(row, attempt, false);
-        if present && resume == Resume::default() {
+        if present && resume == ResumePoint::default() {
             found.first_message = self.first_message(row);
         }
         self.live.insert(id.clone(), found);
@@ -114,13 +116,13 @@ impl Desk {
     fn first_message(&self, row: &JobRow) -> FirstMessage {
         let protocol = self.agent(row).map(|agent| agent.protocol);
         let now_ms = self.now().0.saturating_mul(1_000);
-        FirstMessage::awaited_from(protocol.unwrap_or(Protocol::Markers), now_ms)
+        FirstMessage::awaited_from(protocol.unwrap_or(AgentProtocol::Markers), now_ms)
     }
 
     fn voice(&self, row: &JobRow) -> Voice {
         let agent = self.agent(row);
         Voice {
-            protocol: agent.map_or(Protocol::Markers, |agent| agent.protocol),
+            protocol: agent.map_or(AgentProtocol::Markers, |agent| agent.protocol),
             nonce: Some(row.about.nonce.clone()),
         }
     }
@@ -201,7 +203,7 @@ impl Desk {
             voice: self.voice(row),
             first: None,
             session: row.about.session.clone(),
-            close_input: agent.protocol == Protocol::CodexJson,
+            close_input: agent.protocol == AgentProtocol::CodexJson,
         };
         let values = values.into_iter().map(|(_, value)| value).collect();
         self.attempts.begin(begin, values);
@@ -272,7 +274,7 @@ impl Desk {
             return;
         };
         let (first, seq) = (number == 1, self.input_number(row, number));
-        let deaf = agent.protocol == Protocol::CodexJson;
+        let deaf = agent.protocol == AgentProtocol::CodexJson;
         if first && (deaf || prompt::in_command(&agent)) {
             // The command line has the prompt; its number is used up all the same.
             let nothing = crate::core::attempts::raw(String::new());
@@ -285,7 +287,7 @@ impl Desk {
         let (Ok(spelling), Ok(())) = (self.spelling(row, &say, first), self.hide(row, id)) else {
             return;
         };
-        let message = Box::new(move |writer: &mut Writer| spelling.write(writer, &say));
+        let message = Box::new(move |writer: &mut AgentInputWriter| spelling.write(writer, &say));
         self.attempts.say(id, seq, false, message);
     }
 
@@ -347,7 +349,8 @@ impl Desk {
             return;
         }
         let seq = self.input_number(row, number).filter(|_| number > 0);
-        let message = Box::new(|writer: &mut Writer| writer.write(ToAgent::Interrupt));
+        let message =
+            Box::new(|writer: &mut AgentInputWriter| writer.encode_message(ToAgent::Interrupt));
         self.attempts.say(id, seq, false, message);
     }
 
@@ -395,7 +398,7 @@ impl Desk {
                 folder,
                 fence: 0,
                 voice,
-                resume: Resume::default(),
+                resume: ResumePoint::default(),
                 session: None,
             };
             self.attempts.attach(&id, known);
@@ -410,7 +413,7 @@ impl Desk {
             command(&agent, &fresh, &text, &file, &workspace),
             workspace,
         );
-        let told = !prompt::in_command(&agent) && agent.protocol != Protocol::CodexJson;
+        let told = !prompt::in_command(&agent) && agent.protocol != AgentProtocol::CodexJson;
         let first = told.then(|| crate::core::attempts::prompt(text));
         let begin = Begin {
             folder,
@@ -419,7 +422,7 @@ impl Desk {
             voice,
             first,
             session: None,
-            close_input: agent.protocol == Protocol::CodexJson,
+            close_input: agent.protocol == AgentProtocol::CodexJson,
         };
         self.attempts.begin(begin, Vec::new());
         true
@@ -463,14 +466,14 @@ impl Desk {
                 let mut ended = false;
                 for event in events {
                     match event.what {
-                        What::Verified { criteria } => live.found = Some(criteria),
-                        What::Usage(usage) => live.used.add(usage),
-                        What::TurnEnded(_) => ended = true,
+                        AgentEventKind::Verified { criteria } => live.found = Some(criteria),
+                        AgentEventKind::Usage(usage) => live.used.add(usage),
+                        AgentEventKind::TurnEnded(_) => ended = true,
                         _ => {}
                     }
                 }
                 // A client with turns reports the cost only at the end of one.
-                ended |= live.protocol == Protocol::Markers;
+                ended |= live.protocol == AgentProtocol::Markers;
                 if ended && live.found.is_some() {
                     self.attempts.want(id, WantedState::Ended);
                 }
@@ -533,7 +536,10 @@ impl Desk {
 /// True if the client of an agent is interrupted by a message and not by a signal.
 pub(super) fn takes_interrupts(agent: Option<&AgentSpec>) -> bool {
     let protocol = agent.map(|it| it.protocol);
-    matches!(protocol, Some(Protocol::ClaudeStreamJson | Protocol::Acp))
+    matches!(
+        protocol,
+        Some(AgentProtocol::ClaudeStreamJson | AgentProtocol::Acp)
+    )
 }
 
 fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
@@ -547,7 +553,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         unwritten: None,
         told: Vec::new(),
         read: 0,
-        protocol: Protocol::Markers,
+        protocol: AgentProtocol::Markers,
         found: None,
         files: Vec::new(),
         used: Used::default(),
@@ -576,8 +582,8 @@ fn command(
     workspace: &Path,
 ) -> Vec<String> {
     let conversation = match &row.about.session {
-        Some(id) => Conversation::Resume { id },
-        None => Conversation::New { id: None },
+        Some(id) => ClientSession::Resume { id },
+        None => ClientSession::New { id: None },
     };
     let known = |arguments: Vec<String>| {
         let mut words = agent.command.clone();
@@ -585,8 +591,12 @@ fn command(
         words
     };
     match (agent.protocol, agent.command.len()) {
-        (Protocol::ClaudeStreamJson, 1) => return known(launch::claude(conversation, &[])),
-        (Protocol::CodexJson, 1) => return known(launch::codex(conversation, &[], text)),
+        (AgentProtocol::ClaudeStreamJson, 1) => {
+            return known(launch::claude_arguments(conversation, &[]));
+        }
+        (AgentProtocol::CodexJson, 1) => {
+            return known(launch::codex_arguments(conversation, &[], text));
+        }
         _ => {}
     }
     let (file, workspace) = (file.to_string_lossy(), workspace.to_string_lossy());

@@ -19,7 +19,7 @@ use super::named_workspace::check_workspace;
 use super::phase_files::PhaseChanges;
 use super::workshop::{Came, Finished, Task};
 use super::{Reply, attempt_id, verifier_id};
-use bowline_formats::checkpoint::Provided;
+use bowline_formats::checkpoint::ProvidedDependency;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Command, Effect, Level, Life, Process, SpawnFrom, UNNUMBERED};
 use bowline_store::{
@@ -362,10 +362,10 @@ impl Desk {
             open: false,
         };
         let given = self.store.records(&wanted).unwrap_or_default();
-        let provided: Vec<Provided> = given
+        let provided: Vec<ProvidedDependency> = given
             .into_iter()
             .filter_map(|record| match record.body {
-                RecordBody::Dependency(it) if it.sealed.is_some() => Some(Provided {
+                RecordBody::Dependency(it) if it.sealed.is_some() => Some(ProvidedDependency {
                     kind: it.kind.name().into(),
                     name: it.name,
                     at: bowline_machines::Timestamp(it.settled_at.unwrap_or(0)),

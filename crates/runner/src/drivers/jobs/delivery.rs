@@ -9,7 +9,7 @@ use super::carry::Carried;
 use super::desk::Desk;
 use super::flight::After;
 use super::history;
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::AgentProtocol;
 use bowline_machines::job::{Job, Life, Message, MessageStatus, Process};
 use bowline_store::{Advance, Change, EffectEnd, JobRow, Settle};
 
@@ -105,7 +105,7 @@ impl Desk {
     /// Returns the number of a message as the shim counts. `None` for attempts of a client that was
     /// greeted before messages were numbered behind the greeting.
     pub(super) fn input_number(&self, row: &JobRow, number: u64) -> Option<u64> {
-        let greeted = self.agent(row).map(|it| it.protocol) == Some(Protocol::Acp);
+        let greeted = self.agent(row).map(|it| it.protocol) == Some(AgentProtocol::Acp);
         match (greeted, row.about.input_offset) {
             (true, 0) => None,
             (_, offset) => Some(number + offset),

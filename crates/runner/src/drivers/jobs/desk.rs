@@ -13,8 +13,8 @@ use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, SharedConfig, Tokens, current, folders};
 use crate::core::attempts::{Attempts, News};
 use crate::core::hearing::FirstMessage;
-use bowline_formats::agents::{Protocol, Resume, Since, Usage};
-use bowline_formats::markers::Criterion;
+use bowline_formats::agents::{AgentProtocol, ResumePoint, TokenUsage, UsagePeriod};
+use bowline_formats::markers::CriterionResult;
 use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, Refusal, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
@@ -71,13 +71,13 @@ pub(super) struct Live {
     pub(super) begun_here: bool,
     pub(super) first_message: FirstMessage,
     /// Offset and resume point of processed output that are not stored yet.
-    pub(super) unwritten: Option<(u64, Resume)>,
+    pub(super) unwritten: Option<(u64, ResumePoint)>,
     /// Messages handed over that it has not read, and the number up to which it has read.
     pub(super) told: Vec<Told>,
     pub(super) read: u64,
     /// For a verifying agent: its protocol, result and usage.
-    pub(super) protocol: Protocol,
-    pub(super) found: Option<Vec<Criterion>>,
+    pub(super) protocol: AgentProtocol,
+    pub(super) found: Option<Vec<CriterionResult>>,
     /// For a verifying agent: the files that the phase produced.
     pub(super) files: Vec<String>,
     pub(super) used: Used,
@@ -91,11 +91,11 @@ pub(super) struct Used {
 }
 
 impl Used {
-    pub(super) fn add(&mut self, usage: Usage) {
+    pub(super) fn add(&mut self, usage: TokenUsage) {
         let total = usage.input.saturating_add(usage.output);
         self.tokens = match usage.since {
-            Since::Turn => self.tokens.saturating_add(total),
-            Since::Session => total,
+            UsagePeriod::Turn => self.tokens.saturating_add(total),
+            UsagePeriod::Session => total,
         };
         // Clients report the cost of their process so far.
         self.usd = usage.cost_usd.unwrap_or(self.usd);

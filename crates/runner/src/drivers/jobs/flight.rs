@@ -11,7 +11,7 @@ use super::decide::no_such;
 use super::desk::Desk;
 use super::outage::Outage;
 use super::request::{Answered, Refused};
-use bowline_formats::agents::Resume;
+use bowline_formats::agents::ResumePoint;
 use bowline_machines::job::{Job, Life};
 use bowline_store::{Advance, Advancing, Change, JobRow, Outcome, Store as _};
 use bowline_words::message::ServerThing;
@@ -28,7 +28,7 @@ pub(super) enum After {
     Processed {
         attempt: String,
         upto: u64,
-        resume: Resume,
+        resume: ResumePoint,
     },
 }
 

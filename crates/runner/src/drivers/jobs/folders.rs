@@ -175,7 +175,7 @@ pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io:
 
 fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
     let (job, about) = (&row.job, &row.about);
-    let utc = bowline_formats::time::utc;
+    let utc = bowline_formats::time::format_utc;
     let paused_by = match &job.life {
         Life::Paused(by) => Some(by.kind().name()),
         _ => None,

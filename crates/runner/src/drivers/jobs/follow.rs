@@ -6,8 +6,8 @@ use super::desk::Desk;
 use super::permits::asked;
 use super::prompt::Asked;
 use crate::core::attempts::GREETINGS;
-use bowline_formats::agents::Protocol;
-use bowline_formats::time::utc;
+use bowline_formats::agents::AgentProtocol;
+use bowline_formats::time::format_utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
@@ -59,7 +59,7 @@ fn transition(id: &str, moved: &JobTransition, at: Timestamp) -> NewEvent {
         .map(|(name, value)| ((*name).to_owned(), fact(value)))
         .collect();
     let line = Transition {
-        timestamp: utc(at),
+        timestamp: format_utc(at),
         task_id: id.into(),
         line_type: LINE_TYPE.into(),
         entity: moved.entity.name().into(),
@@ -205,7 +205,7 @@ impl Desk {
     /// True if the client of a job is greeted before its first message.
     fn is_greeted(&self, row: &JobRow) -> bool {
         let agent = self.agent(row);
-        agent.is_some_and(|it| it.protocol == Protocol::Acp)
+        agent.is_some_and(|it| it.protocol == AgentProtocol::Acp)
     }
 
     /// True if an input starts a turn of the agent. The first one does; a reply to a request of the

@@ -8,10 +8,10 @@ use super::flight::After;
 use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
 use crate::core::hearing::{FirstMessage, is_valid};
-use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
+use bowline_formats::agents::{AgentEvent, AgentEventKind, TokenUsage, TurnEnd, UsagePeriod};
 use bowline_formats::markers::check::is_protected;
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
-use bowline_formats::time::utc;
+use bowline_formats::time::format_utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
@@ -96,8 +96,8 @@ impl Desk {
         job: &str,
         number: u32,
         upto: u64,
-        resume: bowline_formats::agents::Resume,
-        events: Vec<Event<'static>>,
+        resume: bowline_formats::agents::ResumePoint,
+        events: Vec<AgentEvent<'static>>,
     ) {
         let Ok(row) = self.row(job) else { return };
         if row.job.attempt != number || row.job.process == Process::Gone {
@@ -129,14 +129,14 @@ impl Desk {
         }
     }
 
-    fn count_late(&mut self, mut row: JobRow, attempt: u32, events: Vec<Event<'static>>) {
+    fn count_late(&mut self, mut row: JobRow, attempt: u32, events: Vec<AgentEvent<'static>>) {
         if row.job.attempt != attempt {
             // The next attempt counts its own cost already.
             return;
         }
         let mut used = false;
         for event in events {
-            if let What::Usage(usage) = event.what {
+            if let AgentEventKind::Usage(usage) = event.what {
                 count(&mut row, usage);
                 used = true;
             }
@@ -216,7 +216,7 @@ impl Desk {
             {
                 let status = row.job.agent_status().name();
                 let line = Transition {
-                    timestamp: utc(self.now()),
+                    timestamp: format_utc(self.now()),
                     task_id: job,
                     line_type: LINE_TYPE.into(),
                     entity: "agent".into(),
@@ -237,7 +237,7 @@ impl Desk {
     }
 
     /// Handles one event of an agent. True if it had consequences.
-    fn hear_event(&mut self, job: &str, attempt: u32, event: Event<'static>) -> bool {
+    fn hear_event(&mut self, job: &str, attempt: u32, event: AgentEvent<'static>) -> bool {
         let Ok(mut row) = self.row(job) else {
             return false;
         };
@@ -247,7 +247,10 @@ impl Desk {
         }
         row.about_mut().place.resume = event.resume;
         // The cost of a turn is reported with its end.
-        let ends = matches!(event.what, What::TurnEnded(_) | What::Usage(_));
+        let ends = matches!(
+            event.what,
+            AgentEventKind::TurnEnded(_) | AgentEventKind::Usage(_)
+        );
         let begins = !ends && std::mem::take(&mut row.about_mut().turn_over);
         let mut records = Vec::new();
         let markers = match self.markers(&mut row, event.what, &mut records) {
@@ -306,7 +309,7 @@ impl Desk {
     fn markers(
         &self,
         row: &mut JobRow,
-        what: What<'static>,
+        what: AgentEventKind<'static>,
         records: &mut Vec<Record>,
     ) -> Option<Vec<Marker>> {
         let at = self.now();
@@ -318,14 +321,16 @@ impl Desk {
             body,
         };
         Some(match what {
-            What::Session { id, .. } => {
+            AgentEventKind::Session { id, .. } => {
                 row.about_mut().session = Some(id.into_owned());
                 vec![]
             }
-            What::Initialized | What::Said(_) => return None,
-            What::ToolUsed { .. } | What::PhaseStarting { .. } => return None,
-            What::Retrying { .. } | What::Ignored { .. } | What::Verified { .. } => return None,
-            What::Asks { request, questions } => {
+            AgentEventKind::Initialized | AgentEventKind::Said(_) => return None,
+            AgentEventKind::ToolUsed { .. } | AgentEventKind::PhaseStarting { .. } => return None,
+            AgentEventKind::Retrying { .. }
+            | AgentEventKind::Ignored { .. }
+            | AgentEventKind::Verified { .. } => return None,
+            AgentEventKind::Asks { request, questions } => {
                 let mut markers = Vec::new();
                 for asked in questions {
                     let id = new_id("q");
@@ -345,7 +350,7 @@ impl Desk {
                 }
                 markers
             }
-            What::WantsPermission {
+            AgentEventKind::WantsPermission {
                 request,
                 tool,
                 input,
@@ -367,14 +372,16 @@ impl Desk {
                     tool: tool.into_owned(),
                 })]
             }
-            What::Withdrawn { request } => vec![Marker::Withdrawn {
+            AgentEventKind::Withdrawn { request } => vec![Marker::Withdrawn {
                 request: request.into_owned(),
             }],
-            What::Needs(needed) if is_protected(&needed.name) => vec![Marker::Malformed {
-                details: protected(&needed.name),
-            }],
-            What::Needs(needed) => vec![Marker::DependencyRequest(dependency(needed))],
-            What::PhaseComplete {
+            AgentEventKind::Needs(needed) if is_protected(&needed.name) => {
+                vec![Marker::Malformed {
+                    details: protected(&needed.name),
+                }]
+            }
+            AgentEventKind::Needs(needed) => vec![Marker::DependencyRequest(dependency(needed))],
+            AgentEventKind::PhaseComplete {
                 phase,
                 deliverables,
                 ..
@@ -382,13 +389,13 @@ impl Desk {
                 phase,
                 deliverables,
             }],
-            What::TaskComplete { .. } => vec![Marker::CustomComplete],
-            What::Step { step, of, name } => vec![Marker::Step(StepAt {
+            AgentEventKind::TaskComplete { .. } => vec![Marker::CustomComplete],
+            AgentEventKind::Step { step, of, name } => vec![Marker::Step(StepAt {
                 number: step,
                 of,
                 name,
             })],
-            What::Limit {
+            AgentEventKind::Limit {
                 until,
                 retry_after_s,
                 ..
@@ -410,11 +417,11 @@ impl Desk {
                     until: Timestamp(until),
                 }]
             }
-            What::Usage(usage) => {
+            AgentEventKind::Usage(usage) => {
                 count(row, usage);
                 vec![]
             }
-            What::TurnEnded(end) => {
+            AgentEventKind::TurnEnded(end) => {
                 let about = row.about_mut();
                 about.prompts_open = about.prompts_open.saturating_sub(1);
                 about.turns += 1;
@@ -436,17 +443,17 @@ impl Desk {
                     | TurnEnd::Failed => vec![],
                 }
             }
-            What::Failed { message, details } => vec![Marker::ErrorFatal {
+            AgentEventKind::Failed { message, details } => vec![Marker::ErrorFatal {
                 message: message.into_owned(),
                 details: details.map(std::borrow::Cow::into_owned),
             }],
-            What::Noticed { message, .. } => vec![Marker::ErrorNotify {
+            AgentEventKind::Noticed { message, .. } => vec![Marker::ErrorNotify {
                 message: message.into_owned(),
             }],
-            What::Malformed(bad) => vec![Marker::Malformed {
+            AgentEventKind::Malformed(bad) => vec![Marker::Malformed {
                 details: bad.to_string(),
             }],
-            What::ProtocolError(_) => return None,
+            AgentEventKind::ProtocolError(_) => return None,
         })
     }
 
@@ -531,12 +538,12 @@ fn not_started(attempt: u32, message: String) -> Command {
 
 /// Adds the usage that a client reports. Reads from a cache count no tokens; their cost is in the
 /// dollars.
-fn count(row: &mut JobRow, usage: Usage) {
+fn count(row: &mut JobRow, usage: TokenUsage) {
     let (job, about) = (Arc::make_mut(&mut row.job), Arc::make_mut(&mut row.about));
     let total = usage.input.saturating_add(usage.output);
     let more = match usage.since {
-        Since::Turn => total,
-        Since::Session => {
+        UsagePeriod::Turn => total,
+        UsagePeriod::Session => {
             let before = std::mem::replace(&mut about.session_tokens, total);
             total.saturating_sub(before)
         }

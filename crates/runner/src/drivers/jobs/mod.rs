@@ -77,7 +77,7 @@ pub use unknown_agents::{UnknownAgent, hold_agent, still_alive, unknown_agents};
 use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::actor::ProcessAncestry;
 use bowline_engine::clock::Clock;
-use bowline_formats::agents::{Protocol, Resume};
+use bowline_formats::agents::{AgentProtocol, ResumePoint};
 use bowline_machines::job::{Limits, Process};
 use bowline_store::{Budget, EventRow, JobRow, Key, Store, is_exhausted};
 use bowline_supervisor::{Attempt, AttemptCondition, ShimHandle, ShimProgram, WantedState};
@@ -184,7 +184,7 @@ pub struct AgentSpec {
     /// word with a structured protocol is a client whose arguments are known.
     pub command: Vec<String>,
     /// Protocol of its output and input.
-    pub protocol: Protocol,
+    pub protocol: AgentProtocol,
     /// Variables that only this agent gets.
     pub environment: BTreeMap<String, String>,
     /// True if it can verify finished phases.
@@ -218,7 +218,7 @@ trait Agents: Send {
     fn want(&self, id: &str, want: WantedState);
     fn interrupt(&self, id: &str);
     fn say(&self, id: &str, seq: Option<u64>, last: bool, message: Message);
-    fn processed(&self, id: &str, upto: u64, resume: Resume);
+    fn processed(&self, id: &str, upto: u64, resume: ResumePoint);
     /// Releases every agent and waits until no more events can come.
     fn close(&self) {}
 }
@@ -248,7 +248,7 @@ impl Agents for Attempts {
         self.say(id, seq, last, message);
     }
 
-    fn processed(&self, id: &str, upto: u64, resume: Resume) {
+    fn processed(&self, id: &str, upto: u64, resume: ResumePoint) {
         self.processed(id, upto, resume);
     }
 

@@ -3,7 +3,7 @@
 use super::decide::{Decided, new_id, no_such};
 use super::desk::Desk;
 use super::request::Refused;
-use bowline_formats::permission_rule::{PermissionRule, deciding};
+use bowline_formats::permission_rule::{ToolPermissionRule, deciding_rule};
 use bowline_machines::job::{Command, Job, Marker, PermissionStatus};
 use bowline_store::{
     Change, JobRow, NO_JOB, PermissionRow, Record, RecordBody, RecordKind, RuleRow,
@@ -84,7 +84,7 @@ impl Desk {
         Ok(last)
     }
 
-    pub(super) fn add_rule(&mut self, rule: PermissionRule) -> Result<Decided, Refused> {
+    pub(super) fn add_rule(&mut self, rule: ToolPermissionRule) -> Result<Decided, Refused> {
         if let Some(task) = &rule.task {
             self.row(task)?;
         }
@@ -147,7 +147,7 @@ impl Desk {
             RecordBody::Rule(row) if record.open => Some((record.id.clone(), &row.rule)),
             _ => None,
         });
-        let Some((id, rule)) = deciding(rules, (job, &tool, &input)) else {
+        let Some((id, rule)) = deciding_rule(rules, (job, &tool, &input)) else {
             return;
         };
         let denied = rule.denies.then(|| rule.reason.clone());

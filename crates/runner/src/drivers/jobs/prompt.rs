@@ -2,9 +2,9 @@
 
 use super::{AgentSpec, Config, Phase};
 use crate::core::clients::fill;
-use bowline_formats::agents::{Delivery, Request, ToAgent, Writer};
+use bowline_formats::agents::{AgentInputWriter, ClientRequest, InputDelivery, ToAgent};
 use bowline_formats::markers::check::check_env_name;
-use bowline_formats::markers::write::Message as Told;
+use bowline_formats::markers::write::MarkerMessage as Told;
 use bowline_machines::job::{Message, Value};
 use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store, StoreError};
 use std::path::Path;
@@ -205,16 +205,16 @@ pub(super) struct Spelling {
 impl Spelling {
     /// Encodes messages for a client. Messages decided together become one: a client may make a
     /// turn of each.
-    pub(super) fn write(&self, writer: &mut Writer, say: &[Message]) -> Delivery {
+    pub(super) fn write(&self, writer: &mut AgentInputWriter, say: &[Message]) -> InputDelivery {
         let mut replies = String::new();
         for message in say {
             let reply = match message {
                 Message::Permitted { permission } => self
                     .permission(permission)
-                    .map(|request| writer.write(ToAgent::Permit { request: &request })),
+                    .map(|request| writer.encode_message(ToAgent::Permit { request: &request })),
                 Message::Denied { permission, reason } => {
                     self.permission(permission).map(|request| {
-                        writer.write(ToAgent::Deny {
+                        writer.encode_message(ToAgent::Deny {
                             request: &request,
                             reason,
                         })
@@ -222,7 +222,7 @@ impl Spelling {
                 }
                 _ => None,
             };
-            if let Some(Delivery::Input(text)) = reply {
+            if let Some(InputDelivery::Input(text)) = reply {
                 replies.push_str(&text);
             }
         }
@@ -236,20 +236,20 @@ impl Spelling {
                 .iter()
                 .map(|(asked, answer)| (asked.text.as_str(), *answer))
                 .collect();
-            match writer.write(ToAgent::Answers {
+            match writer.encode_message(ToAgent::Answers {
                 request: &request,
                 answers: &pairs,
             }) {
-                Delivery::Input(text) => replies.push_str(&text),
+                InputDelivery::Input(text) => replies.push_str(&text),
                 other => return other,
             }
         }
         let words = self.words(say);
         if words.is_empty() {
-            return Delivery::Input(replies);
+            return InputDelivery::Input(replies);
         }
-        match writer.write(ToAgent::Prompt(&words)) {
-            Delivery::Input(text) => Delivery::Input(replies + &text),
+        match writer.encode_message(ToAgent::Prompt(&words)) {
+            InputDelivery::Input(text) => InputDelivery::Input(replies + &text),
             other => other,
         }
     }
@@ -275,7 +275,7 @@ impl Spelling {
         Some((asked, answer))
     }
 
-    fn permission(&self, id: &str) -> Option<Request<'static>> {
+    fn permission(&self, id: &str) -> Option<ClientRequest<'static>> {
         let found = self.permissions.iter().find(|it| it.0 == *id)?;
         Some(request(&(found.1.clone(), found.2.clone())))
     }
@@ -349,8 +349,8 @@ COMPLETE ===` on a line of its own; if you lack something, ask for it with a mar
     }
 }
 
-fn request((id, body): &(String, String)) -> Request<'static> {
-    Request {
+fn request((id, body): &(String, String)) -> ClientRequest<'static> {
+    ClientRequest {
         id: id.clone().into(),
         body: body.clone().into(),
     }

@@ -14,9 +14,9 @@ use super::unknown_agents::order;
 use super::workshop::check;
 use super::{Config, TypeSpec, decide::new_id, folders::TOLD, folders::noted_removals, waiting};
 use bowline_formats::StateFormat as _;
-use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
+use bowline_formats::checkpoint::{CheckpointFile, FOLDER_NAME, TaskCheckpoint};
 use bowline_formats::json::JsonDocument;
-use bowline_formats::time::{parse, utc};
+use bowline_formats::time::{format_utc, parse_time};
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
@@ -199,7 +199,7 @@ impl Task<'_> {
                 .map(|(file, it)| record(id, file, it, self.attempt)),
         );
         let line = Transition {
-            timestamp: utc(now),
+            timestamp: format_utc(now),
             task_id: id.into(),
             line_type: LINE_TYPE.into(),
             entity: "task".into(),
@@ -223,7 +223,7 @@ impl Task<'_> {
         &self,
         id: &str,
         type_name: &str,
-        latest: Option<&Checkpoint>,
+        latest: Option<&TaskCheckpoint>,
         now: Timestamp,
     ) -> About {
         let own = self.config.data.join("workspaces").join(id);
@@ -262,7 +262,7 @@ impl Task<'_> {
         &self,
         job: &mut Job,
         spec: &TypeSpec,
-        latest: Option<&Checkpoint>,
+        latest: Option<&TaskCheckpoint>,
         records: &mut Vec<Record>,
         timers: &mut Vec<TimerChange>,
     ) -> How {
@@ -376,7 +376,7 @@ fn failure(told: &Value, at: Timestamp) -> Failure {
     }
 }
 
-fn record(id: &str, file: &str, saved: &Checkpoint, attempt: u32) -> Record {
+fn record(id: &str, file: &str, saved: &TaskCheckpoint, attempt: u32) -> Record {
     Record {
         id: saved.id.clone(),
         job: id.into(),
@@ -459,16 +459,16 @@ pub(super) fn end(folder: &Path) {
 }
 
 /// Returns the checkpoints of a task in these folders, the oldest first.
-fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, Checkpoint)> {
+fn checkpoints(folders: &[&Path], id: &str) -> Vec<(String, TaskCheckpoint)> {
     let files = folders.iter().flat_map(|it| entries(&it.join(FOLDER_NAME)));
-    let mut saved: Vec<(String, Checkpoint)> = files
+    let mut saved: Vec<(String, TaskCheckpoint)> = files
         .filter_map(|file| {
             let name = file.file_name()?.to_str()?.to_owned();
             let bytes = name
                 .starts_with("checkpoint_")
                 .then(|| std::fs::read(&file));
             let document = JsonDocument::parse(&bytes?.ok()?).ok()?;
-            let read = CheckpointFile::read(&document).ok()?;
+            let read = CheckpointFile::read_state(&document).ok()?;
             Some((name, read.state))
         })
         .filter(|(_, it)| it.task_id == id)
@@ -493,5 +493,5 @@ fn texts(told: &Value, name: &str) -> Vec<String> {
 }
 
 fn time(told: &Value, name: &str) -> Option<Timestamp> {
-    parse(told[name].as_str()?)
+    parse_time(told[name].as_str()?)
 }

@@ -2,7 +2,7 @@
 
 use super::named_workspace::WorkspaceFault;
 use super::outage::Outage;
-use bowline_formats::permission_rule::PermissionRule;
+use bowline_formats::permission_rule::ToolPermissionRule;
 use bowline_machines::job::{Command, Fork, Priority, Refusal};
 use bowline_store::{About, Budget, FileComment, JobRow, RecordKind, Settle, StoreError};
 use bowline_words::message::{ServerThing, ValueFault};
@@ -80,7 +80,7 @@ pub enum JobRequest {
         denied: Option<String>,
     },
     /// Adds a rule that answers matching permissions from now on, and those that wait.
-    AddRule(Box<PermissionRule>),
+    AddRule(Box<ToolPermissionRule>),
     RemoveRule(String),
     Tokens {
         task: String,

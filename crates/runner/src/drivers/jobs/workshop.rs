@@ -10,7 +10,9 @@ use super::work_in_progress::WorkInProgress;
 use super::{Config, Phase, Reply};
 use crate::core::quoted;
 use bowline_engine::process::run_in;
-use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
+use bowline_formats::checkpoint::{
+    self, ConversationMessage as Spoken, FOLDER_NAME, KEPT_MAX, ProvidedDependency,
+};
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
 use bowline_store::{CheckpointRow, JobRow, Resource};
@@ -48,7 +50,7 @@ pub(super) enum Task {
         at: Timestamp,
         reason: &'static str,
         id: String,
-        provided: Vec<Provided>,
+        provided: Vec<ProvidedDependency>,
         variables: Vec<String>,
         log: PathBuf,
         config: Arc<Config>,
@@ -399,7 +401,7 @@ fn save(
     at: Timestamp,
     reason: &'static str,
     id: &str,
-    provided: Vec<Provided>,
+    provided: Vec<ProvidedDependency>,
     variables: Vec<String>,
     log: &Path,
 ) -> Result<CheckpointRow, String> {
@@ -417,7 +419,7 @@ fn save(
         _ => "system",
     };
     let open = |text: &str| serde_json::json!({ "name": text });
-    let saved = checkpoint::Checkpoint {
+    let saved = checkpoint::TaskCheckpoint {
         id: id.into(),
         task_id: row.id.clone(),
         created_at: at,
@@ -569,7 +571,12 @@ pub(super) fn check(
 ) -> Result<(Vec<String>, Vec<String>), String> {
     let mut issues = Vec::new();
     let (all, _) = files(workspace);
-    let fits = |file: &&String| phase.deliverables.iter().any(|it| glob::matches(it, file));
+    let fits = |file: &&String| {
+        phase
+            .deliverables
+            .iter()
+            .any(|it| glob::matches_path(it, file))
+    };
     let found: Vec<String> = all.iter().filter(fits).cloned().collect();
     if found.len() < phase.count {
         issues.push(format!(

@@ -20,7 +20,7 @@ use bowline_engine::operations::memory::{
     Artifact, FailureKind, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, TaskStatus,
 };
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
-use bowline_formats::settings::Settings;
+use bowline_formats::settings::BowlineSettings;
 use bowline_words::Lang;
 use bowline_words::message::Reason;
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ struct Memory {
     folder: MemoryFolder,
     root: PathBuf,
     options: Options,
-    settings: Settings,
+    settings: BowlineSettings,
 }
 
 impl Memory {

@@ -11,9 +11,11 @@ use crate::core::crew::{
 use crate::core::note::{Note, Reply};
 use crate::core::stopper::Stopper;
 use crate::core::why::Why;
-use bowline_engine::operations::thinking::{Refusal, Run, Sheet, Stage, Status, ThinkingRun};
+use bowline_engine::operations::thinking::{
+    Refusal, Run, Stage, Status, ThinkingRun, ThinkingSheet,
+};
 use bowline_engine::{Context, Error, MachineRefusal as Refused};
-use bowline_formats::settings::{Seconds, Settings};
+use bowline_formats::settings::{BowlineSettings, Seconds};
 use bowline_words::Lang;
 use bowline_words::message::Reason;
 
@@ -69,7 +71,7 @@ struct Thinking {
     context: Context,
     run: ThinkingRun,
     options: Options,
-    settings: Settings,
+    settings: BowlineSettings,
 }
 
 impl Thinking {
@@ -85,7 +87,7 @@ impl Thinking {
         })
     }
 
-    fn sheet(&self) -> Result<Sheet, Error> {
+    fn sheet(&self) -> Result<ThinkingSheet, Error> {
         self.run.read_sheet(&self.context)
     }
 
@@ -217,7 +219,7 @@ impl Work for Thinking {
                 .unwrap_or_else(|_| self.run.folder().to_owned()),
             number: u32::try_from(stage.index() + 1).unwrap_or(1),
             variables: vec![("BOWLINE_STAGE", stage.name().to_owned())],
-            time_ms: Some(timeout.unwrap_or(STAGE_TIMEOUT).ms()),
+            time_ms: Some(timeout.unwrap_or(STAGE_TIMEOUT).as_ms()),
         })
     }
 

@@ -3,7 +3,7 @@
 use super::super::prompts::Prompt;
 use crate::core::note::Note;
 use bowline_engine::Error;
-use bowline_engine::operations::thinking::{RETRIES_MAX, Sheet, Stage, ThinkingRun};
+use bowline_engine::operations::thinking::{RETRIES_MAX, Stage, ThinkingRun, ThinkingSheet};
 
 /// Characters of the goal.
 const GOAL_CHARS_MAX: usize = 4_000;
@@ -11,7 +11,7 @@ const GOAL_CHARS_MAX: usize = 4_000;
 /// Builds the prompt of the next attempt.
 pub(super) fn prompt(
     run: &ThinkingRun,
-    sheet: &Sheet,
+    sheet: &ThinkingSheet,
     stage: Stage,
     note: &Note,
 ) -> Result<String, Error> {

@@ -26,7 +26,7 @@ pub(super) use ways_out::with_way_out;
 use crate::core::quoted;
 use crate::core::why::Why;
 use bowline_engine::Error;
-use bowline_engine::formats::run_settings::Orchestrate;
+use bowline_engine::formats::run_settings::OrchestrateSettings;
 use bowline_engine::git::Git;
 use bowline_engine::git_locks::GitRecords;
 use bowline_engine::process;
@@ -73,7 +73,7 @@ pub struct PhasePlace {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Customs {
     /// Commands, files and ports.
-    pub settings: Orchestrate,
+    pub settings: OrchestrateSettings,
     /// Environment variables of those commands.
     pub environment: BTreeMap<String, String>,
     /// Language of the messages of merge commits.

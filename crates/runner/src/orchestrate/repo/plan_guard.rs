@@ -54,7 +54,7 @@ impl Repo {
         if before == after {
             return Ok(None);
         }
-        let (known, now) = (tasks_md::parse(&before), tasks_md::parse(&after));
+        let (known, now) = (tasks_md::parse_plan(&before), tasks_md::parse_plan(&after));
         let own = known.task(&task.id).map(|it| it.body.clone());
         let cut = known.tasks.iter().filter(|other| {
             let nested = own

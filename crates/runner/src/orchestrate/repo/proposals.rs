@@ -8,7 +8,7 @@ use crate::core::quoted;
 use crate::core::why::Why;
 use crate::orchestrate::ports::Landed;
 use bowline_engine::Error;
-use bowline_engine::formats::run_settings::PullRequest;
+use bowline_engine::formats::run_settings::PullRequestSettings;
 use bowline_engine::statefiles::{ContentHash, RealDisk, write_whole};
 use bowline_words::message::Reason;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct Proposals {
 
 impl Proposals {
     /// Takes the commands from the settings, with the ones of GitHub as defaults.
-    pub fn of(settings: &PullRequest) -> Proposals {
+    pub fn of(settings: &PullRequestSettings) -> Proposals {
         let or = |words: &Vec<String>, usual: &[&str]| match words.is_empty() {
             true => usual.iter().map(|&word| word.to_owned()).collect(),
             false => words.clone(),

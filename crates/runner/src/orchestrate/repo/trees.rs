@@ -156,7 +156,7 @@ impl Repo {
 
 /// Ticks tasks in the text of a plan; ids that it does not have are ignored.
 pub(super) fn with_ticks(text: &str, ids: &[&str]) -> String {
-    let file = tasks_md::parse(text);
+    let file = tasks_md::parse_plan(text);
     let boxed = |id: &&&str| file.task(id).is_some_and(|task| !task.marks.is_empty());
     let ids = ids.iter().filter(boxed).map(|id| (*id, true));
     set_ticks(text, ids).unwrap_or_else(|_| text.to_owned())
@@ -164,7 +164,7 @@ pub(super) fn with_ticks(text: &str, ids: &[&str]) -> String {
 
 /// Returns the tasks that were ticked in a plan, if nothing else of it was changed.
 pub(super) fn only_ticked(base: &str, now: &str) -> Option<Vec<String>> {
-    let (known, file) = (tasks_md::parse(base), tasks_md::parse(now));
+    let (known, file) = (tasks_md::parse_plan(base), tasks_md::parse_plan(now));
     let ticked = file.tasks.iter().filter(|task| {
         let before = known.task(task.id.as_str());
         task.done && before.is_some_and(|before| !before.done)

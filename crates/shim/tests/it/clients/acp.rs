@@ -3,7 +3,9 @@
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
-use bowline_formats::agents::{Delivery, Protocol, Start, ToAgent, TurnEnd, Writer};
+use bowline_formats::agents::{
+    AgentInputWriter, AgentProtocol, InputDelivery, SessionToOpen, ToAgent, TurnEnd,
+};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
 use bowline_test_support::wait_until;
 use serde_json::json;
@@ -19,7 +21,7 @@ struct Client<'a> {
 
 impl Client<'_> {
     /// Starts it and says how the conversation begins.
-    fn start(&self, session: Option<&str>) -> (Run, Writer) {
+    fn start(&self, session: Option<&str>) -> (Run, AgentInputWriter) {
         let url = self.model.url();
         // It is a script, so what runs it is looked for as the user would.
         let path = std::env::var("PATH").unwrap();
@@ -42,18 +44,18 @@ impl Client<'_> {
             Vec::new(),
             &environment,
             self.project,
-            Protocol::Acp,
+            AgentProtocol::Acp,
         );
-        let mut writer = Writer::new(Protocol::Acp);
+        let mut writer = AgentInputWriter::new(AgentProtocol::Acp);
         let cwd = self.project.to_str().unwrap();
-        run.write(&writer.greeting());
+        run.write(&writer.handshake_message());
         run.until(|seen| matches!(seen, Seen::Initialized));
-        writer.initialized();
-        let opened = writer.open(match session {
-            None => Start::New { cwd },
-            Some(session) => Start::Resume { cwd, session },
+        writer.set_initialized();
+        let opened = writer.open_session(match session {
+            None => SessionToOpen::New { cwd },
+            Some(session) => SessionToOpen::Resume { cwd, session },
         });
-        let Delivery::Input(opening) = opened else {
+        let InputDelivery::Input(opening) = opened else {
             panic!("{opened:?}");
         };
         run.write(&opening);
@@ -65,20 +67,20 @@ impl Client<'_> {
     }
 }
 
-fn send(run: &mut Run, writer: &mut Writer, message: ToAgent<'_>) {
-    match writer.write(message) {
-        Delivery::Input(text) => run.write(&text),
+fn send(run: &mut Run, writer: &mut AgentInputWriter, message: ToAgent<'_>) {
+    match writer.encode_message(message) {
+        InputDelivery::Input(text) => run.write(&text),
         other => panic!("{other:?}"),
     }
 }
 
 /// Waits for the conversation, before which nothing else is told.
-fn begun(run: &mut Run, writer: &mut Writer) -> String {
+fn begun(run: &mut Run, writer: &mut AgentInputWriter) -> String {
     let seen = run.until(|seen| matches!(seen, Seen::Session(_)));
     let [Seen::Session(session)] = seen.as_slice() else {
         panic!("{seen:#?}");
     };
-    writer.session(session);
+    writer.set_session(session);
     session.clone()
 }
 

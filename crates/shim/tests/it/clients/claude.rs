@@ -2,8 +2,8 @@
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
-use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::agents::{Delivery, Protocol, ToAgent, TurnEnd, Writer};
+use bowline_formats::agents::launch::{self, ClientSession};
+use bowline_formats::agents::{AgentInputWriter, AgentProtocol, InputDelivery, ToAgent, TurnEnd};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
 use bowline_test_support::wait_until;
 use serde_json::json;
@@ -19,7 +19,7 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn start(&self, conversation: Conversation<'_>) -> Run {
+    fn start(&self, conversation: ClientSession<'_>) -> Run {
         let url = self.model.url();
         let environment = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -34,10 +34,10 @@ impl Client<'_> {
         ];
         Run::start(
             self.program,
-            launch::claude(conversation, &[]),
+            launch::claude_arguments(conversation, &[]),
             &environment,
             self.project,
-            Protocol::ClaudeStreamJson,
+            AgentProtocol::ClaudeStreamJson,
         )
     }
 
@@ -47,9 +47,9 @@ impl Client<'_> {
     }
 }
 
-fn send(run: &mut Run, writer: &mut Writer, message: ToAgent<'_>) {
-    match writer.write(message) {
-        Delivery::Input(text) => run.write(&text),
+fn send(run: &mut Run, writer: &mut AgentInputWriter, message: ToAgent<'_>) {
+    match writer.encode_message(message) {
+        InputDelivery::Input(text) => run.write(&text),
         other => panic!("{other:?}"),
     }
 }
@@ -110,8 +110,8 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         project: project.path(),
         model: &model,
     };
-    let mut writer = Writer::new(Protocol::ClaudeStreamJson);
-    let mut run = client.start(Conversation::New { id: Some(SESSION) });
+    let mut writer = AgentInputWriter::new(AgentProtocol::ClaudeStreamJson);
+    let mut run = client.start(ClientSession::New { id: Some(SESSION) });
 
     // The first turn: a tool that needs leave, a marker in the agent's words, usage.
     send(&mut run, &mut writer, ToAgent::Prompt("write the file"));
@@ -169,7 +169,7 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     run.kill();
     let (_, exit) = run.until_exit();
     assert_eq!(exit.signal, Some(9));
-    let mut run = client.start(Conversation::Resume { id: SESSION });
+    let mut run = client.start(ClientSession::Resume { id: SESSION });
     send(&mut run, &mut writer, ToAgent::Prompt("where were we?"));
     let seen = run.until_turn_end(TurnEnd::Completed);
     assert_eq!(seen.first(), Some(&Seen::Session(SESSION.to_owned())));

@@ -2,8 +2,10 @@
 
 use super::runner::{Run, Seen, installed};
 use crate::support::BOUND;
-use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::agents::{Delivery, Protocol, Since, ToAgent, TurnEnd, Usage, Writer};
+use bowline_formats::agents::launch::{self, ClientSession};
+use bowline_formats::agents::{
+    AgentInputWriter, AgentProtocol, InputDelivery, ToAgent, TokenUsage, TurnEnd, UsagePeriod,
+};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
 use bowline_test_support::wait_until;
 use serde_json::json;
@@ -27,7 +29,7 @@ impl Client<'_> {
         std::fs::write(self.home.join("config.toml"), settings).unwrap();
     }
 
-    fn start(&self, conversation: Conversation<'_>, prompt: &str) -> Run {
+    fn start(&self, conversation: ClientSession<'_>, prompt: &str) -> Run {
         let home = self.home.to_str().unwrap();
         let environment = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -39,10 +41,10 @@ impl Client<'_> {
         let options = ["-s".to_owned(), "danger-full-access".to_owned()];
         let mut run = Run::start(
             self.program,
-            launch::codex(conversation, &options, prompt),
+            launch::codex_arguments(conversation, &options, prompt),
             &environment,
             self.project,
-            Protocol::CodexJson,
+            AgentProtocol::CodexJson,
         );
         // What comes on its standard input would be added to the prompt.
         run.close();
@@ -51,11 +53,11 @@ impl Client<'_> {
 }
 
 fn total(input: u64, output: u64) -> Seen {
-    Seen::Usage(Usage {
-        since: Since::Session,
+    Seen::Usage(TokenUsage {
+        since: UsagePeriod::Session,
         input,
         output,
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
@@ -92,10 +94,10 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     };
     client.configure(&model);
     let asked = |times| assert!(wait_until(BOUND, || model.asked().len() == times));
-    let mut writer = Writer::new(Protocol::CodexJson);
+    let mut writer = AgentInputWriter::new(AgentProtocol::CodexJson);
 
     // The first run: a tool, a question in the agent's words, usage.
-    let mut run = client.start(Conversation::New { id: None }, "write the file");
+    let mut run = client.start(ClientSession::New { id: None }, "write the file");
     let (seen, exit) = run.until_exit();
     assert_eq!(exit.code, Some(0), "{seen:#?}");
     let Some(Seen::Session(thread)) = seen.first() else {
@@ -117,10 +119,10 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     );
 
     // The answer is the prompt of the second run, whose usage is that of both.
-    let Delivery::NextRun(answer) = writer.write(ToAgent::Prompt("blue")) else {
+    let InputDelivery::NextRun(answer) = writer.encode_message(ToAgent::Prompt("blue")) else {
         panic!("codex takes no input while it runs");
     };
-    let resumed = Conversation::Resume { id: thread };
+    let resumed = ClientSession::Resume { id: thread };
     let (seen, exit) = client.start(resumed, &answer).until_exit();
     assert_eq!(exit.code, Some(0), "{seen:#?}");
     assert_eq!(seen.first(), Some(&Seen::Session(thread.clone())));
@@ -130,7 +132,10 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     // An interrupt ends the run; the conversation can be resumed.
     let mut run = client.start(resumed, "think");
     asked(4);
-    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::EndRun);
+    assert_eq!(
+        writer.encode_message(ToAgent::Interrupt),
+        InputDelivery::EndRun
+    );
     run.end();
     let (seen, exit) = run.until_exit();
     assert!(exit.asked, "{exit:?}");

@@ -1,7 +1,9 @@
 //! One run of a client as a supervised attempt, its output read by an adapter.
 
 use crate::support::{BOUND, World, shim, signal};
-use bowline_formats::agents::{Adapter, Event, Protocol, Request, TurnEnd, Usage, What};
+use bowline_formats::agents::{
+    AgentAdapter, AgentEvent, AgentEventKind, AgentProtocol, ClientRequest, TokenUsage, TurnEnd,
+};
 use bowline_formats::markers::UserQuestion;
 use bowline_supervisor::{
     AttemptExit, ObservedState, OutputStream, SendOutcome, ShimHandle, WantedState,
@@ -33,34 +35,34 @@ pub(super) enum Seen {
     Session(String),
     Said(String),
     ToolUsed(String),
-    Asks(Option<Request<'static>>, Vec<UserQuestion>),
-    WantsPermission(Request<'static>, String),
+    Asks(Option<ClientRequest<'static>>, Vec<UserQuestion>),
+    WantsPermission(ClientRequest<'static>, String),
     PhaseComplete(u32),
     Limit,
-    Usage(Usage),
+    Usage(TokenUsage),
     TurnEnded(TurnEnd),
     ProtocolError(String),
     Other(String),
 }
 
-impl From<Event<'_>> for Seen {
-    fn from(event: Event<'_>) -> Self {
+impl From<AgentEvent<'_>> for Seen {
+    fn from(event: AgentEvent<'_>) -> Self {
         match event.what {
-            What::Initialized => Self::Initialized,
-            What::Session { id, .. } => Self::Session(id.into_owned()),
-            What::Said(text) => Self::Said(text.into_owned()),
-            What::ToolUsed { name, .. } => Self::ToolUsed(name.into_owned()),
-            What::Asks { request, questions } => {
-                Self::Asks(request.map(Request::into_owned), questions)
+            AgentEventKind::Initialized => Self::Initialized,
+            AgentEventKind::Session { id, .. } => Self::Session(id.into_owned()),
+            AgentEventKind::Said(text) => Self::Said(text.into_owned()),
+            AgentEventKind::ToolUsed { name, .. } => Self::ToolUsed(name.into_owned()),
+            AgentEventKind::Asks { request, questions } => {
+                Self::Asks(request.map(ClientRequest::into_owned), questions)
             }
-            What::WantsPermission { request, tool, .. } => {
+            AgentEventKind::WantsPermission { request, tool, .. } => {
                 Self::WantsPermission(request.into_owned(), tool.into_owned())
             }
-            What::PhaseComplete { phase, .. } => Self::PhaseComplete(phase),
-            What::Limit { .. } => Self::Limit,
-            What::Usage(usage) => Self::Usage(usage),
-            What::TurnEnded(end) => Self::TurnEnded(end),
-            What::ProtocolError(error) => Self::ProtocolError(error.to_string()),
+            AgentEventKind::PhaseComplete { phase, .. } => Self::PhaseComplete(phase),
+            AgentEventKind::Limit { .. } => Self::Limit,
+            AgentEventKind::Usage(usage) => Self::Usage(usage),
+            AgentEventKind::TurnEnded(end) => Self::TurnEnded(end),
+            AgentEventKind::ProtocolError(error) => Self::ProtocolError(error.to_string()),
             other => Self::Other(format!("{other:?}")),
         }
     }
@@ -70,8 +72,8 @@ impl From<Event<'_>> for Seen {
 pub(super) struct Run {
     world: World,
     handle: ShimHandle,
-    protocol: Protocol,
-    adapter: Adapter,
+    protocol: AgentProtocol,
+    adapter: AgentAdapter,
     /// The number of the next message.
     next: u64,
     /// Events nobody has looked at yet.
@@ -86,7 +88,7 @@ impl Run {
         arguments: Vec<String>,
         environment: &[(&str, &str)],
         folder: &Path,
-        protocol: Protocol,
+        protocol: AgentProtocol,
     ) -> Self {
         let world = World::with("", |spec| {
             spec.command = std::iter::once(program.to_owned())
@@ -105,7 +107,7 @@ impl Run {
             world,
             handle,
             protocol,
-            adapter: Adapter::new(protocol, None),
+            adapter: AgentAdapter::new(protocol, None),
             next: 1,
             pending: VecDeque::new(),
             ended: false,
@@ -133,8 +135,8 @@ impl Run {
     /// Goes on as another server would after a crash of this one, which had acted upon everything it looked at.
     pub(super) fn attach_again(&mut self) {
         assert!(self.pending.is_empty(), "{:?}", self.pending);
-        let resume = self.adapter.resume();
-        self.adapter = Adapter::resume_at(self.protocol, None, resume);
+        let resume = self.adapter.resume_point();
+        self.adapter = AgentAdapter::resume_at(self.protocol, None, resume);
         self.handle = self.world.attach();
         assert_eq!(self.handle.last_status().input.next, self.next);
     }
@@ -161,7 +163,7 @@ impl Run {
             if !bytes.is_empty() {
                 self.adapter
                     .push(&bytes, &mut |event| pending.push_back(event.into()));
-                let read = self.adapter.resume().at.offset;
+                let read = self.adapter.resume_point().at.offset;
                 // An attempt that has ended meanwhile takes no orders.
                 let _ = self.handle.acknowledge_output(read, 0);
             } else if over {

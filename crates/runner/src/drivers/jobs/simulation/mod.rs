@@ -15,7 +15,7 @@ use super::{
     Verifier,
 };
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Event, Protocol, Resume, Usage, What};
+use bowline_formats::agents::{AgentEvent, AgentEventKind, AgentProtocol, ResumePoint, TokenUsage};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Life;
 use bowline_store::{About, Change, Key, Memory, Store as _};
@@ -91,7 +91,7 @@ fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     config.runs_per_hour = 10_000;
     let agent = AgentSpec {
         command: vec!["agent".into()],
-        protocol: Protocol::Markers,
+        protocol: AgentProtocol::Markers,
         environment: BTreeMap::new(),
         verifies: false,
     };
@@ -237,19 +237,19 @@ fn a_step_about_a_removed_task_neither_fails_nor_takes_others_with_it() {
         let reply = move |it: Result<Answered, Refused>| heard.send(it.is_ok()).unwrap();
         Input::Asked(Box::new(asked), Box::new(reply))
     };
-    let usage = Event {
+    let usage = AgentEvent {
         start: 0,
-        what: What::Usage(Usage {
+        what: AgentEventKind::Usage(TokenUsage {
             input: 7,
-            ..Usage::default()
+            ..TokenUsage::default()
         }),
-        resume: Resume::default(),
+        resume: ResumePoint::default(),
     };
     let printed = Happened::Output {
         offset: 0,
         bytes: b"7".to_vec(),
         events: vec![usage],
-        resume: Resume::default(),
+        resume: ResumePoint::default(),
     };
     let news = Input::News(News {
         id: attempt.as_str().into(),

@@ -6,7 +6,7 @@ use super::super::{Answered, Config, JobRequest, Refused, SubmittedRequest};
 use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
 use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
+use bowline_formats::agents::{AgentAdapter, AgentEvent, AgentProtocol, ResumePoint};
 use bowline_machines::job::{self, FailureCode, Life, MessageStatus, PausedBy};
 use bowline_store::{
     About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, RecordBody,
@@ -290,10 +290,10 @@ impl Run {
                     want: WantedState::Running,
                     end: unbegun.then_some(End::NotBegun),
                     done: false,
-                    reader: Some(Adapter::resume_at(
-                        Protocol::Markers,
+                    reader: Some(AgentAdapter::resume_at(
+                        AgentProtocol::Markers,
                         None,
-                        Resume::default(),
+                        ResumePoint::default(),
                     )),
                     job,
                 };
@@ -301,7 +301,11 @@ impl Run {
             }
             Order::Attach(resume) => {
                 if let Some(agent) = known {
-                    agent.reader = Some(Adapter::resume_at(Protocol::Markers, None, resume));
+                    agent.reader = Some(AgentAdapter::resume_at(
+                        AgentProtocol::Markers,
+                        None,
+                        resume,
+                    ));
                     agent.reported = 0;
                 }
             }
@@ -381,7 +385,7 @@ impl Run {
         let upto = agent.log.len().min(from + part);
         let (offset, bytes) = (reader.offset(), agent.log[from..upto].to_vec());
         let mut events = Vec::new();
-        let mut keep = |event: Event<'_>| events.push(event.into_owned());
+        let mut keep = |event: AgentEvent<'_>| events.push(event.into_owned());
         reader.push(&bytes, &mut keep);
         if upto == agent.log.len() {
             match agent.end {
@@ -389,7 +393,7 @@ impl Run {
                 Some(_) => reader.finish(&mut keep),
             }
         }
-        let resume = reader.resume();
+        let resume = reader.resume_point();
         let over = agent.end.filter(|_| upto == agent.log.len());
         let last = over.map(|end| {
             agent.reader = None;

@@ -4,7 +4,9 @@
 use super::super::workshop::{Bench, Task};
 use super::super::{Agents, Reply};
 use crate::core::attempts::{Begin, Known, Message};
-use bowline_formats::agents::{Adapter, Delivery, Protocol, Resume, Writer};
+use bowline_formats::agents::{
+    AgentAdapter, AgentInputWriter, AgentProtocol, InputDelivery, ResumePoint,
+};
 use bowline_machines::Timestamp;
 use bowline_store::{
     Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory,
@@ -102,7 +104,7 @@ pub(super) struct Agent {
     pub(super) end: Option<End>,
     pub(super) done: bool,
     /// Reader of the process that watches the agent; none if nothing watches it.
-    pub(super) reader: Option<Adapter>,
+    pub(super) reader: Option<AgentAdapter>,
 }
 
 impl Agent {
@@ -151,7 +153,7 @@ pub(super) enum Order {
         kind: Option<usize>,
         phase: String,
     },
-    Attach(Resume),
+    Attach(ResumePoint),
     Want(WantedState),
     Say(Option<u64>, String),
 }
@@ -231,12 +233,14 @@ impl Agents for Shared {
     fn interrupt(&self, _id: &str) {}
 
     fn say(&self, id: &str, seq: Option<u64>, _last: bool, mut message: Message) {
-        if let Delivery::Input(text) = message(&mut Writer::new(Protocol::Markers)) {
+        if let InputDelivery::Input(text) =
+            message(&mut AgentInputWriter::new(AgentProtocol::Markers))
+        {
             self.order(id, Order::Say(seq, text));
         }
     }
 
-    fn processed(&self, _id: &str, _upto: u64, _resume: Resume) {}
+    fn processed(&self, _id: &str, _upto: u64, _resume: ResumePoint) {}
 }
 
 impl Bench for Shared {

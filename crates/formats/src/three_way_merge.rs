@@ -1,40 +1,42 @@
 //! Measures the distance between two documents, and merges two edits of one version.
 
-use crate::json::same;
+use crate::json::values_equal;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Returns the number of leaves that differ. Lists of plain values are compared without order.
-pub fn distance(a: &Value, b: &Value) -> usize {
-    if same(a, b) {
+pub fn count_differences(a: &Value, b: &Value) -> usize {
+    if values_equal(a, b) {
         return 0;
     }
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
-            let theirs = a
-                .iter()
-                .map(|(key, a)| b.get(key).map_or_else(|| leaves(a), |b| distance(a, b)));
+            let theirs = a.iter().map(|(key, a)| {
+                b.get(key)
+                    .map_or_else(|| count_leaves(a), |b| count_differences(a, b))
+            });
             let ours = b
                 .iter()
                 .filter(|(key, _)| !a.contains_key(*key))
-                .map(|(_, b)| leaves(b));
+                .map(|(_, b)| count_leaves(b));
             theirs.chain(ours).sum()
         }
-        (Value::Array(a), Value::Array(b)) => match (keyed(a), keyed(b)) {
+        (Value::Array(a), Value::Array(b)) => match (index_by_id(a), index_by_id(b)) {
             (Some(a), Some(b)) => {
-                let changed = a
-                    .iter()
-                    .map(|(id, a)| b.get(id).map_or_else(|| leaves(a), |b| distance(a, b)));
+                let changed = a.iter().map(|(id, a)| {
+                    b.get(id)
+                        .map_or_else(|| count_leaves(a), |b| count_differences(a, b))
+                });
                 let added = b
                     .iter()
                     .filter(|(id, _)| !a.contains_key(*id))
-                    .map(|(_, b)| leaves(b));
+                    .map(|(_, b)| count_leaves(b));
                 changed.chain(added).sum()
             }
             (Some(_) | None, _) => {
                 // Lists mostly grow at their end: the common prefix and suffix need not be counted.
                 let (a, b) = without_common_ends(a, b);
-                let (mut ours, mut shared) = (bag(a), 0);
+                let (mut ours, mut shared) = (count_items(a), 0);
                 for item in b {
                     if let Some(count) = ours.get_mut(&item.to_string())
                         && *count > 0
@@ -54,7 +56,7 @@ pub fn distance(a: &Value, b: &Value) -> usize {
             | Value::Array(_)
             | Value::Object(_),
             _,
-        ) => leaves(a).max(leaves(b)),
+        ) => count_leaves(a).max(count_leaves(b)),
     }
 }
 
@@ -65,11 +67,14 @@ pub fn contains_added_items(before: &Value, next: &Value, now: &Value) -> bool {
             .iter()
             .all(|(key, next)| contains_added_items(&before[key], next, &now[key])),
         Value::Array(next) => {
-            let items = |list: &Value| list.as_array().map_or_else(BTreeMap::new, |it| bag(it));
+            let items = |list: &Value| {
+                list.as_array()
+                    .map_or_else(BTreeMap::new, |it| count_items(it))
+            };
             let (had, has) = (items(before), items(now));
             let count =
                 |of: &BTreeMap<String, usize>, item: &str| of.get(item).copied().unwrap_or(0);
-            bag(next)
+            count_items(next)
                 .iter()
                 .all(|(item, wanted)| *wanted <= count(&had, item) || *wanted <= count(&has, item))
         }
@@ -78,11 +83,11 @@ pub fn contains_added_items(before: &Value, next: &Value, now: &Value) -> bool {
 }
 
 /// Applies to `theirs` everything that `ours` changed since `base` and `theirs` did not.
-pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
-    if same(base, theirs) {
+pub fn merge_json(base: &Value, ours: &Value, theirs: &Value) -> Value {
+    if values_equal(base, theirs) {
         return ours.clone();
     }
-    if same(base, ours) || same(ours, theirs) {
+    if values_equal(base, ours) || values_equal(ours, theirs) {
         return theirs.clone();
     }
     match (base, ours, theirs) {
@@ -90,7 +95,7 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
             Value::Object(merge_maps(base, ours, theirs))
         }
         (Value::Array(base), Value::Array(ours), Value::Array(theirs)) => {
-            match (keyed(base), keyed(ours), keyed(theirs)) {
+            match (index_by_id(base), index_by_id(ours), index_by_id(theirs)) {
                 (Some(base_by), Some(ours_by), Some(theirs_by)) => {
                     merge_keyed(&base_by, ours, &ours_by, theirs, &theirs_by)
                 }
@@ -99,10 +104,10 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
         }
         // Both sides added it independently.
         (Value::Null, Value::Object(_), Value::Object(_)) => {
-            merge(&Value::Object(Map::new()), ours, theirs)
+            merge_json(&Value::Object(Map::new()), ours, theirs)
         }
         (Value::Null, Value::Array(_), Value::Array(_)) => {
-            merge(&Value::Array(Vec::new()), ours, theirs)
+            merge_json(&Value::Array(Vec::new()), ours, theirs)
         }
         // Both changed the same leaf: the later edit wins.
         (
@@ -119,13 +124,17 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
 }
 
 fn without_common_ends<'v>(a: &'v [Value], b: &'v [Value]) -> (&'v [Value], &'v [Value]) {
-    let head = a.iter().zip(b).take_while(|(a, b)| same(a, b)).count();
+    let head = a
+        .iter()
+        .zip(b)
+        .take_while(|(a, b)| values_equal(a, b))
+        .count();
     let (a, b) = (&a[head..], &b[head..]);
     let tail = a
         .iter()
         .rev()
         .zip(b.iter().rev())
-        .take_while(|(a, b)| same(a, b))
+        .take_while(|(a, b)| values_equal(a, b))
         .count();
     (&a[..a.len() - tail], &b[..b.len() - tail])
 }
@@ -138,11 +147,13 @@ fn merge_maps(
     let mut merged = Map::new();
     for (key, theirs) in theirs {
         match (base.get(key), ours.get(key)) {
-            (Some(base), Some(ours)) => drop(merged.insert(key.clone(), merge(base, ours, theirs))),
+            (Some(base), Some(ours)) => {
+                drop(merged.insert(key.clone(), merge_json(base, ours, theirs)))
+            }
             // We removed it and they left it unchanged.
-            (Some(base), None) if same(base, theirs) => {}
+            (Some(base), None) if values_equal(base, theirs) => {}
             (None, Some(ours)) => {
-                drop(merged.insert(key.clone(), merge(&Value::Null, ours, theirs)));
+                drop(merged.insert(key.clone(), merge_json(&Value::Null, ours, theirs)));
             }
             (Some(_) | None, None) => drop(merged.insert(key.clone(), theirs.clone())),
         }
@@ -164,15 +175,15 @@ fn merge_keyed(
 ) -> Value {
     let mut merged = Vec::new();
     for item in theirs {
-        let id = identity(item).unwrap_or_default();
+        let id = item_id(item).unwrap_or_default();
         match (base_by.get(&id), ours_by.get(&id)) {
-            (Some(base), Some(ours)) => merged.push(merge(base, ours, item)),
-            (Some(base), None) if same(base, item) => {}
+            (Some(base), Some(ours)) => merged.push(merge_json(base, ours, item)),
+            (Some(base), None) if values_equal(base, item) => {}
             (Some(_) | None, _) => merged.push(item.clone()),
         }
     }
     for item in ours {
-        let id = identity(item).unwrap_or_default();
+        let id = item_id(item).unwrap_or_default();
         if !base_by.contains_key(&id) && !theirs_by.contains_key(&id) {
             merged.push(item.clone());
         }
@@ -181,7 +192,7 @@ fn merge_keyed(
 }
 
 fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
-    let (in_base, in_ours) = (bag(base), bag(ours));
+    let (in_base, in_ours) = (count_items(base), count_items(ours));
     let mut removed: BTreeMap<String, usize> = BTreeMap::new();
     for (item, &count) in &in_base {
         let left = in_ours.get(item).copied().unwrap_or(0);
@@ -195,7 +206,7 @@ fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
         }
     }
     // Elements that they added beyond those of the base.
-    let mut present = bag(theirs);
+    let mut present = count_items(theirs);
     for (item, count) in &mut present {
         *count = count.saturating_sub(in_base.get(item).copied().unwrap_or(0));
     }
@@ -218,17 +229,17 @@ fn merge_bags(base: &[Value], ours: &[Value], theirs: &[Value]) -> Value {
 }
 
 /// Indexes the elements by id; `None` unless every element has one of its own.
-fn keyed(items: &[Value]) -> Option<BTreeMap<String, &Value>> {
+fn index_by_id(items: &[Value]) -> Option<BTreeMap<String, &Value>> {
     let mut by = BTreeMap::new();
     for item in items {
-        if by.insert(identity(item)?, item).is_some() {
+        if by.insert(item_id(item)?, item).is_some() {
             return None;
         }
     }
     Some(by)
 }
 
-fn identity(item: &Value) -> Option<String> {
+fn item_id(item: &Value) -> Option<String> {
     let object = item.as_object()?;
     ["id", "task_id", "step_id"]
         .iter()
@@ -236,7 +247,7 @@ fn identity(item: &Value) -> Option<String> {
         .map(Value::to_string)
 }
 
-fn bag(items: &[Value]) -> BTreeMap<String, usize> {
+fn count_items(items: &[Value]) -> BTreeMap<String, usize> {
     let mut bag = BTreeMap::new();
     for item in items {
         *bag.entry(item.to_string()).or_default() += 1;
@@ -244,10 +255,10 @@ fn bag(items: &[Value]) -> BTreeMap<String, usize> {
     bag
 }
 
-fn leaves(value: &Value) -> usize {
+fn count_leaves(value: &Value) -> usize {
     match value {
-        Value::Array(items) => items.iter().map(leaves).sum::<usize>().max(1),
-        Value::Object(map) => map.values().map(leaves).sum::<usize>().max(1),
+        Value::Array(items) => items.iter().map(count_leaves).sum::<usize>().max(1),
+        Value::Object(map) => map.values().map(count_leaves).sum::<usize>().max(1),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }
@@ -260,7 +271,7 @@ mod tests {
 
     #[track_caller]
     fn check(base: &Value, ours: &Value, theirs: &Value, expected: &Value) {
-        assert_eq!(&merge(base, ours, theirs), expected);
+        assert_eq!(&merge_json(base, ours, theirs), expected);
     }
 
     #[test]
@@ -341,7 +352,7 @@ mod tests {
         let first = json!({"n": 1, "list": ["a"]});
         let second = json!({"n": 2, "list": ["a", "b"]});
         let edited = json!({"n": 1, "list": ["a"], "note": "by hand"});
-        assert!(distance(&edited, &first) < distance(&edited, &second));
+        assert!(count_differences(&edited, &first) < count_differences(&edited, &second));
     }
 
     fn any_list() -> impl Strategy<Value = Value> {
@@ -351,16 +362,16 @@ mod tests {
     proptest! {
         #[test]
         fn merging_with_an_unchanged_side_gives_the_other(base in any_list(), other in any_list()) {
-            prop_assert_eq!(merge(&base, &other, &base), other.clone());
-            prop_assert_eq!(merge(&base, &base, &other), other.clone());
-            prop_assert_eq!(distance(&base, &other), distance(&other, &base));
+            prop_assert_eq!(merge_json(&base, &other, &base), other.clone());
+            prop_assert_eq!(merge_json(&base, &base, &other), other.clone());
+            prop_assert_eq!(count_differences(&base, &other), count_differences(&other, &base));
         }
 
         #[test]
         fn nothing_we_added_is_missing(base in any_list(), added in "[e-h]", theirs in any_list()) {
             let mut ours = base.as_array().cloned().unwrap_or_default();
             ours.push(added.clone().into());
-            let merged = merge(&base, &Value::from(ours), &theirs);
+            let merged = merge_json(&base, &Value::from(ours), &theirs);
             prop_assert!(merged.as_array().is_some_and(|items| items.contains(&Value::from(added))));
         }
     }

@@ -11,7 +11,7 @@ const DULL_BYTES_MAX: usize = 64;
 
 /// A line of output, or the notice that it was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum OutputLine<'a> {
     Whole(&'a [u8]),
     /// Reported once, as soon as the limit is exceeded.
     TooLong,
@@ -19,7 +19,7 @@ pub(super) enum Line<'a> {
 
 /// Line splitter with its position in the output.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     /// Prefixes of lines that carry no event.
     dull: &'static [&'static [u8]],
     /// Absolute offset of the next byte to come.
@@ -31,10 +31,10 @@ pub(super) struct Lines {
     skip: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Creates a splitter at the beginning of a line. Lines that begin with one of `dull` are
     /// skipped.
-    pub(super) fn at(offset: u64, dull: &'static [&'static [u8]]) -> Self {
+    pub(super) fn starting_at(offset: u64, dull: &'static [&'static [u8]]) -> Self {
         Self {
             dull,
             offset,
@@ -58,7 +58,11 @@ impl Lines {
 
     /// Consumes bytes from the front of `bytes` and hands out at most one line, with the offset at
     /// which it begins. Returns false when `bytes` is empty.
-    pub(super) fn next(&mut self, bytes: &mut &[u8], take: impl FnOnce(u64, Line<'_>)) -> bool {
+    pub(super) fn next_line(
+        &mut self,
+        bytes: &mut &[u8],
+        take: impl FnOnce(u64, OutputLine<'_>),
+    ) -> bool {
         if bytes.is_empty() {
             return false;
         }
@@ -81,37 +85,37 @@ impl Lines {
             self.line = Vec::new();
             self.skip = end.is_none();
             if !dull {
-                take(start, Line::TooLong);
+                take(start, OutputLine::TooLong);
             }
         } else if end.is_none() {
             self.line.extend_from_slice(part);
             if is_dull(self.dull, &self.line) {
                 self.skip = true;
-                self.let_go();
+                self.clear_buffer();
             }
         } else if self.line.is_empty() {
             if !is_dull(self.dull, part) {
-                take(start, Line::Whole(part));
+                take(start, OutputLine::Whole(part));
             }
         } else {
             self.line.extend_from_slice(part);
             if !is_dull(self.dull, &self.line) {
-                take(start, Line::Whole(&self.line));
+                take(start, OutputLine::Whole(&self.line));
             }
-            self.let_go();
+            self.clear_buffer();
         }
         true
     }
 
     /// Returns the unterminated last line of the output and the offset at which it begins.
-    pub(super) fn last(&mut self) -> Option<(u64, Vec<u8>)> {
+    pub(super) fn last_line(&mut self) -> Option<(u64, Vec<u8>)> {
         self.skip = false;
         let line = std::mem::take(&mut self.line);
         let start = std::mem::replace(&mut self.line_start, self.offset);
         (!line.is_empty()).then_some((start, line))
     }
 
-    fn let_go(&mut self) {
+    fn clear_buffer(&mut self) {
         if self.line.capacity() > BUFFER_KEPT_BYTES {
             self.line = Vec::new();
         } else {

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::Protocol;
+use super::AgentProtocol;
 use super::acp::id;
-use super::event::Request;
-use crate::markers::write::Message;
+use super::event::ClientRequest;
+use crate::markers::write::MarkerMessage;
 
 /// Supported version of the Agent Client Protocol.
 const ACP_VERSION: u32 = 1;
@@ -21,30 +21,30 @@ pub enum ToAgent<'a> {
     Prompt(&'a str),
     /// A notice from the platform: a phase begins, a review is over, a value is provided, a
     /// question is answered.
-    Told(Message<'a>),
+    Notice(MarkerMessage<'a>),
     /// Answers to the questions of a request.
     Answers {
         /// The request of the client.
-        request: &'a Request<'a>,
+        request: &'a ClientRequest<'a>,
         /// Pairs of the question as it was asked and its answer.
         answers: &'a [(&'a str, &'a str)],
     },
     /// Permits the tool for this one use.
     Permit {
         /// The request of the client.
-        request: &'a Request<'a>,
+        request: &'a ClientRequest<'a>,
     },
     /// Denies the use of the tool.
     Deny {
         /// The request of the client.
-        request: &'a Request<'a>,
+        request: &'a ClientRequest<'a>,
         /// The reason given to the agent.
         reason: &'a str,
     },
     /// Rejects a request for something that is not offered.
     Unsupported {
         /// The request of the client.
-        request: &'a Request<'a>,
+        request: &'a ClientRequest<'a>,
     },
     /// Interrupts the current turn; the session stays open.
     Interrupt,
@@ -52,7 +52,7 @@ pub enum ToAgent<'a> {
 
 /// Instruction on how to deliver a message to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delivery {
+pub enum InputDelivery {
     /// Write this text to its standard input.
     Input(String),
     /// Start another run of the same session with this prompt: the client takes no input while it
@@ -70,7 +70,7 @@ pub enum Delivery {
 
 /// The session to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start<'a> {
+pub enum SessionToOpen<'a> {
     /// A new session in this folder.
     New {
         /// The working folder of the session.
@@ -87,16 +87,16 @@ pub enum Start<'a> {
 
 /// Encoder for the input of one client.
 #[derive(Debug, Clone)]
-pub struct Writer {
-    protocol: Protocol,
+pub struct AgentInputWriter {
+    protocol: AgentProtocol,
     initialized: bool,
     session: Option<String>,
     requests: u64,
 }
 
-impl Writer {
+impl AgentInputWriter {
     /// Creates an encoder for a client that was just started.
-    pub fn new(protocol: Protocol) -> Self {
+    pub fn new(protocol: AgentProtocol) -> Self {
         Self {
             protocol,
             initialized: false,
@@ -106,76 +106,78 @@ impl Writer {
     }
 
     /// Remembers the session id from the event [`What::Session`](super::What::Session).
-    pub fn session(&mut self, id: &str) {
+    pub fn set_session(&mut self, id: &str) {
         self.session = Some(id.to_owned());
     }
 
     /// Remembers that the client is ready for a session, from the event
     /// [`What::Initialized`](super::What::Initialized).
-    pub fn initialized(&mut self) {
+    pub fn set_initialized(&mut self) {
         self.initialized = true;
     }
 
     /// Returns the handshake that must be sent before anything else; empty for most protocols.
-    pub fn greeting(&self) -> String {
-        if self.protocol != Protocol::Acp {
+    pub fn handshake_message(&self) -> String {
+        if self.protocol != AgentProtocol::Acp {
             return String::new();
         }
         let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}});
         let hello = json!({"protocolVersion": ACP_VERSION, "clientCapabilities": capabilities});
-        request(id::INITIALIZE, "initialize", &hello)
+        json_rpc_request(id::INITIALIZE, "initialize", &hello)
     }
 
     /// Returns the message that opens the session once the handshake is answered;
     /// [`Delivery::Nothing`] for most protocols.
-    pub fn open(&self, start: Start<'_>) -> Delivery {
-        if self.protocol != Protocol::Acp {
-            return Delivery::Nothing;
+    pub fn open_session(&self, start: SessionToOpen<'_>) -> InputDelivery {
+        if self.protocol != AgentProtocol::Acp {
+            return InputDelivery::Nothing;
         }
         if !self.initialized {
-            return Delivery::Later;
+            return InputDelivery::Later;
         }
-        Delivery::Input(match start {
-            Start::New { cwd } => {
+        InputDelivery::Input(match start {
+            SessionToOpen::New { cwd } => {
                 let params = json!({"cwd": cwd, "mcpServers": []});
-                request(id::NEW, "session/new", &params)
+                json_rpc_request(id::NEW, "session/new", &params)
             }
-            Start::Resume { cwd, session } => {
+            SessionToOpen::Resume { cwd, session } => {
                 let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
-                request(&format!("{}{session}", id::LOAD), "session/load", &params)
+                json_rpc_request(&format!("{}{session}", id::LOAD), "session/load", &params)
             }
         })
     }
 
     /// Encodes `message` and returns how it is delivered.
-    pub fn write(&mut self, message: ToAgent<'_>) -> Delivery {
+    pub fn encode_message(&mut self, message: ToAgent<'_>) -> InputDelivery {
         match self.protocol {
-            Protocol::Markers => match message {
-                ToAgent::Prompt(text) => Delivery::Input(ended(text)),
-                ToAgent::Told(message) => Delivery::Input(message.to_text()),
-                ToAgent::Interrupt => Delivery::EndRun,
-                _ => Delivery::Nothing,
+            AgentProtocol::Markers => match message {
+                ToAgent::Prompt(text) => InputDelivery::Input(ensure_line_end(text)),
+                ToAgent::Notice(message) => InputDelivery::Input(message.to_text()),
+                ToAgent::Interrupt => InputDelivery::EndRun,
+                _ => InputDelivery::Nothing,
             },
-            Protocol::CodexJson => match message {
-                ToAgent::Prompt(text) => Delivery::NextRun(text.to_owned()),
-                ToAgent::Told(message) => Delivery::NextRun(message.to_text()),
-                ToAgent::Interrupt => Delivery::EndRun,
-                _ => Delivery::Nothing,
+            AgentProtocol::CodexJson => match message {
+                ToAgent::Prompt(text) => InputDelivery::NextRun(text.to_owned()),
+                ToAgent::Notice(message) => InputDelivery::NextRun(message.to_text()),
+                ToAgent::Interrupt => InputDelivery::EndRun,
+                _ => InputDelivery::Nothing,
             },
-            Protocol::ClaudeStreamJson => Delivery::Input(self.claude(message)),
-            Protocol::Acp => self.acp(message),
+            AgentProtocol::ClaudeStreamJson => {
+                InputDelivery::Input(self.encode_for_claude(message))
+            }
+            AgentProtocol::Acp => self.encode_for_acp(message),
         }
     }
 
-    fn next(&mut self) -> u64 {
+    fn next_request_number(&mut self) -> u64 {
         self.requests += 1;
         self.requests
     }
 
-    fn claude(&mut self, message: ToAgent<'_>) -> String {
+    fn encode_for_claude(&mut self, message: ToAgent<'_>) -> String {
         match message {
             ToAgent::Prompt(text) => claude_user(text),
-            ToAgent::Told(message) => claude_user(&message.to_text()),
+            ToAgent::Notice(message) => claude_user(&message.to_text()),
             ToAgent::Answers { request, answers } => {
                 let mut input: Map<String, Value> =
                     serde_json::from_str(&request.body).unwrap_or_default();
@@ -191,51 +193,51 @@ impl Writer {
                 let response = json!({"behavior": "deny", "message": reason});
                 claude_response(request, &response.to_string())
             }
-            ToAgent::Unsupported { request } => line(&format!(
+            ToAgent::Unsupported { request } => with_line_end(&format!(
                 r#"{{"type":"control_response","response":{{"subtype":"error","request_id":{},"error":"not offered"}}}}"#,
                 request.id
             )),
             ToAgent::Interrupt => {
-                let id = format!("interrupt-{}", self.next());
+                let id = format!("interrupt-{}", self.next_request_number());
                 let asked = json!({"subtype": "interrupt"});
                 let request =
                     json!({"type": "control_request", "request_id": id, "request": asked});
-                line(&request.to_string())
+                with_line_end(&request.to_string())
             }
         }
     }
 
-    fn acp(&mut self, message: ToAgent<'_>) -> Delivery {
+    fn encode_for_acp(&mut self, message: ToAgent<'_>) -> InputDelivery {
         let prompt = |writer: &mut Self, text: &str| {
             let Some(session) = writer.session.clone() else {
-                return Delivery::Later;
+                return InputDelivery::Later;
             };
-            let id = format!("{}{}", id::PROMPT, writer.next());
+            let id = format!("{}{}", id::PROMPT, writer.next_request_number());
             let prompt = json!([{"type": "text", "text": text}]);
             let params = json!({"sessionId": session, "prompt": prompt});
-            Delivery::Input(request(&id, "session/prompt", &params))
+            InputDelivery::Input(json_rpc_request(&id, "session/prompt", &params))
         };
         match message {
             ToAgent::Prompt(text) => prompt(self, text),
-            ToAgent::Told(message) => prompt(self, &message.to_text()),
-            ToAgent::Answers { .. } => Delivery::Nothing,
+            ToAgent::Notice(message) => prompt(self, &message.to_text()),
+            ToAgent::Answers { .. } => InputDelivery::Nothing,
             ToAgent::Permit { request } => {
-                Delivery::Input(acp_choice(request, &["allow_once", "allow_always"]))
+                InputDelivery::Input(acp_choice(request, &["allow_once", "allow_always"]))
             }
             ToAgent::Deny { request, .. } => {
-                Delivery::Input(acp_choice(request, &["reject_once", "reject_always"]))
+                InputDelivery::Input(acp_choice(request, &["reject_once", "reject_always"]))
             }
-            ToAgent::Unsupported { request } => Delivery::Input(line(&format!(
+            ToAgent::Unsupported { request } => InputDelivery::Input(with_line_end(&format!(
                 r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"not offered"}}}}"#,
                 request.id
             ))),
             ToAgent::Interrupt => match &self.session {
-                None => Delivery::Nothing,
+                None => InputDelivery::Nothing,
                 Some(session) => {
                     let params = json!({"sessionId": session});
                     let cancel =
                         json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params});
-                    Delivery::Input(line(&cancel.to_string()))
+                    InputDelivery::Input(with_line_end(&cancel.to_string()))
                 }
             },
         }
@@ -246,23 +248,23 @@ fn claude_user(text: &str) -> String {
     let content = json!([{"type": "text", "text": text}]);
     let message = json!({"role": "user", "content": content});
     let user = json!({"type": "user", "message": message, "parent_tool_use_id": null});
-    line(&user.to_string())
+    with_line_end(&user.to_string())
 }
 
-fn claude_allow(request: &Request<'_>, input: &str) -> String {
+fn claude_allow(request: &ClientRequest<'_>, input: &str) -> String {
     let response = format!(r#"{{"behavior":"allow","updatedInput":{input}}}"#);
     claude_response(request, &response)
 }
 
-fn claude_response(request: &Request<'_>, response: &str) -> String {
-    line(&format!(
+fn claude_response(request: &ClientRequest<'_>, response: &str) -> String {
+    with_line_end(&format!(
         r#"{{"type":"control_response","response":{{"subtype":"success","request_id":{},"response":{response}}}}}"#,
         request.id
     ))
 }
 
 /// Chooses the first option of the wanted kinds; cancels if there is none.
-fn acp_choice(request: &Request<'_>, kinds: &[&str]) -> String {
+fn acp_choice(request: &ClientRequest<'_>, kinds: &[&str]) -> String {
     let options: Vec<Value> = serde_json::from_str(&request.body).unwrap_or_default();
     let chosen = kinds
         .iter()
@@ -271,27 +273,27 @@ fn acp_choice(request: &Request<'_>, kinds: &[&str]) -> String {
         Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
         None => json!({"outcome": "cancelled"}),
     };
-    line(&format!(
+    with_line_end(&format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"outcome":{outcome}}}}}"#,
         request.id
     ))
 }
 
-fn request(id: &str, method: &str, params: &Value) -> String {
+fn json_rpc_request(id: &str, method: &str, params: &Value) -> String {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    line(&request.to_string())
+    with_line_end(&request.to_string())
 }
 
-fn line(text: &str) -> String {
+fn with_line_end(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     let _ = writeln!(out, "{text}");
     out
 }
 
-fn ended(text: &str) -> String {
+fn ensure_line_end(text: &str) -> String {
     if text.ends_with('\n') {
         text.to_owned()
     } else {
-        line(text)
+        with_line_end(text)
     }
 }

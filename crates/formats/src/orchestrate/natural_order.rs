@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 /// Compares two ids, with the numbers in them compared by value.
-pub(super) fn natural(a: &str, b: &str) -> Ordering {
+pub(super) fn compare_natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     loop {
-        let (text_a, rest_a) = split(left, |byte| !byte.is_ascii_digit());
-        let (text_b, rest_b) = split(right, |byte| !byte.is_ascii_digit());
-        let (number_a, rest_a) = split(rest_a, |byte| byte.is_ascii_digit());
-        let (number_b, rest_b) = split(rest_b, |byte| byte.is_ascii_digit());
+        let (text_a, rest_a) = split_while(left, |byte| !byte.is_ascii_digit());
+        let (text_b, rest_b) = split_while(right, |byte| !byte.is_ascii_digit());
+        let (number_a, rest_a) = split_while(rest_a, |byte| byte.is_ascii_digit());
+        let (number_b, rest_b) = split_while(rest_b, |byte| byte.is_ascii_digit());
         let order = text_a
             .cmp(text_b)
             .then_with(|| by_value(number_a, number_b));
@@ -25,7 +25,7 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
     }
 }
 
-fn split(text: &str, inside: impl Fn(u8) -> bool) -> (&str, &str) {
+fn split_while(text: &str, inside: impl Fn(u8) -> bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| !inside(byte));
     text.split_at(end.unwrap_or(text.len()))
 }
@@ -45,7 +45,7 @@ mod tests {
         let mut ids = [
             "T1.10", "T1.2", "T0.5.1", "setup", "T01.2", "T1", "T1.2.1", "일", "T10.1",
         ];
-        ids.sort_by(|a, b| natural(a, b));
+        ids.sort_by(|a, b| compare_natural(a, b));
         let wanted = [
             "T0.5.1", "T1", "T01.2", "T1.2", "T1.2.1", "T1.10", "T10.1", "setup", "일",
         ];

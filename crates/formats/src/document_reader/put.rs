@@ -1,22 +1,22 @@
 //! Functions that write values at pointers of a document.
 
-use crate::json::{child, lookup, unescaped};
+use crate::json::{child_pointer, unescape_key, value_at};
 use crate::time;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value, json};
 
 /// Sets the value at a pointer, creating objects on the way.
-pub fn put(root: &mut Value, pointer: &str, value: impl Into<Value>) {
-    if let Some(place) = place(root, pointer) {
+pub fn put_value(root: &mut Value, pointer: &str, value: impl Into<Value>) {
+    if let Some(place) = slot_at(root, pointer) {
         *place = value.into();
     }
 }
 
 /// Returns the slot at a pointer, creating objects on the way; `None` behind the end of a list.
-fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
+fn slot_at<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
-        let key = unescaped(part);
+        let key = unescape_key(part);
         if let Value::Array(items) = node {
             node = items.get_mut(key.parse::<usize>().ok()?)?;
             continue;
@@ -45,7 +45,7 @@ pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(
         write(&mut object, item);
         new.push(object);
     }
-    put(root, pointer, new);
+    put_value(root, pointer, new);
 }
 
 /// Takes a list out of a document, leaving an empty one.
@@ -73,8 +73,8 @@ pub fn put_time(
 ) {
     match at {
         Some(at) if time_at(root, pointer) == Some(at) => {}
-        Some(at) => put(root, pointer, spell(at)),
-        None => put(root, pointer, Value::Null),
+        Some(at) => put_value(root, pointer, spell(at)),
+        None => put_value(root, pointer, Value::Null),
     }
 }
 
@@ -92,7 +92,7 @@ pub fn put_later(
 
 /// Returns the time at a pointer, if there is one.
 pub(super) fn time_at(root: &Value, pointer: &str) -> Option<Timestamp> {
-    time::parse(lookup(root, pointer)?.as_str()?)
+    time::parse_time(value_at(root, pointer)?.as_str()?)
 }
 
 /// Updates the version. Another minor version of the same format is left unchanged.
@@ -103,7 +103,7 @@ pub fn put_version(root: &mut Value, major: u32, written: &str) {
         None => String::new(),
     };
     if version_major(&text) != Some(major) {
-        put(root, "/version", written);
+        put_value(root, "/version", written);
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn version_major(text: &str) -> Option<u32> {
 }
 
 /// Builds a pointer from keys.
-pub fn at(keys: &[&str]) -> String {
+pub fn pointer_of_keys(keys: &[&str]) -> String {
     keys.iter()
-        .fold(String::new(), |pointer, key| child(&pointer, key))
+        .fold(String::new(), |pointer, key| child_pointer(&pointer, key))
 }

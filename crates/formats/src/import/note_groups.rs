@@ -10,7 +10,7 @@ const IDS_SHOWN_MAX: usize = 10;
 
 /// Groups notes of one kind, and of one word if they have one. Each group takes the position of its
 /// first note.
-pub fn grouped(all: Vec<Unplaced>) -> Vec<Unplaced> {
+pub fn group_notes(all: Vec<Unplaced>) -> Vec<Unplaced> {
     let mut ids: HashMap<(u8, String), Vec<String>> = HashMap::new();
     for (key, id) in all.iter().filter_map(group_of) {
         ids.entry(key).or_default().push(id);
@@ -26,7 +26,7 @@ pub fn grouped(all: Vec<Unplaced>) -> Vec<Unplaced> {
         match ids.get_mut(&key) {
             None => out.push(one),
             Some(ids) if ids.is_empty() => {}
-            Some(ids) => out.push(many(one, &std::mem::take(ids))),
+            Some(ids) => out.push(grouped_note(one, &std::mem::take(ids))),
         }
     }
     out
@@ -49,7 +49,7 @@ fn group_of(one: &Unplaced) -> Option<((u8, String), String)> {
 }
 
 /// Builds the note for a group.
-fn many(first: Unplaced, all: &[String]) -> Unplaced {
+fn grouped_note(first: Unplaced, all: &[String]) -> Unplaced {
     let count = all.len();
     let mut ids = all[..count.min(IDS_SHOWN_MAX)].join(", ");
     if count > IDS_SHOWN_MAX {

@@ -1,8 +1,10 @@
 //! Writes an imported plan. The text is parsed back; parts that would be read differently are
 //! written in a simpler form until they are not.
 
-use super::{Imported, Item, Phase, Refused};
-use crate::tasks_md::{PLAN_BYTES_MAX, PlanFindingCode, Progress, Task, TasksFile, parse};
+use super::{ImportError, ImportedPhase, ImportedTask, PlanImport};
+use crate::tasks_md::{
+    PLAN_BYTES_MAX, PlanFindingCode, PlanTask, TaskProgress, TasksFile, parse_plan,
+};
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -12,11 +14,11 @@ type Plainness = usize;
 const PLAINEST: Plainness = 2;
 
 /// Returns the header of a task up to its title.
-pub(super) fn header(progress: Progress, id: &str) -> String {
+pub(super) fn task_header(progress: TaskProgress, id: &str) -> String {
     let mark = match progress {
-        Progress::Open => ' ',
-        Progress::InProgress => '/',
-        Progress::Done => 'x',
+        TaskProgress::Open => ' ',
+        TaskProgress::InProgress => '/',
+        TaskProgress::Done => 'x',
     };
     // A bare number, or a name without a digit, is an id only behind the word `Task`.
     let number = id
@@ -31,8 +33,8 @@ pub(super) fn header(progress: Progress, id: &str) -> String {
 ///
 /// # Errors
 /// Fails with [`Refused::TooLarge`] if the plan would exceed the size limit.
-pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> {
-    let mut hand = Hand {
+pub fn write_plan(imported: &PlanImport) -> Result<(String, Vec<Unplaced>), ImportError> {
+    let mut hand = PlanWriter {
         titles: vec![0; imported.tasks.len()],
         people: vec![0; imported.tasks.len()],
         phases: vec![0; imported.phases.len()],
@@ -44,11 +46,11 @@ pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> 
         .map(|task| task.needs.iter().map(|id| id.as_str()).collect())
         .collect();
     loop {
-        let text = hand.write(imported);
+        let text = hand.render_plan(imported);
         if text.len() >= PLAN_BYTES_MAX {
-            return Err(Refused::TooLarge);
+            return Err(ImportError::TooLarge);
         }
-        if !hand.plainer(imported, &meant, &parse(&text)) {
+        if !hand.simplify_differences(imported, &meant, &parse_plan(&text)) {
             let told = imported.tasks.iter().enumerate();
             let told = told.filter(|(at, _)| hand.titles[*at] > 0);
             let told = told.map(|(_, task)| Unplaced::TitleInText {
@@ -60,36 +62,36 @@ pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> 
 }
 
 /// Level of simplification of each part.
-struct Hand {
+struct PlanWriter {
     titles: Vec<Plainness>,
     people: Vec<Plainness>,
     phases: Vec<Plainness>,
     project: Plainness,
 }
 
-impl Hand {
-    fn write(&self, imported: &Imported) -> String {
+impl PlanWriter {
+    fn render_plan(&self, imported: &PlanImport) -> String {
         let mut text = String::new();
         let project = imported.project.as_deref().unwrap_or_default();
-        let _ = writeln!(text, "# TASKS: {}", plain(project, self.project));
-        fenced(&mut text, &imported.preface);
+        let _ = writeln!(text, "# TASKS: {}", simplify_text(project, self.project));
+        push_fenced(&mut text, &imported.preface);
         let mut current = None;
         for (at, task) in imported.tasks.iter().enumerate() {
             if current != Some(task.phase) {
                 current = Some(task.phase);
                 let phase = &imported.phases[task.phase];
-                let title = plain(&phase.title, self.phases[task.phase]);
-                let head = format!("\n## Phase {}: {title}", number(phase));
+                let title = simplify_text(&phase.title, self.phases[task.phase]);
+                let head = format!("\n## Phase {}: {title}", phase_label(phase));
                 let _ = writeln!(text, "{}", head.trim_end_matches([':', ' ']));
             }
-            self.task(&mut text, at, task);
+            self.render_task(&mut text, at, task);
         }
         text
     }
 
-    fn task(&self, text: &mut String, at: usize, task: &Item) {
-        let title = plain(&task.title, self.titles[at]);
-        let head = format!("{}: {title}", header(task.progress, task.id.as_str()));
+    fn render_task(&self, text: &mut String, at: usize, task: &ImportedTask) {
+        let title = simplify_text(&task.title, self.titles[at]);
+        let head = format!("{}: {title}", task_header(task.progress, task.id.as_str()));
         let _ = writeln!(text, "\n{}", head.trim_end_matches([':', ' ']));
         if !task.needs.is_empty() {
             let ids: Vec<&str> = task.needs.iter().map(|id| id.as_str()).collect();
@@ -106,12 +108,17 @@ impl Hand {
             }
         }
         more.push_str(&task.text);
-        fenced(text, &more);
+        push_fenced(text, &more);
     }
 
     /// Compares the intended plan with the parsed one and raises the level of parts that differ.
     /// True if a level was raised.
-    fn plainer(&mut self, imported: &Imported, meant: &[HashSet<&str>], read: &TasksFile) -> bool {
+    fn simplify_differences(
+        &mut self,
+        imported: &PlanImport,
+        meant: &[HashSet<&str>],
+        read: &TasksFile,
+    ) -> bool {
         let mut again = false;
         let mut more = |level: &mut Plainness| {
             if *level < PLAINEST {
@@ -120,13 +127,13 @@ impl Hand {
             }
         };
         let project = imported.project.as_deref().unwrap_or_default();
-        if read.project.as_deref().unwrap_or_default() != plain(project, self.project) {
+        if read.project.as_deref().unwrap_or_default() != simplify_text(project, self.project) {
             more(&mut self.project);
         }
         for (at, phase) in imported.phases.iter().enumerate() {
             let used = imported.tasks.iter().any(|task| task.phase == at);
             let title = title_of(read, phase);
-            if used && title != Some(&*plain(&phase.title, self.phases[at])) {
+            if used && title != Some(&*simplify_text(&phase.title, self.phases[at])) {
                 more(&mut self.phases[at]);
             }
         }
@@ -139,7 +146,7 @@ impl Hand {
             let found = read.task(task.id.as_str());
             let same = found.is_some_and(|found| {
                 let known = needs.get(task.id.as_str());
-                found.title == plain(&task.title, self.titles[at])
+                found.title == simplify_text(&task.title, self.titles[at])
                     && found.progress == task.progress
                     && known.map_or(meant[at].is_empty(), |known| *known == meant[at])
                     && (!odd.contains(&found.line) || only_of_order(read, found))
@@ -161,7 +168,7 @@ impl Hand {
 }
 
 /// Appends text in a fence, where nothing is a task, a field or a box.
-fn fenced(text: &mut String, inside: &str) {
+fn push_fenced(text: &mut String, inside: &str) {
     if inside.trim().is_empty() {
         return;
     }
@@ -177,7 +184,7 @@ fn fenced(text: &mut String, inside: &str) {
 }
 
 /// True if all findings about a task concern the intended order, not how the task is written.
-fn only_of_order(read: &TasksFile, task: &Task) -> bool {
+fn only_of_order(read: &TasksFile, task: &PlanTask) -> bool {
     let here = read.findings.iter().filter(|it| it.line == task.line);
     here.map(|it| it.code).all(|code| {
         matches!(
@@ -190,14 +197,14 @@ fn only_of_order(read: &TasksFile, task: &Task) -> bool {
 }
 
 /// Returns the number of a phase as in its heading.
-fn number(phase: &Phase) -> String {
+fn phase_label(phase: &ImportedPhase) -> String {
     match phase.section {
         0 => phase.number.to_string(),
         section => format!("{}.{section}", phase.number),
     }
 }
 
-fn title_of<'a>(read: &'a TasksFile, phase: &Phase) -> Option<&'a str> {
+fn title_of<'a>(read: &'a TasksFile, phase: &ImportedPhase) -> Option<&'a str> {
     let heading = read.phases.iter().find(|it| it.number == phase.number)?;
     if phase.section == 0 {
         return Some(&heading.title);
@@ -208,7 +215,7 @@ fn title_of<'a>(read: &'a TasksFile, phase: &Phase) -> Option<&'a str> {
 }
 
 /// Simplifies a text to the given level.
-fn plain(text: &str, level: Plainness) -> String {
+fn simplify_text(text: &str, level: Plainness) -> String {
     match level {
         0 => text.to_owned(),
         1 => {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::fields::is_none;
 use super::head::range_end;
-use super::id::{ID_BYTES_MAX, Shape, TaskId, last_number, leading_id, shape};
-use super::{EDGES_MAX, Group, Task};
+use super::id::{ID_BYTES_MAX, IdCertainty, TaskId, id_certainty, last_number, leading_id};
+use super::{EDGES_MAX, PlanTask, TaskGroup};
 
 /// Maximum length of a range that is expanded.
 pub(super) const RANGE_MAX: u32 = 1_000;
@@ -16,7 +16,7 @@ const NAMED_MAX: usize = 4;
 
 /// A reference in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ref<'a> {
+pub(super) enum TaskReference<'a> {
     One(&'a str),
     Range(&'a str, &'a str),
     /// The second id of `P1-R1-T1/T2`.
@@ -28,24 +28,27 @@ pub(super) enum Ref<'a> {
 
 /// The parsed references of a value.
 #[derive(Debug, Default)]
-pub(super) struct Mentions<'a> {
-    pub(super) refs: Vec<Ref<'a>>,
+pub(super) struct ParsedReferences<'a> {
+    pub(super) refs: Vec<TaskReference<'a>>,
     /// Parts without an id although one was expected.
     pub(super) unread: Vec<&'a str>,
 }
 
 /// Parses the references in a value. Remarks in parentheses count only if there is no reference
 /// outside them.
-pub(super) fn mentions<'a>(value: &'a str, known: &impl Fn(&str) -> bool) -> Mentions<'a> {
-    let mut all = Mentions::default();
+pub(super) fn parse_references<'a>(
+    value: &'a str,
+    known: &impl Fn(&str) -> bool,
+) -> ParsedReferences<'a> {
+    let mut all = ParsedReferences::default();
     if is_none(value) {
         return all;
     }
     let close = value.rfind([')', '）']);
-    read(value, close, known, &mut all);
+    collect_references(value, close, known, &mut all);
     if all.refs.is_empty() {
-        let mut inside = Mentions::default();
-        read(value, None, known, &mut inside);
+        let mut inside = ParsedReferences::default();
+        collect_references(value, None, known, &mut inside);
         if !inside.refs.is_empty() {
             return inside;
         }
@@ -53,26 +56,28 @@ pub(super) fn mentions<'a>(value: &'a str, known: &impl Fn(&str) -> bool) -> Men
     all
 }
 
-fn read<'a>(
+fn collect_references<'a>(
     value: &'a str,
     last_close: Option<usize>,
     known: &impl Fn(&str) -> bool,
-    all: &mut Mentions<'a>,
+    all: &mut ParsedReferences<'a>,
 ) {
     let (mut at, mut depth) = (0, 0usize);
     let (mut item_start, mut item_refs, mut words) = (0, all.refs.len(), 0usize);
     let mut prose = Vec::new();
-    let mut end_item = |item: &'a str, refs: usize, words: usize, all: &mut Mentions<'a>| {
-        let item = item.trim();
-        if refs == all.refs.len() && words > 0 && !is_none(item) {
-            let odd = item.is_ascii() && words == 1 && item.contains(|c: char| !c.is_alphabetic());
-            if odd {
-                all.unread.push(item)
-            } else {
-                prose.push(item)
+    let mut end_item =
+        |item: &'a str, refs: usize, words: usize, all: &mut ParsedReferences<'a>| {
+            let item = item.trim();
+            if refs == all.refs.len() && words > 0 && !is_none(item) {
+                let odd =
+                    item.is_ascii() && words == 1 && item.contains(|c: char| !c.is_alphabetic());
+                if odd {
+                    all.unread.push(item)
+                } else {
+                    prose.push(item)
+                }
             }
-        }
-    };
+        };
     while let Some(c) = value[at..].chars().next() {
         let here = at;
         at += c.len_utf8();
@@ -80,14 +85,16 @@ fn read<'a>(
             '(' | '（' if last_close.is_some_and(|close| close > here) => depth += 1,
             ')' | '）' => depth = depth.saturating_sub(1),
             _ if depth > 0 => {}
-            '~' if struck(value, here).is_some() => at = here + struck(value, here).unwrap_or(1),
+            '~' if struck_length(value, here).is_some() => {
+                at = here + struck_length(value, here).unwrap_or(1)
+            }
             ',' | ';' | '，' | '、' | '；' => {
                 end_item(&value[item_start..here], item_refs, words, all);
                 (item_start, item_refs, words) = (at, all.refs.len(), 0);
             }
             c if c.is_alphanumeric() => {
                 words += 1;
-                at = word(value, here, known, all);
+                at = parse_word(value, here, known, all);
             }
             _ => {}
         }
@@ -100,56 +107,56 @@ fn read<'a>(
 }
 
 /// Returns the length of struck-out text such as `~~T1.1~~`. Behind an id it would be a range.
-fn struck(value: &str, at: usize) -> Option<usize> {
+fn struck_length(value: &str, at: usize) -> Option<usize> {
     let inside = value[at..].strip_prefix("~~")?;
     let begins = !value[..at].trim_end().ends_with(char::is_alphanumeric);
     inside.find("~~").filter(|_| begins).map(|end| end + 4)
 }
 
 /// Parses the word at a position, and returns the position to continue from.
-fn word<'a>(
+fn parse_word<'a>(
     value: &'a str,
     at: usize,
     known: &impl Fn(&str) -> bool,
-    all: &mut Mentions<'a>,
+    all: &mut ParsedReferences<'a>,
 ) -> usize {
     let rest = &value[at..];
     let id = leading_id(rest);
     let behind = at + id.len();
-    if let Some(stem) = wildcard(value, at, behind) {
-        all.refs.push(Ref::Prefix(stem));
+    if let Some(stem) = wildcard_stem(value, at, behind) {
+        all.refs.push(TaskReference::Prefix(stem));
         return at + stem.len() + 1;
     }
     let is_known = |id: &str| !id.is_empty() && id.len() <= ID_BYTES_MAX && known(id);
-    if let Some(stem) = placeholder(id).filter(|_| !is_known(id)) {
-        all.refs.push(Ref::Prefix(stem));
+    if let Some(stem) = placeholder_stem(id).filter(|_| !is_known(id)) {
+        all.refs.push(TaskReference::Prefix(stem));
         return behind;
     }
-    if is_known(id) || shape(id) == Some(Shape::Strong) {
+    if is_known(id) || id_certainty(id) == Some(IdCertainty::Strong) {
         // `T1.1-T1.3` is one word and two ids.
         if !is_known(id)
-            && let Some((first, end)) = glued(id, &is_known)
+            && let Some((first, end)) = split_glued_ids(id, &is_known)
         {
-            all.refs.push(Ref::Range(first, end));
+            all.refs.push(TaskReference::Range(first, end));
             return behind;
         }
         let after = &value[behind..];
         if let Some((end, rest)) = range_end(after, id) {
-            all.refs.push(Ref::Range(id, end));
+            all.refs.push(TaskReference::Range(id, end));
             return value.len() - rest.len();
         }
-        all.refs.push(Ref::One(id));
-        return joined(value, id, behind, all);
+        all.refs.push(TaskReference::One(id));
+        return parse_joined_ids(value, id, behind, all);
     }
-    if let Some((first, end)) = glued(id, &is_known) {
-        all.refs.push(Ref::Range(first, end));
+    if let Some((first, end)) = split_glued_ids(id, &is_known) {
+        all.refs.push(TaskReference::Range(first, end));
         return behind;
     }
     let letters = id.trim_start_matches(['P', 'M']);
     if id.len() == letters.len() + 1
         && let Ok(phase) = letters.split('.').next().unwrap_or_default().parse()
     {
-        all.refs.push(Ref::Phase(phase));
+        all.refs.push(TaskReference::Phase(phase));
         return behind;
     }
     let word_end = at
@@ -160,7 +167,7 @@ fn word<'a>(
     if name.eq_ignore_ascii_case("phase") || name == "페이즈" {
         let next = value[word_end..].trim_start();
         if let Some((phase, length)) = super::id::leading_number(next) {
-            all.refs.push(Ref::Phase(phase));
+            all.refs.push(TaskReference::Phase(phase));
             return value.len() - next.len() + length;
         }
     }
@@ -173,21 +180,26 @@ fn word<'a>(
 }
 
 /// Parses short ids joined to an id without a space, and returns the position to continue from.
-fn joined<'a>(value: &'a str, first: &'a str, at: usize, all: &mut Mentions<'a>) -> usize {
+fn parse_joined_ids<'a>(
+    value: &'a str,
+    first: &'a str,
+    at: usize,
+    all: &mut ParsedReferences<'a>,
+) -> usize {
     let mut at = at;
     while let Some(rest) = value[at..].strip_prefix(['/', ',', '·', '+', '&']) {
         let id = leading_id(rest);
-        if id.contains('-') || shape(id) != Some(Shape::Strong) {
+        if id.contains('-') || id_certainty(id) != Some(IdCertainty::Strong) {
             break;
         }
-        all.refs.push(Ref::Joined(first, id));
+        all.refs.push(TaskReference::Joined(first, id));
         at = value.len() - rest.len() + id.len();
     }
     at
 }
 
 /// Returns the text before a `*` that stands for the rest of an id rather than for emphasis.
-fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
+fn wildcard_stem(value: &str, at: usize, behind: usize) -> Option<&str> {
     let rest = &value[behind..];
     let star = rest.strip_prefix(['-', '.']).unwrap_or(rest);
     let alone = star.starts_with('*') && !star.starts_with("**") && !value[..at].ends_with('*');
@@ -196,23 +208,23 @@ fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
 }
 
 /// Returns the text before an `x` that stands for the last part of an id: `T1.x`.
-fn placeholder(id: &str) -> Option<&str> {
+fn placeholder_stem(id: &str) -> Option<&str> {
     let stem = id.strip_suffix(['x', 'X'])?;
     let parted = stem.ends_with(['.', '-']);
     (parted && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
 /// Splits two ids joined by a hyphen: `T1.1-T1.3`, and `T01-T03` if both are known.
-fn glued<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
+fn split_glued_ids<'a>(word: &'a str, known: &impl Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     let middle = word.find("-T").or_else(|| word.find("-P"))?;
     let (first, end) = (&word[..middle], &word[middle + 1..]);
-    let strong = |id: &str| shape(id) == Some(Shape::Strong) && id.contains('.');
+    let strong = |id: &str| id_certainty(id) == Some(IdCertainty::Strong) && id.contains('.');
     let both = |fits: &dyn Fn(&str) -> bool| fits(first) && fits(end);
     (both(&strong) || both(known)).then_some((first, end))
 }
 
 /// The result of resolving a name.
-pub(super) enum Found {
+pub(super) enum ResolvedName {
     Tasks(Vec<usize>),
     /// Several tasks match; these are some of them.
     Ambiguous(Vec<usize>),
@@ -222,9 +234,9 @@ pub(super) enum Found {
 }
 
 /// Index of everything that can be named.
-pub(super) struct Names<'t> {
+pub(super) struct NameIndex<'t> {
     index: &'t HashMap<TaskId, usize>,
-    tasks: &'t [Task],
+    tasks: &'t [PlanTask],
     groups: HashMap<&'t str, &'t [usize]>,
     /// Steps by name, with the task they belong to.
     steps: &'t HashMap<String, usize>,
@@ -239,11 +251,11 @@ pub(super) struct Names<'t> {
     left: Cell<usize>,
 }
 
-impl<'t> Names<'t> {
+impl<'t> NameIndex<'t> {
     pub(super) fn new(
         index: &'t HashMap<TaskId, usize>,
-        tasks: &'t [Task],
-        groups: &'t [Group],
+        tasks: &'t [PlanTask],
+        groups: &'t [TaskGroup],
         members: &'t [Vec<usize>],
         steps: &'t HashMap<String, usize>,
     ) -> Self {
@@ -279,15 +291,15 @@ impl<'t> Names<'t> {
         let mut folded: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, task) in tasks.iter().enumerate() {
             folded
-                .entry(fold(task.id.as_str(), "_"))
+                .entry(replace_separators(task.id.as_str(), "_"))
                 .or_default()
                 .push(at);
             folded
-                .entry(fold(task.id.as_str(), ""))
+                .entry(replace_separators(task.id.as_str(), ""))
                 .or_default()
                 .push(at);
         }
-        Names {
+        NameIndex {
             index,
             tasks,
             groups,
@@ -300,13 +312,13 @@ impl<'t> Names<'t> {
     }
 
     /// Returns the task at a position.
-    pub(super) fn task(&self, at: usize) -> &'t Task {
+    pub(super) fn task_at(&self, at: usize) -> &'t PlanTask {
         &self.tasks[at]
     }
 
     /// True if a word is an id of the plan, or a suffix of one.
-    pub(super) fn knows(&self, word: &str) -> bool {
-        let end = || shape(word).is_some() && self.ends.contains_key(&(None, word));
+    pub(super) fn knows_word(&self, word: &str) -> bool {
+        let end = || id_certainty(word).is_some() && self.ends.contains_key(&(None, word));
         self.index.contains_key(word)
             || self.groups.contains_key(word)
             || self.steps.contains_key(word)
@@ -324,21 +336,21 @@ impl<'t> Names<'t> {
     }
 
     /// Resolves a name as used by the task `from`.
-    pub(super) fn find(&self, name: &str, from: Option<usize>) -> Found {
+    pub(super) fn resolve_name(&self, name: &str, from: Option<usize>) -> ResolvedName {
         if let Some(&task) = self.index.get(name) {
-            return Found::Tasks(vec![task]);
+            return ResolvedName::Tasks(vec![task]);
         }
-        if let Some(members) = self.group(name) {
+        if let Some(members) = self.group_members(name) {
             return match from.is_some_and(|from| members.contains(&from)) {
-                true => Found::Own,
-                false => Found::Tasks(members),
+                true => ResolvedName::Own,
+                false => ResolvedName::Tasks(members),
             };
         }
         if let Some(&task) = self.steps.get(name) {
-            return Found::Tasks(vec![task]);
+            return ResolvedName::Tasks(vec![task]);
         }
         match self.by_end(name, from) {
-            Found::Missing => {}
+            ResolvedName::Missing => {}
             found => return found,
         }
         // People use `T1.1` and `Task 1.1` interchangeably.
@@ -347,36 +359,38 @@ impl<'t> Names<'t> {
             None => None,
         };
         if let Some(&task) = other {
-            return Found::Tasks(vec![task]);
+            return ResolvedName::Tasks(vec![task]);
         }
         // `T0.5` for `T0.5.1` and `T0.5.2`.
-        let parts = match shape(name) {
-            Some(Shape::Strong) => self.beginning(&format!("{name}.")),
+        let parts = match id_certainty(name) {
+            Some(IdCertainty::Strong) => self.tasks_with_prefix(&format!("{name}.")),
             // A number in the label of a diagram counts something else.
-            Some(Shape::Number) if from.is_some() => self.beginning(&format!("{name}.")),
-            Some(Shape::Number | Shape::Loose) | None => Vec::new(),
+            Some(IdCertainty::Number) if from.is_some() => {
+                self.tasks_with_prefix(&format!("{name}."))
+            }
+            Some(IdCertainty::Number | IdCertainty::Loose) | None => Vec::new(),
         };
         match from.is_some_and(|from| parts.contains(&from)) {
-            true => Found::Own,
-            false if parts.is_empty() => Found::Missing,
-            false => Found::Tasks(parts),
+            true => ResolvedName::Own,
+            false if parts.is_empty() => ResolvedName::Missing,
+            false => ResolvedName::Tasks(parts),
         }
     }
 
     /// Returns the tasks of a group, known by its heading or by their ids alone.
-    fn group(&self, name: &str) -> Option<Vec<usize>> {
+    fn group_members(&self, name: &str) -> Option<Vec<usize>> {
         if let Some(members) = self.groups.get(name) {
-            self.spend(members.len());
+            self.spend_budget(members.len());
             return Some(members.to_vec());
         }
         // `P1` is a phase, whatever ids begin with it.
-        shape(name)?;
+        id_certainty(name)?;
         let start = self.sorted.partition_point(|(id, _)| *id < name);
         let within = self.sorted[start..]
             .iter()
             .take_while(|(id, _)| id.starts_with(name));
         let mut members: Vec<usize> = within
-            .inspect(|_| self.spend(1))
+            .inspect(|_| self.spend_budget(1))
             .filter(|(id, _)| id[name.len()..].starts_with('-'))
             .map(|(_, at)| *at)
             .collect();
@@ -384,17 +398,17 @@ impl<'t> Names<'t> {
         (!members.is_empty()).then_some(members)
     }
 
-    fn spend(&self, tasks: usize) {
+    fn spend_budget(&self, tasks: usize) {
         self.left.set(self.left.get().saturating_sub(tasks));
     }
 
     /// True if names have resolved to more tasks than the limit.
-    pub(super) fn exhausted(&self) -> bool {
+    pub(super) fn is_exhausted(&self) -> bool {
         self.left.get() == 0
     }
 
     /// Returns every task whose id has this prefix.
-    pub(super) fn beginning(&self, stem: &str) -> Vec<usize> {
+    pub(super) fn tasks_with_prefix(&self, stem: &str) -> Vec<usize> {
         let start = self.sorted.partition_point(|(id, _)| *id < stem);
         let within = self.sorted[start..]
             .iter()
@@ -403,7 +417,7 @@ impl<'t> Names<'t> {
         let digit = |text: &str| text.ends_with(|c: char| c.is_ascii_digit());
         let goes_on = |id: &str| id[stem.len()..].starts_with(|c: char| c.is_ascii_digit());
         let mut tasks: Vec<usize> = within
-            .inspect(|_| self.spend(1))
+            .inspect(|_| self.spend_budget(1))
             .filter(|(id, _)| !(digit(stem) && goes_on(id)))
             .map(|(_, at)| *at)
             .collect();
@@ -413,32 +427,32 @@ impl<'t> Names<'t> {
 
     /// Returns the tasks of a wildcard: by its prefix, or with the other separator (`A3.*` for
     /// `A3-1`).
-    pub(super) fn matching(&self, stem: &str) -> Vec<usize> {
-        let tasks = self.beginning(stem);
+    pub(super) fn wildcard_tasks(&self, stem: &str) -> Vec<usize> {
+        let tasks = self.tasks_with_prefix(stem);
         let bare = stem.trim_end_matches(['-', '.']);
         if !tasks.is_empty() || bare.len() == stem.len() {
             return tasks;
         }
         ['-', '.']
             .into_iter()
-            .map(|separator| self.beginning(&format!("{bare}{separator}")))
+            .map(|separator| self.tasks_with_prefix(&format!("{bare}{separator}")))
             .find(|tasks| !tasks.is_empty())
             .unwrap_or_default()
     }
 
     /// Resolves a suffix to the only task or group with it: among the siblings of `from` first,
     /// then in its phase, then anywhere.
-    fn by_end(&self, name: &str, from: Option<usize>) -> Found {
+    fn by_end(&self, name: &str, from: Option<usize>) -> ResolvedName {
         let stand_for = |id: &str| match self.index.get(id) {
             Some(&task) => vec![task],
-            None => self.group(id).unwrap_or_default(),
+            None => self.group_members(id).unwrap_or_default(),
         };
         let from = from.map(|from| &self.tasks[from]);
         let mut parent = from.map_or("", |from| from.id.as_str());
         while let Some((above, _)) = parent.rsplit_once('-') {
             let near = format!("{above}-{name}");
             if self.index.contains_key(near.as_str()) || self.groups.contains_key(near.as_str()) {
-                return Found::Tasks(stand_for(&near));
+                return ResolvedName::Tasks(stand_for(&near));
             }
             parent = above;
         }
@@ -447,9 +461,9 @@ impl<'t> Names<'t> {
             .or_else(|| self.ends.get(&(None, name)))
             .map(Vec::as_slice)
         {
-            None => Found::Missing,
-            Some([id]) => Found::Tasks(stand_for(id)),
-            Some(several) => Found::Ambiguous(
+            None => ResolvedName::Missing,
+            Some([id]) => ResolvedName::Tasks(stand_for(id)),
+            Some(several) => ResolvedName::Ambiguous(
                 several
                     .iter()
                     .flat_map(|id| stand_for(id))
@@ -460,20 +474,20 @@ impl<'t> Names<'t> {
     }
 
     /// Returns every task of a range, or the end of it that does not exist.
-    pub(super) fn range<'a>(
+    pub(super) fn tasks_in_range<'a>(
         &self,
         first: &'a str,
         end: &'a str,
         from: Option<usize>,
     ) -> Result<Vec<usize>, &'a str> {
-        let one = |found: Found| match found {
-            Found::Tasks(tasks) => Some(tasks),
-            Found::Ambiguous(_) | Found::Own | Found::Missing => None,
+        let one = |found: ResolvedName| match found {
+            ResolvedName::Tasks(tasks) => Some(tasks),
+            ResolvedName::Ambiguous(_) | ResolvedName::Own | ResolvedName::Missing => None,
         };
-        let first_tasks = one(self.find(first, from)).ok_or(first)?;
+        let first_tasks = one(self.resolve_name(first, from)).ok_or(first)?;
         let full = full_end(first, end);
-        let last_tasks = one(self.find(&full, from))
-            .or_else(|| one(self.find(end, from)))
+        let last_tasks = one(self.resolve_name(&full, from))
+            .or_else(|| one(self.resolve_name(end, from)))
             .ok_or(end)?;
         let numbers = (last_number(first), last_number(&full));
         if let (Some((stem, low, width)), Some((other, high, _))) = numbers
@@ -483,10 +497,11 @@ impl<'t> Names<'t> {
         {
             let mut all = Vec::new();
             for number in low..=high {
-                self.spend(1);
+                self.spend_budget(1);
                 let id = format!("{stem}{number:0width$}");
                 let plain = format!("{stem}{number}");
-                let found = one(self.find(&plain, from)).or_else(|| one(self.find(&id, from)));
+                let found = one(self.resolve_name(&plain, from))
+                    .or_else(|| one(self.resolve_name(&id, from)));
                 all.extend(found.into_iter().flatten());
             }
             return Ok(all);
@@ -503,16 +518,16 @@ impl<'t> Names<'t> {
             .max()
             .copied()
             .unwrap_or(0);
-        self.spend(high - low);
+        self.spend_budget(high - low);
         Ok((low..=high).collect())
     }
 
     /// Returns the task of a diagram's node by its name, in which separators may be missing.
-    pub(super) fn folded(&self, name: &str) -> Option<usize> {
+    pub(super) fn task_of_node(&self, name: &str) -> Option<usize> {
         if name.len() > ID_BYTES_MAX {
             return None;
         }
-        let found = self.folded.get(&fold(name, "_"))?;
+        let found = self.folded.get(&replace_separators(name, "_"))?;
         let found: HashSet<usize> = found.iter().copied().collect();
         match found.len() {
             1 => found.into_iter().next(),
@@ -522,7 +537,7 @@ impl<'t> Names<'t> {
 }
 
 /// Replaces all separators of an id.
-fn fold(id: &str, separator: &str) -> String {
+fn replace_separators(id: &str, separator: &str) -> String {
     id.split(['.', '-', '_'])
         .collect::<Vec<_>>()
         .join(separator)
@@ -530,7 +545,7 @@ fn fold(id: &str, separator: &str) -> String {
 
 /// Returns the end of a range in full: `P12-T1~T5` ends with `P12-T5`.
 pub(super) fn full_end(first: &str, end: &str) -> String {
-    if shape(end) == Some(Shape::Number)
+    if id_certainty(end) == Some(IdCertainty::Number)
         && let Some((stem, ..)) = last_number(first)
     {
         // `T1.1~1.6` repeats a part of the first id.

@@ -4,10 +4,12 @@
 mod put;
 mod values;
 
-pub use put::{at, put, put_later, put_list, put_time, put_version, take_list, take_object};
+pub use put::{
+    pointer_of_keys, put_later, put_list, put_time, put_value, put_version, take_list, take_object,
+};
 
-use crate::finding::{Finding, Read, Severity};
-use crate::json::{JsonDocument, lookup, unescaped};
+use crate::finding::{Finding, ReadResult, Severity};
+use crate::json::{JsonDocument, unescape_key, value_at};
 use crate::time;
 use bowline_machines::Timestamp;
 use bowline_words::message::{Found, Kind, Repair};
@@ -16,25 +18,29 @@ use serde_json::{Map, Value};
 /// A document being read. Every getter returns a usable value; each default that it had to use is a
 /// finding.
 #[derive(Debug)]
-pub struct Reading<'d> {
+pub struct DocumentReader<'d> {
     document: &'d JsonDocument,
     fixed: Value,
     findings: Vec<Finding>,
 }
 
-impl<'d> Reading<'d> {
+impl<'d> DocumentReader<'d> {
     /// Starts reading a document, whose root must be an object.
-    pub fn begin(document: &'d JsonDocument) -> Result<Self, Vec<Finding>> {
-        let mut reading = Reading {
+    pub fn new(document: &'d JsonDocument) -> Result<Self, Vec<Finding>> {
+        let mut reading = DocumentReader {
             document,
             fixed: document.value().clone(),
             findings: Vec::new(),
         };
         if !document.value().is_object() {
-            return Err(vec![reading.fatal("", "wrong_type", Found::NotAnObject)]);
+            return Err(vec![reading.fatal_finding(
+                "",
+                "wrong_type",
+                Found::NotAnObject,
+            )]);
         }
         for pointer in document.duplicate_keys() {
-            reading.note(
+            reading.add_finding(
                 Severity::Warning,
                 "duplicate_key",
                 &pointer,
@@ -46,8 +52,8 @@ impl<'d> Reading<'d> {
     }
 
     /// Finishes reading with a state.
-    pub fn end<S>(self, state: S) -> Read<S> {
-        Read {
+    pub fn finish<S>(self, state: S) -> ReadResult<S> {
+        ReadResult {
             state,
             findings: self.findings,
             fixed: self.fixed,
@@ -56,12 +62,12 @@ impl<'d> Reading<'d> {
 
     /// Aborts reading: returns all findings so far, and a fatal one with the reason.
     pub fn give_up(mut self, pointer: &str, code: &'static str, message: Found) -> Vec<Finding> {
-        let last = self.fatal(pointer, code, message);
+        let last = self.fatal_finding(pointer, code, message);
         self.findings.push(last);
         self.findings
     }
 
-    fn fatal(&self, pointer: &str, code: &'static str, message: Found) -> Finding {
+    fn fatal_finding(&self, pointer: &str, code: &'static str, message: Found) -> Finding {
         Finding {
             severity: Severity::Fatal,
             code,
@@ -72,7 +78,7 @@ impl<'d> Reading<'d> {
     }
 
     /// Adds a finding.
-    pub fn note(
+    pub fn add_finding(
         &mut self,
         severity: Severity,
         code: &'static str,
@@ -92,11 +98,11 @@ impl<'d> Reading<'d> {
     /// Adds a finding about an element of the wrong type, which the repair leaves out.
     pub fn leave_out(&mut self, pointer: &str, message: Found) {
         let repair = Some(Repair::LeaveOut);
-        self.note(Severity::Error, "wrong_type", pointer, message, repair);
+        self.add_finding(Severity::Error, "wrong_type", pointer, message, repair);
     }
 
     /// Adds a finding that is repaired by setting another value.
-    pub fn mend(
+    pub fn repair_value(
         &mut self,
         severity: Severity,
         code: &'static str,
@@ -105,16 +111,16 @@ impl<'d> Reading<'d> {
         value: Value,
     ) {
         let repair = Repair::SetIt {
-            value: shown(&value.to_string()).into(),
+            value: shorten_text(&value.to_string()).into(),
         };
-        self.set(pointer, value);
-        self.note(severity, code, pointer, message, Some(repair));
+        self.set_repaired(pointer, value);
+        self.add_finding(severity, code, pointer, message, Some(repair));
     }
 
     /// Adds a finding about a missing field, which gets a value.
-    pub fn missing(&mut self, pointer: &str, value: Value) {
+    pub fn fill_missing(&mut self, pointer: &str, value: Value) {
         let message = Found::Missing;
-        self.mend(Severity::Warning, "missing_field", pointer, message, value);
+        self.repair_value(Severity::Warning, "missing_field", pointer, message, value);
     }
 
     /// Adds a finding that is repaired by removing the key.
@@ -128,19 +134,19 @@ impl<'d> Reading<'d> {
         if let Some((parent, key)) = pointer.rsplit_once('/')
             && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
         {
-            map.shift_remove(unescaped(key).as_ref());
+            map.shift_remove(unescape_key(key).as_ref());
         }
-        self.note(severity, code, pointer, message, Some(Repair::Remove));
+        self.add_finding(severity, code, pointer, message, Some(Repair::Remove));
     }
 
     /// Returns the value at a pointer, as the file has it.
     pub fn get(&self, pointer: &str) -> Option<&'d Value> {
-        lookup(self.document.value(), pointer)
+        value_at(self.document.value(), pointer)
     }
 
     /// Sets a value in the repaired document, creating parents as needed.
-    pub fn set(&mut self, pointer: &str, value: Value) {
-        put(&mut self.fixed, pointer, value);
+    pub fn set_repaired(&mut self, pointer: &str, value: Value) {
+        put_value(&mut self.fixed, pointer, value);
     }
 
     /// Returns the repaired document, for changes that need more than a pointer.
@@ -149,18 +155,18 @@ impl<'d> Reading<'d> {
     }
 
     /// Reads a required object.
-    pub fn object(&mut self, pointer: &str) -> Option<&'d Map<String, Value>> {
+    pub fn read_object(&mut self, pointer: &str) -> Option<&'d Map<String, Value>> {
         match self.get(pointer) {
             Some(Value::Object(map)) => Some(map),
             other => {
-                self.complain(pointer, other, Kind::Object, Value::Object(Map::new()));
+                self.replace_unusable(pointer, other, Kind::Object, Value::Object(Map::new()));
                 None
             }
         }
     }
 
     /// Reads a text; `default` if it is missing or of another type.
-    pub fn text(&mut self, pointer: &str, default: &str) -> String {
+    pub fn read_text(&mut self, pointer: &str, default: &str) -> String {
         match self.get(pointer) {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => {
@@ -169,7 +175,7 @@ impl<'d> Reading<'d> {
                     wanted: Kind::Text,
                     is: Kind::Number,
                 };
-                self.mend(
+                self.repair_value(
                     Severity::Warning,
                     "wrong_type",
                     pointer,
@@ -179,23 +185,23 @@ impl<'d> Reading<'d> {
                 text
             }
             other => {
-                self.complain(pointer, other, Kind::Text, Value::from(default));
+                self.replace_unusable(pointer, other, Kind::Text, Value::from(default));
                 default.to_owned()
             }
         }
     }
 
     /// Reads an optional text; `None` if it is `null` or missing.
-    pub fn optional_text(&mut self, pointer: &str) -> Option<String> {
+    pub fn read_optional_text(&mut self, pointer: &str) -> Option<String> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
-            Some(_) => Some(self.text(pointer, "")),
+            Some(_) => Some(self.read_text(pointer, "")),
         }
     }
 
     /// Reads one of a closed set of words. Common other spellings are accepted and repaired;
     /// anything else becomes `default`.
-    pub fn word<T: Copy>(
+    pub fn read_word<T: Copy>(
         &mut self,
         pointer: &str,
         all: &[T],
@@ -210,7 +216,7 @@ impl<'d> Reading<'d> {
         };
         let found = self.get(pointer);
         let Some(Value::String(text)) = found else {
-            self.complain(
+            self.replace_unusable(
                 pointer,
                 found,
                 Kind::OneOf { words: allowed() },
@@ -222,16 +228,16 @@ impl<'d> Reading<'d> {
             return exact;
         }
         let plain = |text: &str| text.trim().to_lowercase().replace(['-', ' '], "_");
-        let wanted = synonym(&plain(text)).map_or_else(|| plain(text), str::to_owned);
+        let wanted = status_synonym(&plain(text)).map_or_else(|| plain(text), str::to_owned);
         let (value, how) = match all.iter().find(|&&one| plain(name(one)) == wanted) {
             Some(&alike) => (alike, Severity::Warning),
             None => (default, Severity::Error),
         };
         let message = Found::WordNotOneOf {
-            word: shown(text).into(),
+            word: shorten_text(text).into(),
             words: allowed(),
         };
-        self.mend(
+        self.repair_value(
             how,
             "unknown_word",
             pointer,
@@ -247,28 +253,28 @@ impl<'d> Reading<'d> {
     }
 
     /// Reads an optional time.
-    pub fn time(&mut self, pointer: &str) -> Option<Timestamp> {
+    pub fn read_time(&mut self, pointer: &str) -> Option<Timestamp> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => {
-                let time = time::parse(text);
+                let time = time::parse_time(text);
                 if time.is_none() {
                     let message = Found::NotATime {
-                        text: shown(text).into(),
+                        text: shorten_text(text).into(),
                     };
-                    self.mend(Severity::Error, "bad_time", pointer, message, Value::Null);
+                    self.repair_value(Severity::Error, "bad_time", pointer, message, Value::Null);
                 }
                 time
             }
             other @ Some(_) => {
-                self.complain(pointer, other, Kind::TimeOrNull, Value::Null);
+                self.replace_unusable(pointer, other, Kind::TimeOrNull, Value::Null);
                 None
             }
         }
     }
 
     /// Reads an optional number.
-    pub fn number(&mut self, pointer: &str) -> Option<f64> {
+    pub fn read_number(&mut self, pointer: &str) -> Option<f64> {
         match self.get(pointer) {
             None | Some(Value::Null) => None,
             Some(Value::Number(number)) => number.as_f64(),
@@ -277,7 +283,7 @@ impl<'d> Reading<'d> {
                     .and_then(Value::as_str)
                     .and_then(|text| text.trim().parse::<f64>().ok());
                 let number = text.filter(|number| number.is_finite());
-                self.complain(
+                self.replace_unusable(
                     pointer,
                     other,
                     Kind::NumberOrNull,
@@ -289,7 +295,7 @@ impl<'d> Reading<'d> {
     }
 
     /// Reads an optional non-negative whole number.
-    pub fn count(&mut self, pointer: &str) -> Option<u32> {
+    pub fn read_count(&mut self, pointer: &str) -> Option<u32> {
         let found = self.get(pointer);
         match found {
             None | Some(Value::Null) => return None,
@@ -310,7 +316,7 @@ impl<'d> Reading<'d> {
         let count = found
             .and_then(Value::as_str)
             .and_then(|text| text.trim().parse().ok());
-        self.complain(
+        self.replace_unusable(
             pointer,
             found,
             Kind::WholeNumber,
@@ -321,8 +327,8 @@ impl<'d> Reading<'d> {
 
     /// Reads a list of texts; a missing one is empty. Elements of another type are left out, with a
     /// finding.
-    pub fn texts(&mut self, pointer: &str) -> Vec<String> {
-        let items = self.list(pointer);
+    pub fn read_texts(&mut self, pointer: &str) -> Vec<String> {
+        let items = self.read_list(pointer);
         let mut texts = Vec::with_capacity(items.len());
         let mut bad = false;
         for (index, item) in items.iter().enumerate() {
@@ -332,42 +338,42 @@ impl<'d> Reading<'d> {
                     bad = true;
                     let message = Found::ShouldBeIs {
                         wanted: Kind::Text,
-                        is: kind(other),
+                        is: value_kind(other),
                     };
                     self.leave_out(&format!("{pointer}/{index}"), message);
                 }
             }
         }
         if bad {
-            self.set(pointer, Value::from(texts.clone()));
+            self.set_repaired(pointer, Value::from(texts.clone()));
         }
         texts
     }
 
     /// Reads a list; a missing one is empty.
-    pub fn list(&mut self, pointer: &str) -> &'d [Value] {
+    pub fn read_list(&mut self, pointer: &str) -> &'d [Value] {
         match self.get(pointer) {
             Some(Value::Array(items)) => items,
             other => {
-                self.complain(pointer, other, Kind::List, Value::Array(Vec::new()));
+                self.replace_unusable(pointer, other, Kind::List, Value::Array(Vec::new()));
                 &[]
             }
         }
     }
 
     /// Checks a value that follows from others; adds a finding if it differs from `expected`.
-    pub fn derived(&mut self, pointer: &str, expected: Value) {
+    pub fn check_derived(&mut self, pointer: &str, expected: Value) {
         let found = self.get(pointer);
-        if !found.is_some_and(|found| crate::json::same(found, &expected)) {
-            let makes = shown(&expected.to_string()).to_owned();
+        if !found.is_some_and(|found| crate::json::values_equal(found, &expected)) {
+            let makes = shorten_text(&expected.to_string()).to_owned();
             let message = match found {
                 Some(found) => Found::Derived {
-                    is: shown(&found.to_string()).into(),
+                    is: shorten_text(&found.to_string()).into(),
                     makes,
                 },
                 None => Found::DerivedMissing { makes },
             };
-            self.mend(
+            self.repair_value(
                 Severity::Warning,
                 "derived_mismatch",
                 pointer,
@@ -378,12 +384,12 @@ impl<'d> Reading<'d> {
     }
 
     /// Checks `/version` against the major version that this program writes.
-    pub fn version(&mut self, major: u32, written: &str) {
+    pub fn check_version(&mut self, major: u32, written: &str) {
         let text = match self.get("/version") {
-            Some(Value::String(text)) => shown(text).to_owned(),
+            Some(Value::String(text)) => shorten_text(text).to_owned(),
             Some(Value::Number(number)) => number.to_string(),
             other => {
-                self.complain("/version", other, Kind::Text, Value::from(written));
+                self.replace_unusable("/version", other, Kind::Text, Value::from(written));
                 return;
             }
         };
@@ -393,7 +399,7 @@ impl<'d> Reading<'d> {
                     found: text,
                     written: written.into(),
                 };
-                self.note(
+                self.add_finding(
                     Severity::ReadOnly,
                     "newer_version",
                     "/version",
@@ -406,12 +412,12 @@ impl<'d> Reading<'d> {
                     found: text,
                     written: written.into(),
                 };
-                self.note(Severity::Note, "older_version", "/version", message, None);
+                self.add_finding(Severity::Note, "older_version", "/version", message, None);
             }
             Some(_) => {}
             None => {
                 let message = Found::NotAVersion { text };
-                self.mend(
+                self.repair_value(
                     Severity::Warning,
                     "bad_version",
                     "/version",
@@ -423,25 +429,31 @@ impl<'d> Reading<'d> {
     }
 
     /// Adds a finding about a violated rule of the machine.
-    pub fn broken(
+    pub fn add_violation(
         &mut self,
         pointer: &str,
         violation: &bowline_machines::Violation,
         repair: Option<Repair>,
     ) {
         let message = rule_broken(violation);
-        self.note(Severity::Error, "rule_broken", pointer, message, repair);
+        self.add_finding(Severity::Error, "rule_broken", pointer, message, repair);
     }
 
-    fn complain(&mut self, pointer: &str, found: Option<&Value>, wanted: Kind, instead: Value) {
+    fn replace_unusable(
+        &mut self,
+        pointer: &str,
+        found: Option<&Value>,
+        wanted: Kind,
+        instead: Value,
+    ) {
         match found {
-            None => self.missing(pointer, instead),
+            None => self.fill_missing(pointer, instead),
             Some(other) => {
                 let message = Found::ShouldBeIs {
                     wanted,
-                    is: kind(other),
+                    is: value_kind(other),
                 };
-                self.mend(Severity::Error, "wrong_type", pointer, message, instead);
+                self.repair_value(Severity::Error, "wrong_type", pointer, message, instead);
             }
         }
     }
@@ -450,14 +462,14 @@ impl<'d> Reading<'d> {
 /// Maximum characters of a value in a message.
 const SHOWN_CHARS_MAX: usize = 80;
 
-fn shown(text: &str) -> &str {
+fn shorten_text(text: &str) -> &str {
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => &text[..end],
         None => text,
     }
 }
 
-fn synonym(word: &str) -> Option<&'static str> {
+fn status_synonym(word: &str) -> Option<&'static str> {
     Some(match word {
         "done" | "complete" | "finished" | "success" | "완료" => "completed",
         "todo" | "open" | "waiting" | "not_started" | "대기" => "pending",
@@ -471,7 +483,7 @@ fn synonym(word: &str) -> Option<&'static str> {
     })
 }
 
-fn kind(value: &Value) -> Kind {
+fn value_kind(value: &Value) -> Kind {
     match value {
         Value::Null => Kind::Null,
         Value::Bool(_) => Kind::Bool,

@@ -1,13 +1,13 @@
 //! Determines the order of imported tasks.
 
-use super::Found;
+use super::ImportDraft;
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 
-impl Found {
+impl ImportDraft {
     /// Returns, for every task, the indices of the tasks it needs. Stated dependencies are kept;
     /// those implied by position are omitted where they would close a cycle.
-    pub(super) fn ordered(&mut self) -> Vec<Vec<usize>> {
+    pub(super) fn resolve_needs(&mut self) -> Vec<Vec<usize>> {
         let mut index: HashMap<&str, usize> = HashMap::new();
         for (at, draft) in self.drafts.iter().enumerate() {
             index.entry(&draft.key).or_insert(at);
@@ -18,7 +18,7 @@ impl Found {
             let mut mine = Vec::new();
             let mut seen = HashSet::new();
             for name in &draft.needs {
-                let places = places(name, &index, &self.groups);
+                let places = tasks_of_name(name, &index, &self.groups);
                 let (id, other) = (draft.key.clone(), name.clone());
                 if places.is_empty() {
                     unplaced.push(Unplaced::NothingNeeded { id, other });
@@ -39,12 +39,12 @@ impl Found {
         let mut soft = Vec::new();
         for (at, draft) in self.drafts.iter().enumerate() {
             for name in &draft.follows {
-                let places = places(name, &index, &self.groups).into_iter();
+                let places = tasks_of_name(name, &index, &self.groups).into_iter();
                 let places = places.filter(|&it| it != at && !self.phase_behind(it, at));
                 soft.extend(places.map(|it| (at, it)));
             }
         }
-        for (at, other) in add(&mut edges, &soft) {
+        for (at, other) in add_soft_edges(&mut edges, &soft) {
             unplaced.push(Unplaced::OrderLeftOut {
                 id: self.drafts[at].key.clone(),
                 other: self.drafts[other].key.clone(),
@@ -66,7 +66,7 @@ impl Found {
 }
 
 /// Returns the indices of the tasks that a name stands for.
-fn places(
+fn tasks_of_name(
     name: &str,
     index: &HashMap<&str, usize>,
     groups: &HashMap<String, Vec<String>>,
@@ -89,7 +89,7 @@ fn places(
 }
 
 /// Adds optional edges; returns those omitted because they would close a cycle.
-fn add(edges: &mut [Vec<usize>], soft: &[(usize, usize)]) -> Vec<(usize, usize)> {
+fn add_soft_edges(edges: &mut [Vec<usize>], soft: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let told: Vec<HashSet<usize>> = edges
         .iter()
         .map(|it| it.iter().copied().collect())
@@ -111,7 +111,7 @@ fn add(edges: &mut [Vec<usize>], soft: &[(usize, usize)]) -> Vec<(usize, usize)>
     }
     let mut left = Vec::new();
     for (at, need) in new {
-        if reaches(edges, need, at) {
+        if depends_on(edges, need, at) {
             left.push((at, need));
         } else if !edges[at].contains(&need) {
             edges[at].push(need);
@@ -143,7 +143,7 @@ fn is_ordered(edges: &[Vec<usize>]) -> bool {
 }
 
 /// True if a task needs another, directly or indirectly.
-fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
+fn depends_on(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
     let (mut open, mut seen) = (vec![from], HashSet::new());
     while let Some(at) = open.pop() {
         if at == to {

@@ -1,81 +1,86 @@
 //! Resolves the names in fields and diagrams to tasks, and reports invalid names.
 
-use super::fields::Field;
+use super::fields::PlanField;
 use super::finding::{PlanFinding, PlanFindingCode};
-use super::id::{Shape, TaskId, leading_id, shape};
-use super::mermaid::{Link, Node};
-use super::parse::{PendingField, excerpt, without_comment};
-use super::refs::{Found, Mentions, Names, Ref, full_end, mentions};
-use super::{EDGES_MAX, Edge};
+use super::id::{IdCertainty, TaskId, id_certainty, leading_id};
+use super::mermaid::{ChartLink, ChartNode};
+use super::parse::{PendingField, message_excerpt, without_comment};
+use super::references::{
+    NameIndex, ParsedReferences, ResolvedName, TaskReference, full_end, parse_references,
+};
+use super::{DiagramEdge, EDGES_MAX};
 use bowline_words::message::InPlan;
 use std::collections::HashMap;
 
 /// Resolver of the names in a plan, with its results so far.
-pub(super) struct Lookup<'t> {
-    pub(super) names: Names<'t>,
+pub(super) struct NameResolver<'t> {
+    pub(super) names: NameIndex<'t>,
     pub(super) needs: Vec<Vec<usize>>,
     pub(super) written: Vec<Vec<TaskId>>,
     pub(super) beside: Vec<Vec<TaskId>>,
     pub(super) findings: Vec<PlanFinding>,
-    told_too_many: bool,
+    reported_too_many: bool,
     /// Tasks by title, `None` for repeated titles; built on first use.
     titles: Option<HashMap<String, Option<usize>>>,
 }
 
-impl<'t> Lookup<'t> {
-    pub(super) fn new(names: Names<'t>, tasks: usize, findings: Vec<PlanFinding>) -> Self {
-        Lookup {
+impl<'t> NameResolver<'t> {
+    pub(super) fn new(names: NameIndex<'t>, tasks: usize, findings: Vec<PlanFinding>) -> Self {
+        NameResolver {
             names,
             needs: vec![Vec::new(); tasks],
             written: vec![Vec::new(); tasks],
             beside: vec![Vec::new(); tasks],
             findings,
-            told_too_many: false,
+            reported_too_many: false,
             titles: None,
         }
     }
 
     /// Resolves the tasks in a field, for all of its owners.
-    pub(super) fn field(&mut self, pending: &PendingField<'_>, owners: &[usize]) {
+    pub(super) fn resolve_field(&mut self, pending: &PendingField<'_>, owners: &[usize]) {
         let value = without_comment(pending.value);
-        let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
+        let ParsedReferences { refs, unread } =
+            parse_references(value, &|word| self.names.knows_word(word));
         let Some(&first) = owners.first() else { return };
-        let id = self.names.task(first).id.clone();
+        let id = self.names.task_at(first).id.clone();
         let drawn = refs.len() > 1 && value.contains(['→', '>']);
         for one in refs {
             // `T1.1 완료 후 T1.2와 병렬`: the second runs in parallel.
             let field = match one {
-                Ref::One(name) if beside(value, name) => Field::Beside,
+                TaskReference::One(name) if says_parallel(value, name) => PlanField::Beside,
                 _ => pending.field,
             };
             let pending = &PendingField { field, ..*pending };
             for &task in owners {
                 // `T1.1 → T1.2` at T1.2 describes the path to itself; without the arrow it would be
                 // a cycle.
-                let own =
-                    matches!(one, Ref::One(name) if name == self.names.task(task).id.as_str());
+                let own = matches!(one, TaskReference::One(name) if name == self.names.task_at(task).id.as_str());
                 if own && drawn {
                     continue;
                 }
-                self.reference(pending, one, task);
-                if self.names.exhausted() {
-                    if !std::mem::replace(&mut self.told_too_many, true) {
+                self.resolve_reference(pending, one, task);
+                if self.names.is_exhausted() {
+                    if !std::mem::replace(&mut self.reported_too_many, true) {
                         self.findings.push(too_many(pending.line));
                     }
                     return;
                 }
             }
         }
-        for text in unread.into_iter().filter(|_| pending.field == Field::Needs) {
-            if let Some(named) = self.titled(text) {
+        for text in unread
+            .into_iter()
+            .filter(|_| pending.field == PlanField::Needs)
+        {
+            if let Some(named) = self.task_with_title(text) {
                 for &task in owners.iter().filter(|task| **task != named) {
-                    self.written[task].push(self.names.task(named).id.clone());
+                    self.written[task].push(self.names.task_at(named).id.clone());
                     self.needs[task].push(named);
                 }
                 continue;
             }
             let message = InPlan::NamesNoTask {
-                text: excerpt(text).to_string(),
+                text: message_excerpt(text).to_string(),
                 id: id.to_string(),
             };
             let finding = PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
@@ -84,11 +89,11 @@ impl<'t> Lookup<'t> {
     }
 
     /// Returns the only task with this title, for plans that name dependencies by title.
-    fn titled(&mut self, text: &str) -> Option<usize> {
+    fn task_with_title(&mut self, text: &str) -> Option<usize> {
         let titles = self.titles.get_or_insert_with(|| {
             let mut titles = HashMap::new();
             for at in 0..self.needs.len() {
-                let title = letters(&self.names.task(at).title);
+                let title = bare_letters(&self.names.task_at(at).title);
                 let same = titles.entry(title).or_insert(Some(at));
                 if *same != Some(at) {
                     *same = None;
@@ -96,7 +101,7 @@ impl<'t> Lookup<'t> {
             }
             titles
         });
-        let whole = letters(text);
+        let whole = bare_letters(text);
         let bare = ["완료후", "완료"]
             .iter()
             .find_map(|end| whole.strip_suffix(end));
@@ -104,28 +109,41 @@ impl<'t> Lookup<'t> {
         found.copied().flatten().filter(|_| !whole.is_empty())
     }
 
-    fn reference(&mut self, pending: &PendingField<'_>, one: Ref<'_>, task: usize) {
-        let own = self.names.task(task);
+    fn resolve_reference(
+        &mut self,
+        pending: &PendingField<'_>,
+        one: TaskReference<'_>,
+        task: usize,
+    ) {
+        let own = self.names.task_at(task);
         let found = match one {
-            Ref::One(name) => self.names.find(name, Some(task)),
-            Ref::Joined(first, end) => match self.names.find(&full_end(first, end), Some(task)) {
-                Found::Missing => return self.reference(pending, Ref::One(end), task),
-                found => found,
-            },
-            Ref::Range(first, end) => match self.names.range(first, end, Some(task)) {
-                Ok(tasks) => Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect()),
-                Err(end) => return self.missing(pending, end, task),
-            },
-            Ref::Prefix(stem) => {
-                let tasks = self.names.matching(stem);
-                if tasks.is_empty() {
-                    return self.missing(pending, stem.trim_end_matches(['-', '.']), task);
+            TaskReference::One(name) => self.names.resolve_name(name, Some(task)),
+            TaskReference::Joined(first, end) => {
+                match self.names.resolve_name(&full_end(first, end), Some(task)) {
+                    ResolvedName::Missing => {
+                        return self.resolve_reference(pending, TaskReference::One(end), task);
+                    }
+                    found => found,
                 }
-                Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect())
             }
-            Ref::Phase(number) => {
+            TaskReference::Range(first, end) => {
+                match self.names.tasks_in_range(first, end, Some(task)) {
+                    Ok(tasks) => {
+                        ResolvedName::Tasks(tasks.into_iter().filter(|at| *at != task).collect())
+                    }
+                    Err(end) => return self.report_missing(pending, end, task),
+                }
+            }
+            TaskReference::Prefix(stem) => {
+                let tasks = self.names.wildcard_tasks(stem);
+                if tasks.is_empty() {
+                    return self.report_missing(pending, stem.trim_end_matches(['-', '.']), task);
+                }
+                ResolvedName::Tasks(tasks.into_iter().filter(|at| *at != task).collect())
+            }
+            TaskReference::Phase(number) => {
                 // Earlier phases come first in any case.
-                if number >= own.phase && pending.field == Field::Needs {
+                if number >= own.phase && pending.field == PlanField::Needs {
                     let message = InPlan::NamesPhase {
                         id: own.id.to_string(),
                         own: own.phase,
@@ -140,21 +158,21 @@ impl<'t> Lookup<'t> {
         };
         match (found, one) {
             // A step of the task itself.
-            (Found::Tasks(tasks), Ref::One(name))
+            (ResolvedName::Tasks(tasks), TaskReference::One(name))
                 if tasks == [task] && self.names.is_step(name) => {}
-            (Found::Tasks(tasks), _) => {
-                let ids = tasks.iter().map(|at| self.names.task(*at).id.clone());
-                if pending.field == Field::Beside {
+            (ResolvedName::Tasks(tasks), _) => {
+                let ids = tasks.iter().map(|at| self.names.task_at(*at).id.clone());
+                if pending.field == PlanField::Beside {
                     self.beside[task].extend(ids.filter(|id| *id != own.id));
                 } else {
                     self.written[task].extend(ids);
                     self.needs[task].extend(tasks);
                 }
             }
-            (Found::Ambiguous(tasks), Ref::One(name)) => {
+            (ResolvedName::Ambiguous(tasks), TaskReference::One(name)) => {
                 let ids: Vec<TaskId> = tasks
                     .iter()
-                    .map(|at| self.names.task(*at).id.clone())
+                    .map(|at| self.names.task_at(*at).id.clone())
                     .collect();
                 let message = InPlan::CouldBe {
                     name: name.to_string(),
@@ -162,14 +180,14 @@ impl<'t> Lookup<'t> {
                     ids: ids.iter().map(ToString::to_string).collect(),
                 };
                 let code = match pending.field {
-                    Field::Beside => PlanFindingCode::MissingParallel,
+                    PlanField::Beside => PlanFindingCode::MissingParallel,
                     _ => PlanFindingCode::AmbiguousDep,
                 };
                 let finding = PlanFinding::new(code, pending.line, message);
                 self.findings
                     .push(finding.with_path(std::iter::once(own.id.clone()).chain(ids)));
             }
-            (Found::Own, Ref::One(name)) => {
+            (ResolvedName::Own, TaskReference::One(name)) => {
                 let message = InPlan::OwnGroup {
                     id: own.id.to_string(),
                     group: name.to_string(),
@@ -177,16 +195,18 @@ impl<'t> Lookup<'t> {
                 let finding = PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
                 self.findings.push(finding.with_path([own.id.clone()]));
             }
-            (Found::Missing, Ref::One(name)) => self.missing(pending, name, task),
-            (Found::Ambiguous(_) | Found::Own | Found::Missing, _) => {}
+            (ResolvedName::Missing, TaskReference::One(name)) => {
+                self.report_missing(pending, name, task)
+            }
+            (ResolvedName::Ambiguous(_) | ResolvedName::Own | ResolvedName::Missing, _) => {}
         }
     }
 
-    fn missing(&mut self, pending: &PendingField<'_>, name: &str, task: usize) {
-        let id = self.names.task(task).id.clone();
+    fn report_missing(&mut self, pending: &PendingField<'_>, name: &str, task: usize) {
+        let id = self.names.task_at(task).id.clone();
         let Ok(other) = TaskId::new(name) else { return };
         let finding = match pending.field {
-            Field::Beside => {
+            PlanField::Beside => {
                 let message = InPlan::NothingBeside {
                     id: id.to_string(),
                     other: other.to_string(),
@@ -203,12 +223,15 @@ impl<'t> Lookup<'t> {
     }
 
     /// Resolves the arrows of the diagrams.
-    pub(super) fn links(&mut self, links: Vec<Link<'_>>) -> Vec<Edge> {
+    pub(super) fn resolve_links(&mut self, links: Vec<ChartLink<'_>>) -> Vec<DiagramEdge> {
         let mut edges = Vec::new();
         for link in links {
-            let (before, after) = (self.node(link.before), self.node(link.after));
+            let (before, after) = (
+                self.resolve_node(link.before),
+                self.resolve_node(link.after),
+            );
             match (before, after) {
-                (End::Tasks(before), End::Tasks(after)) => {
+                (ArrowEnd::Tasks(before), ArrowEnd::Tasks(after)) => {
                     if edges
                         .len()
                         .saturating_add(before.len().saturating_mul(after.len()))
@@ -221,8 +244,8 @@ impl<'t> Lookup<'t> {
                         let one = before.len() == 1 && after.len() == 1;
                         for &first in before.iter().filter(|first| one || **first != last) {
                             self.needs[last].push(first);
-                            let id = |at: usize| self.names.task(at).id.clone();
-                            edges.push(Edge {
+                            let id = |at: usize| self.names.task_at(at).id.clone();
+                            edges.push(DiagramEdge {
                                 before: id(first),
                                 after: id(last),
                                 line: link.line,
@@ -230,13 +253,13 @@ impl<'t> Lookup<'t> {
                         }
                     }
                 }
-                (End::Missing(before), End::Tasks(after)) => {
+                (ArrowEnd::Missing(before), ArrowEnd::Tasks(after)) => {
                     for last in after {
-                        let finding = missing_dep(&self.names.task(last).id, &before, link.line);
+                        let finding = missing_dep(&self.names.task_at(last).id, &before, link.line);
                         self.findings.push(finding);
                     }
                 }
-                (_, End::Missing(node)) | (End::Missing(node), End::Other) => {
+                (_, ArrowEnd::Missing(node)) | (ArrowEnd::Missing(node), ArrowEnd::Other) => {
                     let message = InPlan::NothingDrawn {
                         id: node.to_string(),
                     };
@@ -244,14 +267,15 @@ impl<'t> Lookup<'t> {
                         PlanFinding::new(PlanFindingCode::MissingNode, link.line, message);
                     self.findings.push(finding.with_path([node]));
                 }
-                (End::Tasks(_) | End::Other, End::Other) | (End::Other, End::Tasks(_)) => {}
+                (ArrowEnd::Tasks(_) | ArrowEnd::Other, ArrowEnd::Other)
+                | (ArrowEnd::Other, ArrowEnd::Tasks(_)) => {}
             }
         }
         edges
     }
 
     /// Returns the tasks of a node: by the id at the start of its label, otherwise by its own name.
-    fn node(&self, node: Node<'_>) -> End {
+    fn resolve_node(&self, node: ChartNode<'_>) -> ArrowEnd {
         let label = node.label.map_or("", leading_id);
         let exact = self.names.is_id(node.id);
         let words = if exact {
@@ -261,9 +285,9 @@ impl<'t> Lookup<'t> {
         };
         for word in words {
             if !word.is_empty()
-                && let Found::Tasks(tasks) = self.names.find(word, None)
+                && let ResolvedName::Tasks(tasks) = self.names.resolve_name(word, None)
             {
-                return End::Tasks(tasks);
+                return ArrowEnd::Tasks(tasks);
             }
         }
         // `A[Login<br/>T1.1]`: the only id in a label.
@@ -274,18 +298,19 @@ impl<'t> Lookup<'t> {
             let words = text.split(|c: char| !super::id::is_word_char(c) || !c.is_ascii());
             let mut ids = words.map(leading_id).filter(|it| self.names.is_id(it));
             if let (Some(id), None) = (ids.next(), ids.next())
-                && let Found::Tasks(tasks) = self.names.find(id, None)
+                && let ResolvedName::Tasks(tasks) = self.names.resolve_name(id, None)
             {
-                return End::Tasks(tasks);
+                return ArrowEnd::Tasks(tasks);
             }
         }
         // If the label has an id, the name of the node is arbitrary.
-        let named = shape(label).is_some();
-        if let Some(task) = self.names.folded(node.id).filter(|_| !named) {
-            return End::Tasks(vec![task]);
+        let named = id_certainty(label).is_some();
+        if let Some(task) = self.names.task_of_node(node.id).filter(|_| !named) {
+            return ArrowEnd::Tasks(vec![task]);
         }
         let strong = |word: &str| {
-            shape(word) == Some(Shape::Strong) && (word.contains('.') || word.contains('-'))
+            id_certainty(word) == Some(IdCertainty::Strong)
+                && (word.contains('.') || word.contains('-'))
         };
         let word = match (named, node.label) {
             (true, _) => label,
@@ -293,14 +318,14 @@ impl<'t> Lookup<'t> {
             (false, Some(_)) => "",
         };
         match TaskId::new(word) {
-            Ok(id) if strong(word) => End::Missing(id),
-            Ok(_) | Err(_) => End::Other,
+            Ok(id) if strong(word) => ArrowEnd::Missing(id),
+            Ok(_) | Err(_) => ArrowEnd::Other,
         }
     }
 }
 
 /// Returns the letters and digits of a text in lower case.
-fn letters(text: &str) -> String {
+fn bare_letters(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
@@ -312,7 +337,7 @@ const BESIDE: &str = "parallel with";
 const LABEL_CHARS_MAX: usize = 200;
 
 /// True if the words around a name in a value say that it runs in parallel.
-fn beside(value: &str, name: &str) -> bool {
+fn says_parallel(value: &str, name: &str) -> bool {
     let start = super::head::place_in(value, name);
     let (before, after) = (&value[..start], &value[start + name.len()..]);
     let after = after.trim_start_matches(['`', '*', ' ']);
@@ -330,7 +355,7 @@ fn beside(value: &str, name: &str) -> bool {
 }
 
 /// The resolved end of an arrow.
-enum End {
+enum ArrowEnd {
     Tasks(Vec<usize>),
     Missing(TaskId),
     Other,
